@@ -1,0 +1,78 @@
+"""What can be wrong with a table before anything is counted: its columns and their types."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from anonlib.audit.models import AuditModel
+from anonlib.audit.report import AuditSpec
+from anonlib.errors import Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+NO_K = "there is no k-anonymity among the privacy models"
+
+
+def protected_columns(models: Sequence[AuditModel]) -> tuple[str, ...]:
+    """The columns that the models look at, each once."""
+    return tuple(dict.fromkeys(name for model in models for name in model.protected))
+
+
+def schema_problems(
+    df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
+) -> tuple[list[Problem], frozenset[str]]:
+    """The problems of the table's schema and of the spec, and the columns that can't be used.
+
+    Names are compared exactly: a column in another case is another column.
+    """
+    problems, broken = _column_problems(df, spec, models)
+    types = {f.name: f.dataType for f in df.schema.fields if f.name not in broken}
+    unfit = _type_problems(types, spec, models)
+    problems += unfit
+    if not any(model.persons for model in models):
+        problems.append(Problem("privacy.models", NO_K))
+    return problems, broken | {problem.where for problem in unfit}
+
+
+def _column_problems(
+    df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
+) -> tuple[list[Problem], frozenset[str]]:
+    there = Counter(df.columns)
+    tokens = () if spec.token is None else (spec.token,)
+    needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected_columns(models)}
+    if spec.persons == "token":
+        needed |= {*tokens}
+    strange = there.keys() - {*spec.columns, *tokens, *spec.private}
+    missing = needed - there.keys()
+    twice = {name for name, count in there.items() if count > 1}
+    problems = [
+        *[Problem(name, "the release should not have this column") for name in strange],
+        *[Problem(name, "the table does not have this column") for name in missing],
+        *[Problem(name, f"the table has {there[name]} columns of this name") for name in twice],
+    ]
+    return problems, frozenset(missing | twice)
+
+
+def _type_problems(
+    types: "dict[str, DataType]", spec: AuditSpec, models: Sequence[AuditModel]
+) -> list[Problem]:
+    from pyspark.sql.types import ArrayType
+
+    from anonlib.audit.canonical import groupable
+
+    others = () if spec.acknowledge_unique else spec.insensitive
+    maps = dict.fromkeys([*others, *protected_columns(models)], True)
+    maps |= dict.fromkeys(spec.quasi_identifiers, False)
+    problems = [
+        Problem(name, f"a column of type {types[name].typeName()} can't be grouped by value here")
+        for name, allowed in maps.items()
+        if name in types and not groupable(types[name], maps=allowed)
+    ]
+    problems += [
+        Problem(name, f"said to be a set, which takes an array, not {types[name].typeName()}")
+        for name in spec.sets
+        if name in types and not isinstance(types[name], ArrayType)
+    ]
+    return problems

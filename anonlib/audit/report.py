@@ -1,0 +1,96 @@
+"""What an audit is asked, and what it answers. Counts and names only: never a released value."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from anonlib.errors import Problem
+from anonlib.privacy import PrivacyModel
+
+#: How persons are counted: every row is one; by the staged token of the unit; or not at all,
+#: since the unit is not in the table.
+Persons = Literal["rows", "token", "unknown"]
+#: What became of the insensitive columns.
+Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
+
+
+@dataclass(frozen=True)
+class AuditSpec:
+    """What a table is audited against.
+
+    `columns` are exactly the columns that the release has, in any order; `token` (the private
+    column whose distinct values are the persons) and `private` ones may stand beside them.
+    `models` are bound: each names the column that it protects. `sets` are the quasi-identifiers
+    whose arrays are sets, so that the order of their elements means nothing; other arrays are
+    compared element by element. `missing_tokens` are the sensitive values that mean "missing".
+    """
+
+    columns: tuple[str, ...]
+    quasi_identifiers: tuple[str, ...]
+    models: tuple[PrivacyModel, ...]
+    insensitive: tuple[str, ...] = ()
+    acknowledge_unique: bool = False
+    missing_tokens: tuple[str, ...] = ("?", "")
+    persons: Persons = "rows"
+    token: str | None = None
+    private: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.persons == "token" and self.token is None:
+            raise ValueError("persons are counted by token, but no token column is named")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found for one privacy model.
+
+    `model` is its name and parameters; `value` the measured one over all classes (the smallest
+    number of persons, the smallest number of distinct values, ...), None if it can't be measured;
+    `exact` is false where that is only a bound, which suffices for `holds`: the true value is at
+    least as good. `worst` has the sizes in rows of up to five failing classes, the smallest ones,
+    ascending (rounded like `AuditReport.sizes`).
+    """
+
+    model: str
+    holds: bool
+    value: float | None
+    required: float
+    n_failing: int
+    worst: tuple[int, ...]
+    exact: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What was found in a table.
+
+    `sizes` are (rows, number of classes of so many rows); above 1024 rows, sizes are rounded
+    down to a power of two. `insensitive` says whether the insensitive columns were `checked` for
+    rare combinations, were `acknowledged` unseen, could be `not checked`, or there are `none`.
+    """
+
+    n_rows: int
+    n_classes: int
+    verdicts: tuple[Verdict, ...]
+    problems: tuple[Problem, ...]
+    sizes: tuple[tuple[int, int], ...]
+    insensitive: Insensitive
+
+    @property
+    def passed(self) -> bool:
+        """Whether the table may be published."""
+        holding = [verdict.holds for verdict in self.verdicts]
+        return not self.problems and bool(holding) and all(holding)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in lists, dicts, numbers and text, for JSON."""
+        return {
+            "passed": self.passed,
+            "n_rows": self.n_rows,
+            "n_classes": self.n_classes,
+            "verdicts": [{**asdict(v), "worst": list(v.worst)} for v in self.verdicts],
+            "problems": [asdict(problem) for problem in self.problems],
+            "sizes": [list(pair) for pair in self.sizes],
+            "insensitive": self.insensitive,
+        }

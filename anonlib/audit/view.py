@@ -1,0 +1,67 @@
+"""The audited table as the models see it: canonical columns under plain names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anonlib.audit.report import AuditSpec, Persons
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True)
+class View:
+    """`rows` has the canonical quasi-identifiers `keys`, the canonical protected columns (their
+    names here by their released names; null where missing), the insensitive columns if they are
+    to be checked, and `token` if persons are counted by it. Rows with equal keys are a class."""
+
+    rows: "DataFrame"
+    keys: tuple[str, ...]
+    sensitive: Mapping[str, str]
+    insensitive: tuple[str, ...]
+    persons: Persons
+    token: str | None
+
+
+def make_view(
+    df: "DataFrame", spec: AuditSpec, protected: Sequence[str], insensitive: Sequence[str]
+) -> View:
+    """The view of `df` with just these protected and insensitive columns.
+
+    Columns are taken by position: their names may hold anything, and may differ in case only.
+    """
+    from pyspark.sql import functions as F
+
+    from anonlib.audit.canonical import canonical_key, folded, present
+
+    place = {field.name: i for i, field in enumerate(df.schema.fields)}
+    types = {field.name: field.dataType for field in df.schema.fields}
+    plain = df.toDF(*[f"c{i}" for i in range(len(place))])
+
+    def released(name: str) -> "Column":
+        return F.col(f"c{place[name]}")
+
+    def key(name: str) -> "Column":
+        return canonical_key(released(name), types[name], is_set=name in spec.sets)
+
+    keys = {f"q{i}": key(name) for i, name in enumerate(spec.quasi_identifiers)}
+    keys = keys or {"q0": F.lit(1)}  # a release without quasi-identifiers is one class
+    names = {name: f"s{i}" for i, name in enumerate(protected)}
+    others = {f"i{i}": key(name) for i, name in enumerate(insensitive)}
+    token = spec.token if spec.persons == "token" else None
+    same = keys | others | ({} if token is None else {"t": released(token)})
+    texts = {short: folded(released(name), types[name]) for name, short in names.items()}
+    values = {
+        short: present(F.col(short), types[name], spec.missing_tokens)
+        for name, short in names.items()
+    }
+    rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
+    return View(
+        rows=rows.withColumns(values) if values else rows,
+        keys=tuple(keys),
+        sensitive=names,
+        insensitive=tuple(others),
+        persons=spec.persons,
+        token=None if token is None else "t",
+    )

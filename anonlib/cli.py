@@ -1,0 +1,237 @@
+"""The command line. Spark is imported by the verbs that need it, once they do."""
+
+import argparse
+import io
+import json
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from anonlib import cli_interrupt
+from anonlib.cli_errors import report
+from anonlib.cli_parser import parse_args
+from anonlib.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from anonlib.config import Config
+    from anonlib.show_progress import ShownProgress
+
+AUDIT_FAILED = 3
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb; the exit code: 0 done, 2 config or input error, 3 audit failed, 1 else."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    _never_fail_to_print()
+    args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
+    try:
+        args = parse_args(argv, _version())
+        with _hushed(debug=args.debug):
+            return cli_interrupt.run(lambda: _run(args))
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        config = getattr(args, "conf", None)
+        return report(error, log_format=args.log_format, debug=args.debug, config=config)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """The verb's exit code. A Spark session that it started is stopped again."""
+    there = _session() is not None
+    try:
+        return VERBS[args.verb](args)
+    finally:
+        started = None if there else _session()
+        if started is not None:
+            started.stop()
+
+
+def _release(args: argparse.Namespace) -> int:
+    run_id = [] if args.run_id is None else [f"release.run_id={json.dumps(args.run_id)}"]
+    config = _config(args, run_id)
+    from anonlib import pipeline
+
+    with _progress(args) as progress:
+        result = pipeline.release(config, progress)
+    if args.json:
+        _print_json(result.to_dict())
+    else:
+        from anonlib.show import print_release
+
+        print_release(result, args.conf)
+    return 0
+
+
+def _audit(args: argparse.Namespace) -> int:
+    config = _config(args)
+    from anonlib import pipeline
+
+    with _progress(args) as progress:
+        found = pipeline.audit(args.table, config, progress, version=args.version)
+    if args.json:
+        _print_json(found.to_dict())
+    else:
+        from anonlib.show import print_audit
+
+        print_audit(found, args.table)
+    return 0 if found.passed else AUDIT_FAILED
+
+
+def _check(args: argparse.Namespace) -> int:
+    config = _config(args)
+    from anonlib import pipeline
+
+    with _progress(args) as progress:
+        result = pipeline.check(config, progress)
+    if args.json:
+        _print_json(asdict(result))
+    else:
+        from anonlib.show import print_check
+
+        print_check(result, args.conf)
+    return 0
+
+
+def _init(args: argparse.Namespace) -> int:
+    options = dict(_option(text) for text in args.options)
+    out = None if args.out is None else Path(args.out)
+    if out is not None and out.exists():
+        raise InputError(f"{out}: is there already; name another file with --out")
+    from anonlib.draft import draft
+    from anonlib.spark.profile import profile
+
+    with _progress(args) as progress:
+        text = draft(profile(args.source, args.format, options, progress))
+        if out is not None:
+            _write(out, text)
+            progress.note(f"written: {out}; review its guesses, then check it")
+    if out is None:
+        sys.stdout.write(text)
+    return 0
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from anonlib.json_schema import json_schema
+
+    _print_json(json_schema())
+    return 0
+
+
+def _generate(args: argparse.Namespace) -> int:
+    from anonlib.spark.tables import write_people
+
+    with _progress(args) as progress:
+        write_people(args.out, args.format, args.rows, args.seed, progress)
+        progress.note(f"written: {args.out}, {args.rows:,} rows of invented people")
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from anonlib.show import console, print_rows
+    from anonlib.spark.tables import published_rows
+
+    names, rows = published_rows(args.table, args.rows, force=args.force)
+    print_rows(names, rows, console())
+    return 0
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "release": _release,
+    "audit": _audit,
+    "check": _check,
+    "init": _init,
+    "schema": _schema,
+    "generate": _generate,
+    "show": _show,
+}
+
+
+def _config(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
+    """The config, before Spark is imported: what is wrong in it is said at once."""
+    from anonlib.config_file import load
+
+    return load(args.conf, [*args.overrides, *more])
+
+
+def _progress(args: argparse.Namespace) -> "ShownProgress":
+    from anonlib.show_progress import make_progress
+
+    return make_progress(args.log_format, quiet=args.quiet)
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InputError("--option: write KEY=VALUE, e.g. --option delimiter=';'")
+    return key, value
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _session() -> "SparkSession | None":
+    """The Spark session that is there, without starting or importing anything."""
+    pyspark = sys.modules.get("pyspark.sql")
+    return pyspark and pyspark.SparkSession._instantiatedSession
+
+
+def _version() -> str:
+    try:
+        return version_of("anonlib")
+    except PackageNotFoundError:  # run from a bare checkout
+        return "unknown"
+
+
+def _log_format(argv: Sequence[str]) -> Literal["text", "json"]:
+    """How to report a command line that can't be understood."""
+    spelled = [*argv, ""]
+    pairs = zip(spelled, spelled[1:], strict=False)
+    wanted = ("--log-format", "json") in pairs or "--log-format=json" in argv
+    return "json" if wanted else "text"
+
+
+def _never_fail_to_print() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _hushed(*, debug: bool) -> Iterator[None]:
+    """Silences the libraries' logs and warnings, which may show data."""
+    if debug:
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

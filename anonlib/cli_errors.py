@@ -1,0 +1,80 @@
+"""What the user is told when something goes wrong, and the exit code.
+
+The text of an error that is not ours may hold raw values: only its type is shown, unless the user
+asks for more.
+"""
+
+import sys
+import traceback
+from typing import Literal
+
+from anonlib.errors import AnonlibError, ProblemsError
+
+INTERRUPTED = (
+    "interrupted: stopped before it was done; what is left behind is removed by the next run"
+)
+DEBUG_WARNING = "warning: what follows may contain data; read it before you pass it on"
+
+
+def report(
+    error: BaseException,
+    *,
+    log_format: Literal["text", "json"] = "text",
+    debug: bool = False,
+    config: str | None = None,
+) -> int:
+    """Tells the user on stderr; the exit code."""
+    code = error.exit_code if isinstance(error, AnonlibError) else 1
+    if debug:
+        sys.stderr.write(f"{DEBUG_WARNING}\n")
+        traceback.print_exception(error)
+    if log_format == "json":
+        _json(error, code, config)
+    else:
+        for line in _lines(error, config):
+            sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+    return code
+
+
+def _lines(error: BaseException, config: str | None) -> list[str]:
+    usage = getattr(error, "usage", None)
+    head = [usage.rstrip()] if isinstance(usage, str) else []
+    if not isinstance(error, ProblemsError):
+        kind = "" if isinstance(error, KeyboardInterrupt) else "error: "
+        return [*head, kind + "\n".join(map(plain, _message(error).splitlines()))]
+    n = len(error.problems)
+    problems = "1 problem" if n == 1 else f"{n} problems"
+    place = f" in {plain(config)}" if config else ""
+    bullets = [f"  - {plain(str(problem))}" for problem in error.problems]
+    return [f"error: {problems}{place}:", *bullets]
+
+
+def _json(error: BaseException, code: int, config: str | None) -> None:
+    from anonlib.show_progress import write_json
+
+    fields: dict[str, object] = {"error": type(error).__name__, "exit_code": code}
+    if isinstance(error, ProblemsError):
+        fields["config"] = config
+        fields["problems"] = [{"where": p.where, "text": p.text} for p in error.problems]
+    else:
+        fields["text"] = _message(error)
+    write_json(event="error", **fields)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, AnonlibError):
+        return str(error)
+    return (
+        f"unexpected {type(error).__name__}; --debug shows more (its text is held back, since it "
+        "may contain data)"
+    )
+
+
+def plain(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal would obey."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )

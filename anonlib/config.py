@@ -1,0 +1,199 @@
+"""The config: one YAML file -> a frozen, validated `Config`, all problems reported together."""
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+
+from anonlib.kernels import Kernel
+from anonlib.partition import Partitioner
+from anonlib.privacy import PrivacyModel
+from anonlib.recode import Recoder
+from anonlib.schema import Role, Scale
+
+#: Column names with this prefix are the pipeline's own.
+RESERVED_PREFIX = "__anonlib_"
+#: What fits in Spark's and numpy's integers.
+MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
+
+
+#: YAML reads yes, no, on and off as booleans, and pydantic booleans as 1 and 0.
+NOT_A_NUMBER = "a number is needed, not true or false"
+
+
+def takes_number(model: type[BaseModel], field: str) -> bool:
+    """Whether the field is a number, or a number or none."""
+    info = model.model_fields.get(field)
+    return info is not None and bool({info.annotation, *get_args(info.annotation)} & {int, float})
+
+
+class Section(BaseModel):
+    """Base of the config's sections."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_boolean(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool) and takes_number(cls, info.field_name or ""):
+            raise ValueError(NOT_A_NUMBER)
+        return value
+
+
+def _option_text(value: Any) -> Any:
+    """YAML's true and 1 as the text that Spark's options are."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Options = dict[str, Annotated[str, BeforeValidator(_option_text)]]
+
+
+class Source(Section):
+    """Where the rows come from."""
+
+    format: str = Field(
+        description="delta, parquet, csv, json, orc, table, generator, or any Spark format"
+    )
+    path: str | None = Field(None, description="file or folder; several may match a glob")
+    table: str | None = Field(None, description="a catalog table, with `format: table`")
+    options: Options = Field(default_factory=dict, description="options of the Spark reader")
+    where: str | None = Field(None, description="SQL condition: the rows that are released")
+    version: int | None = Field(
+        None, ge=0, le=MAX_LONG, description="Delta: the version; latest if left out"
+    )
+    rows: int = Field(100_000, ge=0, le=10_000_000_000, description="generator: number of rows")
+    seed: int = Field(0, ge=-MAX_LONG - 1, le=MAX_LONG, description="generator: seed")
+
+
+class Attribute(Section):
+    """What one column is and how it is treated."""
+
+    role: Role
+    scale: Scale | None = Field(None, description="quasi-identifiers: how it is measured")
+    order: tuple[str, ...] | None = Field(
+        None, description="ordinal text: all categories, low to high"
+    )
+    type: str | None = Field(
+        None,
+        pattern=r"^(byte|short|int|bigint|long|float|double|decimal\(\d+, ?\d+\)|boolean|date"
+        r"|timestamp|timestamp_ntz|string)$",
+        description="Spark type to read the column as, e.g. int, double, date, decimal(12,2)",
+    )
+    pseudonym: bool = Field(False, description="identifiers: release a keyed pseudonym")
+    public: bool = Field(False, description="target: acknowledge that it is published as it is")
+
+
+class Privacy(Section):
+    """What every cell of the release must satisfy."""
+
+    models: tuple[PrivacyModel, ...] = Field(description="the privacy models, named by `type`")
+    suppression_limit: float = Field(
+        0.0, ge=0.0, lt=1.0, description="largest share of rows that may be suppressed"
+    )
+    missing_tokens: tuple[str, ...] = Field(
+        ("?", ""), description="texts that mean a missing sensitive value"
+    )
+    acknowledge_unique: bool = Field(
+        False, description="accept combinations of insensitive columns rarer than k"
+    )
+
+
+class Partition(Section):
+    """How rows become blocks."""
+
+    steps: tuple[Partitioner, ...] = Field(description="partitioners, applied in this order")
+    max_rows: int = Field(20_000, ge=100, le=MAX_INT, description="most rows of a block")
+    sample_rows: int = Field(
+        100_000, ge=1_000, le=5_000_000, description="most rows of the sample that plans see"
+    )
+
+
+class Recode(Section):
+    """How cells become released values: a recoder by scale, or by column."""
+
+    continuous: Recoder
+    ordinal: Recoder
+    nominal: Recoder
+    columns: dict[str, Recoder] = Field(default_factory=dict)
+
+
+class Release(Section):
+    """Where the release goes."""
+
+    path: str = Field(min_length=1, description="folder of the Delta table")
+    mode: Literal["error", "overwrite"] = Field("error", description="if the table is there")
+    record: str | None = Field(
+        None,
+        min_length=1,
+        description="folder of the private run records; PATH.private if left out",
+    )
+    run_id: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9._-]{1,64}$", description="a run that is committed is done"
+    )
+    partition_by: tuple[str, ...] = Field((), description="columns that the files are laid out by")
+    rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
+
+
+class Pseudonyms(Section):
+    """The master key of pseudonyms: in the environment or in a file, never in the config."""
+
+    key_env: str | None = Field(None, description="name of the environment variable with the key")
+    key_file: str | None = Field(None, description="file with the key")
+    scope: Literal["release", "stable"] = Field(
+        "release", description="stable pseudonyms link the releases of one master key"
+    )
+
+
+class Spark(Section):
+    """How Spark runs it."""
+
+    grouped_map: Literal["arrow", "pandas"] = Field(
+        default="arrow", description="kind of grouped UDF"
+    )
+    partitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="tasks of the main shuffle; by rows and cores if left out",
+    )
+    conf: Options = Field(default_factory=dict, description="Spark's own settings")
+
+
+class Config(Section):
+    """A whole run. Made by `anonlib.load`."""
+
+    source: Source
+    attributes: dict[str, Attribute]
+    one_row_per_person: bool | str = Field(
+        False, description="true: declared; or the column that identifies a person, checked"
+    )
+    unit: tuple[str, ...] = Field((), description="columns that identify a person with many rows")
+    privacy: Privacy
+    partition: Partition
+    kernel: Kernel
+    recode: Recode
+    release: Release
+    pseudonyms: Pseudonyms | None = None
+    max_categories: int = Field(
+        10_000, ge=2, le=MAX_INT, description="most distinct values of a nominal or ordinal column"
+    )
+    seed: int = Field(0, ge=0, lt=2**31, description="of samples and plans")
+    spark: Spark = Spark()
+
+    @property
+    def record_path(self) -> str:
+        """Where the private run records go."""
+        return self.release.record or f"{self.release.path.rstrip('/')}.private"
+
+    @property
+    def k(self) -> int:
+        """The largest number of persons that a model asks of every cell; 0 without k-anonymity."""
+        return max((getattr(model, "k", 0) for model in self.privacy.models), default=0)

@@ -1,0 +1,200 @@
+"""What a config must satisfy beyond the types of its fields, before any table is looked at."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from anonlib.config import RESERVED_PREFIX, Config
+from anonlib.errors import Problem
+from anonlib.schema import Role, Scale
+
+_TYPES = (
+    "boolean, tinyint, smallint, int, bigint, float, double, decimal(P,S), date, timestamp, "
+    "timestamp_ntz, string"
+)
+_TYPE = re.compile(
+    r"boolean|byte|tinyint|short|smallint|int|integer|long|bigint|float|real|double|string|date|"
+    r"timestamp(_ntz|_ltz)?|(decimal|dec|numeric) *(\( *\d{1,2} *(, *\d{1,2} *)?\))?",
+    re.IGNORECASE,
+)
+
+
+def check(config: Config) -> list[Problem]:
+    """All problems that are visible without the source."""
+    return [
+        *_source(config),
+        *_names(config),
+        *_attributes(config),
+        *_persons(config),
+        *_models(config),
+        *_recoders(config),
+        *_others(config),
+        *_places(config),
+    ]
+
+
+def _source(config: Config) -> Iterator[Problem]:
+    source = config.source
+    if source.format != source.format.lower():
+        yield Problem("source.format", "write it in lower case")
+    if source.format == "generator":
+        for field in ("path", "table", "version"):
+            if getattr(source, field) is not None:
+                yield Problem(f"source.{field}", "a generator has no such thing; remove it")
+        if source.options:
+            yield Problem("source.options", "a generator has `rows` and `seed` only; remove them")
+    elif source.format == "table":
+        if source.table is None:
+            yield Problem("source.table", "required with `format: table`: a catalog table's name")
+        if source.path is not None:
+            yield Problem("source.path", "a catalog table is named by `table`; remove it")
+    else:
+        if source.table is not None:
+            yield Problem("source.table", "only with `format: table`")
+        if not source.path and not source.options:
+            yield Problem("source.path", f"required with `format: {source.format}`")
+    if source.format != "generator":
+        for field in sorted({"rows", "seed"} & source.model_fields_set):
+            yield Problem(f"source.{field}", "only with `format: generator`; remove it")
+    if source.version is not None and source.format not in ("delta", "table"):
+        yield Problem("source.version", "only Delta tables have versions")
+
+
+def _names(config: Config) -> Iterator[Problem]:
+    if not config.attributes:
+        yield Problem("attributes", "give every column of the source a role")
+    folded = Counter(name.casefold() for name in config.attributes)
+    for name in config.attributes:
+        where = f"attributes.{name}"
+        if folded[name.casefold()] > 1:
+            yield Problem(where, "another column differs from this one in case only; rename one")
+        if name.startswith(RESERVED_PREFIX):
+            yield Problem(where, f"names that begin with {RESERVED_PREFIX} are anonlib's own")
+        if not name.strip():
+            yield Problem("attributes", "a column name is blank")
+
+
+def _attributes(config: Config) -> Iterator[Problem]:
+    by_role: Counter[Role] = Counter(a.role for a in config.attributes.values())
+    if not by_role[Role.QUASI_IDENTIFIER]:
+        yield Problem("attributes", "at least one column must be a quasi_identifier")
+    if by_role[Role.TARGET] > 1:
+        yield Problem("attributes", f"{by_role[Role.TARGET]} targets; at most one is allowed")
+    modelled = {getattr(model, "attribute", None) for model in config.privacy.models}
+    for name, attribute in config.attributes.items():
+        where = f"attributes.{name}"
+        quasi = attribute.role is Role.QUASI_IDENTIFIER
+        if quasi and attribute.scale is None:
+            yield Problem(f"{where}.scale", f"required; one of: {', '.join(Scale)}")
+        if not quasi and attribute.scale is not None:
+            yield Problem(f"{where}.scale", "only quasi-identifiers have a scale; remove it")
+        if attribute.type is not None and not _TYPE.fullmatch(attribute.type):
+            yield Problem(f"{where}.type", f"one of: {_TYPES}")
+        if attribute.order is not None:
+            if attribute.scale is not Scale.ORDINAL:
+                yield Problem(f"{where}.order", "only ordinal columns have an order; remove it")
+            if len(attribute.order) < 2 or len(set(attribute.order)) < len(attribute.order):
+                yield Problem(f"{where}.order", "at least two categories, each once")
+        if attribute.pseudonym and attribute.role is not Role.IDENTIFIER:
+            yield Problem(f"{where}.pseudonym", "only identifiers can become pseudonyms")
+        if attribute.public and attribute.role is not Role.TARGET:
+            yield Problem(f"{where}.public", "only a target is acknowledged as public")
+        if attribute.role is Role.TARGET and not attribute.public and name not in modelled:
+            text = "the target is published: acknowledge it (true), or give it a privacy model"
+            yield Problem(f"{where}.public", text)
+
+
+def _persons(config: Config) -> Iterator[Problem]:
+    column = config.one_row_per_person
+    if bool(column) == bool(config.unit):
+        text = (
+            "say how persons are counted, by exactly one of: `one_row_per_person: COLUMN` (a "
+            "unique identifier), `one_row_per_person: true` (a declaration), `unit: [COLUMNS]`"
+        )
+        yield Problem("one_row_per_person", text)
+    if isinstance(column, str):
+        attribute = config.attributes.get(column)
+        if attribute is None or attribute.role is not Role.IDENTIFIER:
+            yield Problem("one_row_per_person", "names a column with role identifier, or is true")
+    if len(set(config.unit)) < len(config.unit):
+        yield Problem("unit", "a column is named twice")
+    for i, name in enumerate(config.unit):
+        attribute = config.attributes.get(name)
+        if attribute is None:
+            yield Problem(f"unit.{i}", "no such column under `attributes`")
+        elif attribute.role not in (Role.IDENTIFIER, Role.DROP):
+            yield Problem(f"unit.{i}", "a unit column has role identifier or drop")
+    needs_key = any(a.pseudonym for a in config.attributes.values())
+    keys = config.pseudonyms and (config.pseudonyms.key_env, config.pseudonyms.key_file)
+    if needs_key and not keys:
+        text = "required since an identifier has `pseudonym: true`: key_env or key_file"
+        yield Problem("pseudonyms", text)
+    elif keys and (keys[0] is None) == (keys[1] is None):
+        yield Problem("pseudonyms", "exactly one of key_env and key_file")
+
+
+def _models(config: Config) -> Iterator[Problem]:
+    if not any(model.type == "k_anonymity" for model in config.privacy.models):
+        yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
+    roles = {name: attribute.role for name, attribute in config.attributes.items()}
+    sensitive = [name for name, role in roles.items() if role is Role.SENSITIVE]
+    for i, model in enumerate(config.privacy.models):
+        if "attribute" not in type(model).model_fields:
+            continue
+        where = f"privacy.models.{i}.attribute"
+        attribute = getattr(model, "attribute", None)
+        if attribute is None and not sensitive:
+            yield Problem(where, "no column is sensitive; name one, or remove the model")
+        elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):
+            allowed = ", ".join(sensitive) or "none is"
+            yield Problem(where, f"must be a sensitive column or the target; sensitive: {allowed}")
+
+
+def _recoders(config: Config) -> Iterator[Problem]:
+    for scale in Scale:
+        recoder = getattr(config.recode, scale)
+        if scale not in recoder.scales:
+            text = f"{recoder.type} is for scale {_listed(recoder.scales)}"
+            yield Problem(f"recode.{scale}", text)
+    for name, recoder in config.recode.columns.items():
+        where = f"recode.columns.{name}"
+        attribute = config.attributes.get(name)
+        if attribute is None or attribute.role is not Role.QUASI_IDENTIFIER:
+            yield Problem(where, "not a quasi_identifier of this config")
+        elif attribute.scale is not None and attribute.scale not in recoder.scales:
+            yield Problem(where, f"{recoder.type} is for scale {_listed(recoder.scales)}")
+
+
+def _others(config: Config) -> Iterator[Problem]:
+    if not config.partition.steps:
+        yield Problem("partition.steps", "at least one step; `{type: single}` is one block")
+    released = {
+        name
+        for name, attribute in config.attributes.items()
+        if attribute.role not in (Role.DROP, Role.IDENTIFIER)
+    }
+    for i, name in enumerate(config.release.partition_by):
+        if name not in released:
+            yield Problem(f"release.partition_by.{i}", "not a column that is released")
+        if name in config.release.partition_by[:i]:
+            yield Problem(f"release.partition_by.{i}", "named twice")
+
+
+def _places(config: Config) -> Iterator[Problem]:
+    release, record = _folder(config.release.path), _folder(config.record_path)
+    if config.source.path and _folder(config.source.path) == release:
+        text = "the source itself: its raw rows would stay in the history of the release"
+        yield Problem("release.path", text)
+    if record == release or record.startswith(f"{release}/"):
+        yield Problem("release.record", "lies in the release, which is public; it is private")
+
+
+def _folder(path: str) -> str:
+    """The path in one spelling, as far as that can be told without looking."""
+    path = path.removeprefix("file://")
+    return path.rstrip("/") if "://" in path else str(Path(path).absolute())
+
+
+def _listed(scales: frozenset[Scale]) -> str:
+    return ", ".join(sorted(scales))

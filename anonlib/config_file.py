@@ -1,0 +1,274 @@
+"""Reading a config: YAML, overrides, environment, plug-ins, validation - and every problem of all
+of these in one report."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from anonlib import registry
+from anonlib.config import NOT_A_NUMBER, Config, takes_number
+from anonlib.config_checks import check
+from anonlib.config_yaml import apply_override, join, read_yaml
+from anonlib.errors import ConfigError, InputError, Problem
+
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 30
+DEFAULTS: dict[str, Any] = {
+    "partition": {"steps": [{"type": "kmeans"}]},
+    "kernel": {"type": "mdav"},
+    "recode": {"continuous": "centroid", "ordinal": "median", "nominal": "mode"},
+}
+#: Pydantic's kinds of error in the words of a config's writer.
+_TEXTS = {
+    "missing": "required",
+    "model_type": "a mapping of fields is needed",
+    "model_attributes_type": "a mapping of fields is needed",
+    "dict_type": "a mapping is needed",
+    "tuple_type": "a list is needed",
+    "string_type": "text is needed; put it in quotes",
+}
+#: Where the checks look at attributes, so find what a wrong attribute entails.
+_ON_ATTRIBUTES = (
+    *("attributes", "one_row_per_person", "unit", "pseudonyms", "recode.columns"),
+    *("privacy.models", "release.partition_by"),
+)
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """The config in a YAML file, with `key=value` overrides (dotted keys, YAML values).
+
+    Raises InputError when the file can't be read or is no YAML, ConfigError with all problems
+    when its content is wrong.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(f"config {path}: can't be read ({_reason(error)})") from None
+    if len(data) > MAX_BYTES:
+        raise InputError(f"config {path}: larger than {MAX_BYTES:,} bytes")
+    try:
+        raw = read_yaml(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "not valid YAML"
+        raise InputError(f"config {path}{place}: {what}") from None
+    return parse(raw, overrides)
+
+
+def parse(raw: Any, overrides: Sequence[str] = ()) -> Config:
+    """The config in a mapping, as YAML would give it. Raises ConfigError with all problems."""
+    if isinstance(raw, Config):
+        return raw
+    if not isinstance(raw, Mapping):
+        raise ConfigError([Problem("", "a config is a mapping of sections; see `anonlib schema`")])
+    problems: list[Problem] = []
+    tree = _copy(raw, "", problems)
+    for override in overrides:
+        apply_override(tree, override, problems)
+    tree = _interpolate(tree, "", problems)
+    tree = _with_defaults(tree)
+    _build_plugins(tree, problems)
+    config = _validate(tree, problems)
+    if config is not None:
+        problems += _unless_implied(check(config), problems)
+    if problems or config is None:
+        raise ConfigError(problems)
+    return config
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or "I/O error" if isinstance(error, OSError) else "not UTF-8 text"
+
+
+def _copy(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
+    """The same in fresh dicts and lists, which the steps that follow may change."""
+    if depth > MAX_DEPTH:
+        problems.append(Problem(where, "nested too deeply"))
+        return None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [_copy(v, join(where, i), problems, depth + 1) for i, v in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    if not all(isinstance(key, str) for key in value):
+        problems.append(Problem(where, "keys are text; put the others in quotes"))
+    items = [(key, item) for key, item in value.items() if isinstance(key, str)]
+    return {key: _copy(item, join(where, key), problems, depth + 1) for key, item in items}
+
+
+def _interpolate(value: Any, where: str, problems: list[Problem]) -> Any:
+    """Texts with ${NAME} and ${NAME:-default} replaced from the environment."""
+    if isinstance(value, dict):
+        return {k: _interpolate(v, join(where, k), problems) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_interpolate(v, join(where, i), problems) for i, v in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        default: str | None = match.group(2)
+        found = os.environ.get(name, default)
+        if found is None:
+            text = f"environment variable {name} is not set (a default is ${{{name}:-...}})"
+            problems.append(Problem(where, text))
+            return ""
+        return found
+
+    return _VARIABLE.sub(replace, value)
+
+
+def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
+    """What is left out, or left empty, filled in."""
+    result = {key: value for key, value in tree.items() if value is not None}
+    for key, default in DEFAULTS.items():
+        given = result.setdefault(key, {})
+        if isinstance(given, dict) and (key != "kernel" or not given):
+            result[key] = {**default, **given}
+    return result
+
+
+def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
+    """Replaces every plug-in named in the tree by the plug-in itself."""
+
+    def stand_in(family: str) -> Any:
+        """Something of the family, so that the rest is checked; its config is never returned."""
+        return next((cls.model_construct() for cls in registry.plugins(family).values()), None)
+
+    def build(family: str, spec: Any, where: str) -> Any:
+        if isinstance(spec, registry.Plugin):
+            return spec
+        spec = {"type": spec} if isinstance(spec, str) else spec
+        if not isinstance(spec, dict) or not isinstance(spec.get("type"), str):
+            known = ", ".join(registry.plugins(family))
+            problems.append(Problem(where, f"name a {family} by `type`: {known}"))
+            return stand_in(family)
+        try:
+            cls = registry.plugin(family, spec["type"], f"{where}.type")
+            given = {key: value for key, value in spec.items() if key != "type"}
+            problems.extend(
+                Problem(f"{where}.{key}", NOT_A_NUMBER)
+                for key, value in given.items()
+                if isinstance(value, bool) and takes_number(cls, key)
+            )
+            return cls.model_validate(given)
+        except ConfigError as error:
+            problems.extend(error.problems)
+        except ValidationError as error:
+            problems.extend(_translate(error, cls, where))
+        return stand_in(family)
+
+    def build_list(family: str, specs: Any, where: str) -> Any:
+        if not isinstance(specs, list):
+            return specs
+        return tuple(build(family, spec, f"{where}.{i}") for i, spec in enumerate(specs))
+
+    tree["kernel"] = build("kernel", tree["kernel"], "kernel")
+    for section, field, family in (
+        ("privacy", "models", "privacy model"),
+        ("partition", "steps", "partitioner"),
+    ):
+        if isinstance(tree.get(section), dict) and field in tree[section]:
+            where = f"{section}.{field}"
+            tree[section][field] = build_list(family, tree[section][field], where)
+    recode = tree["recode"]
+    if isinstance(recode, dict):
+        for scale in ("continuous", "ordinal", "nominal"):
+            recode[scale] = build("recoder", recode[scale], f"recode.{scale}")
+        if isinstance(columns := recode.get("columns"), dict):
+            for name, spec in columns.items():
+                columns[name] = build("recoder", spec, f"recode.columns.{name}")
+
+
+def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
+    """The config, if need be without its wrong parts, so that the rest is checked all the same;
+    None when nothing is left."""
+    reported = {problem.where.removesuffix(".type") for problem in problems}
+    for attempt in range(MAX_DEPTH):
+        try:
+            return Config.model_validate(tree)
+        except ValidationError as error:
+            if attempt == 0:  # later errors come from what was taken out
+                problems += [
+                    problem
+                    for problem in _translate(error, Config, "")
+                    # A plug-in that could not be built has been reported with its own fields.
+                    if not any(_within(where, problem.where) for where in reported)
+                ]
+            for item in error.errors(include_url=False, include_input=False, include_context=False):
+                if not _remove(tree, item["loc"][: -1 if item["type"] == "missing" else None]):
+                    return None
+    return None
+
+
+def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:
+    """Takes out what is at `loc`; whether there was something to take out."""
+    node: Any = tree
+    for part in loc[:-1]:
+        below = node.get(part) if isinstance(node, dict) else None
+        if not isinstance(below, dict):  # a list loses all its items
+            return isinstance(node, dict) and node.pop(part, None) is not None
+        node = below
+    return bool(loc) and isinstance(node, dict) and node.pop(loc[-1], None) is not None
+
+
+def _unless_implied(found: Iterable[Problem], reported: Sequence[Problem]) -> list[Problem]:
+    """The problems that are not mere consequences of those reported before."""
+    places = {_place(problem.where) for problem in reported}
+    blurred = any(place.startswith("attributes") for place in places)
+    return [
+        problem
+        for problem in found
+        if _place(problem.where) not in places
+        and not (blurred and _place(problem.where).startswith(_ON_ATTRIBUTES))
+    ]
+
+
+def _place(where: str) -> str:
+    return ".".join(where.split(".")[:2])
+
+
+def _within(where: str, other: str) -> bool:
+    return bool(other) and (where == other or where.startswith(f"{other}."))
+
+
+def _translate(error: ValidationError, model: type[BaseModel], prefix: str) -> list[Problem]:
+    """Pydantic's errors as problems: never with the value that was given."""
+    found = []
+    for item in error.errors(include_url=False, include_input=False, include_context=False):
+        loc = item["loc"]
+        if item["type"] == "extra_forbidden":
+            text = f"unknown field; allowed: {', '.join(_fields(model, loc[:-1]))}"
+        elif loc[:1] == ("one_row_per_person",):
+            loc, text = loc[:1], "must be true, or the name of a column"
+        else:
+            text = _TEXTS.get(item["type"], item["msg"]).removeprefix("Value error, ")
+            text = text.replace("Input should", "must").replace("String should", "must")
+        where = prefix
+        for part in loc:
+            where = join(where, part)
+        found.append(Problem(where, text[:1].lower() + text[1:]))
+    return found
+
+
+def _fields(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
+    """The field names of the section at `loc`."""
+    for part in loc:
+        field = model.model_fields.get(str(part))
+        if field is None:
+            continue
+        candidates = [field.annotation, *get_args(field.annotation)]
+        models = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
+        if models:
+            model = models[0]
+    return [f.alias or name for name, f in model.model_fields.items()]

@@ -1,0 +1,104 @@
+"""The YAML of configs: plain mappings, lists, texts, numbers, booleans and nulls, nothing else."""
+
+import re
+from typing import Any
+
+import yaml
+
+from anonlib.errors import Problem
+
+_PLAIN = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map")
+)
+_KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL)
+
+
+def read_yaml(text: str) -> Any:
+    """The value in a YAML text. Raises yaml.YAMLError, without any value in its `problem`."""
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    except RecursionError:
+        raise yaml.constructor.ConstructorError(None, None, "nested too deeply") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what YAML would silently swallow: a key that is there twice, aliases, tags. Dates
+    stay texts."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
+        first: [(tag, regexp) for tag, regexp in resolvers if tag in _PLAIN]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.get_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(
+                None, None, "aliases are not allowed", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        if node.tag not in _PLAIN:
+            raise _refused("tags are not allowed", node)
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError):
+            # Such as a number of thousands of digits; the text of the error shows it.
+            raise _refused("this value can't be read; put it in quotes", node) from None
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise _refused("keys are text; put this one in quotes", key_node)
+            if key in seen:
+                raise _refused(f"key {key!r} is there twice", key_node)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _refused(text: str, node: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
+
+
+def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> None:
+    """Sets one `a.b.0.c=value`; a key in double quotes may hold dots."""
+    match = _KEY.match(text)
+    if match is None:
+        problems.append(Problem("--set", "write key=value, e.g. --set privacy.models.0.k=5"))
+        return
+    key = match.group(1)
+    where = f"--set {key}"
+    parts = [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
+    try:
+        parsed = read_yaml(text[match.end() :])
+    except yaml.YAMLError:
+        problems.append(Problem(where, "the value is not valid YAML"))
+        return
+    node: Any = tree
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        index: Any = part
+        if isinstance(node, list):
+            if not part.isdecimal() or int(part) >= len(node):
+                some = f"from 0 to {len(node) - 1}" if node else "(the list is empty)"
+                problems.append(Problem(where, f"a list index {some} is needed"))
+                return
+            index = int(part)
+        elif not isinstance(node, dict):
+            problems.append(Problem(where, f"{part!r} is below a plain value"))
+            return
+        if following is None:
+            node[index] = parsed
+        elif isinstance(node, dict):
+            if node.get(index) is None:  # a section may be there and empty
+                node[index] = {}
+            node = node[index]
+        else:
+            node = node[index]
+
+
+def join(where: str, part: int | str) -> str:
+    """The path of a part of what is at `where`."""
+    return f"{where}.{part}" if where else str(part)

@@ -1,0 +1,27 @@
+"""Kernels: functions from a block to cell ids. One file each: a checking shell around a compiled
+core on arrays and scalars."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from anonlib.block import Block, Ints
+from anonlib.registry import Plugin
+
+
+class Kernel(Plugin):
+    """Groups the rows of a block into cells.
+
+    `cost` and `reference` are for the listing: the running time in n, k, d, and the source.
+    """
+
+    family: ClassVar[str] = "kernel"
+    cost: ClassVar[str]
+    reference: ClassVar[str]
+
+    @abstractmethod
+    def cells(self, block: Block) -> Ints:
+        """int64[n]: the cell of every row, ids 0..m-1, each in use; every cell holds every model
+        of the block. The block is left untouched.
+
+        Raises InfeasibleError when the block does not hold its models as one cell.
+        """

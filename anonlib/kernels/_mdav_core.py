@@ -1,0 +1,260 @@
+"""The compiled core of MDAV, on the distinct tuples of a block."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.block import Floats, Ints
+from anonlib.kernels._leaves import (
+    MARGIN,
+    Leaves,
+    Nearest,
+    farthest,
+    fill,
+    make_leaves,
+    make_nearest,
+    nearest,
+    remove,
+    select,
+)
+from anonlib.kernels._numba import njit
+
+#: The leaves are made anew when no more than this share of their points is left.
+REFILL = 0.7
+#: The ranking holds this part of the tuples that are left.
+RANKED = 8
+
+
+class Rest(NamedTuple):
+    """What is not in a cell yet.
+
+    weight: [m], rows left of each tuple; rows: [1], their sum. total: [p], sums of the numeric
+    columns. count: rows per category of all nominal columns, column h from start[h] on; squares:
+    [q], sums of their squares.
+    """
+
+    weight: Ints
+    rows: Ints
+    total: Floats
+    count: Ints
+    start: Ints
+    squares: Ints
+
+
+class Ranking(NamedTuple):
+    """The tuples that were farthest from the centroid of an earlier rest, farthest first.
+
+    item, distance: [m], of which those from span[0] to before span[1] are in use; none of the
+    span[2] tuples left then and not among them was farther than the last. mean: [p], share: that
+    centroid, as in Rest. seen: [1], how many were looked at since.
+    """
+
+    item: Ints
+    distance: Floats
+    span: Ints
+    mean: Floats
+    share: Floats
+    seen: Ints
+
+
+@njit
+def mdav(
+    value: Floats, p: int, first: Ints, weight: Ints, n_categories: Ints, k: int, pairs: int, one: int
+) -> Ints:
+    """int64[n], the cell of every row; -1 for at most k - 1 rows that are left over.
+
+    value: float64[m, d], distinct tuples, the first p columns numeric, the others codes; tuple i
+    has the rows first[i].. first[i] + weight[i] - 1. While at least `pairs` rows remain two cells
+    are made, then one at a time while at least `one` remain; k or more that then remain are a cell.
+    """
+    cell = np.full(weight.sum(), -1, np.int64)
+    rest = _make_rest(value, p, weight, n_categories)
+    ranking = _make_ranking(rest)
+    leaves, heap = make_leaves(value, p), make_nearest(k)
+    filled, n_cells = 0, 0
+    while rest.rows[0] >= min(pairs, one):
+        if filled == 0 or rest.rows[0] <= REFILL * filled:
+            fill(leaves, rest.weight)
+            filled = rest.rows[0]
+        item = _outermost(value, rest, ranking)
+        both = rest.rows[0] >= pairs
+        other = farthest(leaves, value[item]) if both else item
+        _make_cell(leaves, rest, item, k, heap, first, weight, cell, n_cells)
+        n_cells += 1
+        if both:
+            if rest.weight[other] == 0:
+                other = farthest(leaves, value[item])
+            _make_cell(leaves, rest, other, k, heap, first, weight, cell, n_cells)
+            n_cells += 1
+    if rest.rows[0] >= k:
+        for row in range(len(cell)):
+            if cell[row] < 0:
+                cell[row] = n_cells
+    return cell
+
+
+@njit
+def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> Rest:
+    q = len(n_categories)
+    start = np.zeros(q + 1, np.int64)
+    for h in range(q):
+        start[h + 1] = start[h] + n_categories[h]
+    rest = Rest(
+        weight.copy(),
+        np.full(1, weight.sum()),
+        np.zeros(p),
+        np.zeros(start[q], np.int64),
+        start,
+        np.zeros(q, np.int64),
+    )
+    for i in range(len(value)):
+        for j in range(p):
+            rest.total[j] += weight[i] * value[i, j]
+        for h in range(q):
+            rest.count[start[h] + int(value[i, p + h])] += weight[i]
+    for h in range(q):
+        for c in range(start[h], start[h + 1]):
+            rest.squares[h] += rest.count[c] ** 2
+    return rest
+
+
+@njit
+def _make_ranking(rest: Rest) -> Ranking:
+    m = len(rest.weight)
+    return Ranking(
+        np.empty(m, np.int64),
+        np.empty(m),
+        np.zeros(3, np.int64),
+        np.empty(len(rest.total)),
+        np.empty(len(rest.count)),
+        np.zeros(1, np.int64),
+    )
+
+
+@njit
+def _make_cell(
+    leaves: Leaves,
+    rest: Rest,
+    item: int,
+    k: int,
+    heap: Nearest,
+    first: Ints,
+    weight: Ints,
+    cell: Ints,
+    cell_id: int,
+) -> None:
+    """Moves the k rows nearest to `item`, its own first, from the rest into a cell."""
+    nearest(leaves, item, k, rest.weight, heap)
+    for place in range(heap.size[0]):
+        i = heap.item[place]
+        # Of the farthest tuple (on top) only as many as are missing.
+        rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
+        start = first[i] + weight[i] - rest.weight[i]
+        cell[start : start + rows] = cell_id
+        _take(leaves.value[i], i, rows, rest)
+        if rest.weight[i] == 0:
+            remove(leaves, i)
+
+
+@njit
+def _take(point: Floats, i: int, rows: int, rest: Rest) -> None:
+    """Counts rows of tuple i out of the rest."""
+    rest.weight[i] -= rows
+    rest.rows[0] -= rows
+    p = len(rest.total)
+    for j in range(p):
+        rest.total[j] -= rows * point[j]
+    for h in range(len(rest.squares)):
+        c = rest.start[h] + int(point[p + h])
+        rest.squares[h] += rows * (rows - 2 * rest.count[c])
+        rest.count[c] -= rows
+
+
+@njit
+def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
+    """The tuple farthest from the centroid of the rest, the lowest of several.
+
+    No distance has changed by more than the centroid has moved since the ranking was made, so
+    the search down the ranking ends early.
+    """
+    if ranking.seen[0] >= ranking.span[2]:
+        _rank(value, rest, ranking, RANKED)
+    result, certain = _search(value, rest, ranking)
+    if not certain:
+        _rank(value, rest, ranking, RANKED)
+        result, certain = _search(value, rest, ranking)
+    if not certain:  # more tuples lie equally far than the ranking holds
+        _rank(value, rest, ranking, 1)
+        result, certain = _search(value, rest, ranking)
+    return result
+
+
+@njit
+def _search(value: Floats, rest: Rest, ranking: Ranking) -> tuple[int, bool]:
+    """The farthest tuple in the ranking, and whether none outside it can be as far."""
+    while ranking.span[0] < ranking.span[1] and rest.weight[ranking.item[ranking.span[0]]] == 0:
+        ranking.span[0] += 1
+    moved = _moved(rest, ranking)
+    best, result, enough = -1.0, -1, -1.0
+    for place in range(ranking.span[0], ranking.span[1]):
+        if ranking.distance[place] + moved < enough:
+            return result, True
+        ranking.seen[0] += 1
+        i = ranking.item[place]
+        if rest.weight[i] > 0:
+            distance = _from_centroid(value, i, rest.mean, rest.spread, rest.share, rest.start)
+            if distance > best or (distance == best and i < result):
+                best, result = distance, i
+                enough = np.sqrt(distance) * (1.0 - MARGIN) - MARGIN
+    return result, ranking.span[1] == ranking.span[2]
+
+
+@njit
+def _moved(rest: Rest, ranking: Ranking) -> float:
+    """How far the centroid of the rest is from that of the ranking."""
+    n = rest.rows[0]
+    result = 0.0
+    for j in range(len(rest.total)):
+        result += (rest.total[j] / n - ranking.mean[j]) ** 2
+    for c in range(len(rest.count)):
+        result += 0.5 * (rest.count[c] / n - ranking.share[c]) ** 2
+    return np.sqrt(result)
+
+
+@njit
+def _rank(value: Floats, rest: Rest, ranking: Ranking, part: int) -> None:
+    """Makes the ranking for the present centroid, of one in `part` tuples."""
+    n, p = rest.rows[0], len(rest.total)
+    for j in range(p):
+        ranking.mean[j] = rest.total[j] / n
+    for c in range(len(rest.count)):
+        ranking.share[c] = rest.count[c] / n
+    item, distance = ranking.item, ranking.distance
+    m = 0
+    for i in range(len(value)):
+        if rest.weight[i] > 0:
+            item[m] = i
+            distance[m] = -np.sqrt(_from_centroid(value, i, mean, spread, share, start))
+            m += 1
+    size = min(m, max(m // part, 64))
+    select(distance, item, 0, m, size)
+    order = np.argsort(distance[:size])
+    item[:size] = item[:size][order]
+    distance[:size] = -distance[:size][order]
+    ranking.span[0], ranking.span[1], ranking.span[2] = 0, size, m
+    ranking.seen[0] = 0
+
+
+@njit
+def _from_centroid(
+    value: Floats, i: int, mean: Floats, spread: Floats, share: Floats, start: Ints
+) -> float:
+    """The squared distance of tuple i from the centroid of the rest (arguments as in Rest)."""
+    p = len(mean)
+    result = 0.0
+    for j in range(p):
+        gap = value[i, j] - mean[j]
+        result += gap * gap
+    for h in range(len(spread)):
+        result += spread[h] - share[start[h] + int(value[i, p + h])]
+    return max(result, 0.0)

@@ -1,0 +1,73 @@
+"""numba for the cores: compiled code is cached on disk, in a directory that is safe to load from.
+
+Loading a cache runs its contents, so the directory must be this user's alone. It is named by the
+sources of all cores: numba's own check sees a function's file, not the files of what it calls.
+Where NUMBA_CACHE_DIR is set, the cache lies in there.
+"""
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def njit(function: Callable[P, R]) -> Callable[P, R]:
+    """The function compiled at its first call: cached, without the GIL, no fast math."""
+    config = numba.config
+    before = config.CACHE_DIR
+    # numba fixes the place at decoration. Put back, so that other packages keep theirs.
+    config.CACHE_DIR = str(cache_directory())
+    try:
+        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
+    finally:
+        config.CACHE_DIR = before
+    return compiled
+
+
+@cache
+def cache_directory() -> Path:
+    """Where the cores' compiled code is kept."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(chosen) if chosen else private_directory()
+    return base / f"anonlib-{_digest()}"
+
+
+def private_directory() -> Path:
+    """A directory of this user's with mode 0700: in the user's cache, else among the temporary
+    files, else a new one for this process."""
+    for path in _candidates():
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_private(path):
+                return path
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="anonlib-numba-"))
+
+
+def _candidates() -> list[Path]:
+    temporary = Path(tempfile.gettempdir()) / f"anonlib-numba-{os.getuid()}"
+    home = os.environ.get("HOME")
+    caches = os.environ.get("XDG_CACHE_HOME") or (home and Path(home) / ".cache")
+    return [Path(caches) / "anonlib" / "numba", temporary] if caches else [temporary]
+
+
+def _is_private(path: Path) -> bool:
+    """Whether only this user can write there (a link that someone else placed is refused)."""
+    found = path.lstat()
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return ours and stat.S_IMODE(found.st_mode) == 0o700 and os.access(path, os.W_OK)
+
+
+def _digest() -> str:
+    sources = sorted(Path(__file__).parent.glob("_*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]

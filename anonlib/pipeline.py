@@ -1,0 +1,308 @@
+"""The verbs: release, audit, check. The same from the command line, a job, or a notebook."""
+
+import secrets
+import time
+from contextlib import closing
+from dataclasses import dataclass
+
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib import audit as auditing
+from anonlib import registry
+from anonlib.audit import AuditReport, AuditSpec
+from anonlib.config import Config
+from anonlib.errors import AuditError, StorageError
+from anonlib.keys import pseudonym_key, token_key
+from anonlib.privacy import PrivacyModel
+from anonlib.progress import Progress
+from anonlib.records import manifest, record
+from anonlib.resolve import bound_models, with_ids
+from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
+from anonlib.schema import Column, Role, Schema
+from anonlib.spark.blocks import Plan, plan
+from anonlib.spark.errors import translated
+from anonlib.spark.grouped import Outcome, anonymized, outcome, output_schema, refuse_inexact
+from anonlib.spark.lease import Lease, lease
+from anonlib.spark.publish import Target, digest
+from anonlib.spark.scan import Scan, scan
+from anonlib.spark.session import session
+from anonlib.spark.source import Source, open_source
+from anonlib.spark.storage import Storage
+from anonlib.work import TOKEN, Task
+
+
+def release(
+    config: Config, progress: Progress | None = None, dataframe: DataFrame | None = None
+) -> ReleaseResult:
+    """Anonymizes the config's source (or the DataFrame) and publishes what its audit passed.
+
+    A run whose id is already in the target's history is done: nothing happens again. Raises
+    ConfigError, InputError, InfeasibleError before anything is written, AuditError when a model
+    does not hold, BusyError when another run holds the target, StorageError when reading or
+    writing fails; the target is then as it was.
+    """
+    progress = progress or Progress()
+    run_id = config.release.run_id or _new_run_id()
+    key = pseudonym_key(config, run_id)
+    with progress.stage("start"):
+        spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
+    target = Target(spark, config.release)
+    done = target.committed(run_id)
+    if done is not None:
+        return _finish(spark, config, target, run_id, done)
+    target.check_free()
+    run = _Run(spark, config, progress, run_id, target, key)
+    with progress.stage("open", spark):
+        source = open_source(spark, config, dataframe)
+    with closing(source):
+        with progress.stage("scan", spark):
+            scanned = _scan(source, config)
+        with lease(spark, target.path, run_id) as held:
+            return run.through(source, scanned, held)
+
+
+def _scan(source: Source, config: Config) -> Scan:
+    if config.spark.grouped_map == "pandas":
+        refuse_inexact(source, config)
+    return scan(source, config)
+
+
+def audit(
+    table: str, config: Config, progress: Progress | None = None, version: int | None = None
+) -> AuditReport:
+    """The verdict on any Delta table against a config's privacy models, counted on the table."""
+    progress = progress or Progress()
+    with progress.stage("start"):
+        spark = session(config.spark.conf)
+    with progress.stage("audit", spark), translated(f"table {table}"):
+        reader = spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return auditing.audit(reader.load(table), published_spec(config))
+
+
+def check(config: Config, progress: Progress | None = None) -> CheckResult:
+    """Resolves a config against its source, with all that the figures of a scan rule out."""
+    progress = progress or Progress()
+    with progress.stage("start"):
+        spark = session(config.spark.conf)
+    with progress.stage("scan", spark):
+        source = open_source(spark, config)
+        with closing(source):
+            scanned = _scan(source, config)
+    notes = []
+    if config.one_row_per_person is True:
+        notes.append("one_row_per_person is declared, and can't be checked")
+    return CheckResult(
+        n_rows=scanned.n_rows,
+        columns=tuple(_column_plan(config, source, name) for name in config.attributes),
+        models=tuple(_label(model) for model in bound_models(config)),
+        kernel=_label(config.kernel),
+        partition=" > ".join(_label(step) for step in config.partition.steps),
+        notes=tuple(notes),
+    )
+
+
+def published_spec(config: Config) -> AuditSpec:
+    """What a published table of this config must be."""
+    released = {
+        name: attribute
+        for name, attribute in config.attributes.items()
+        if attribute.role not in (Role.DROP, Role.IDENTIFIER) or attribute.pseudonym
+    }
+    quasi = [n for n, a in released.items() if a.role is Role.QUASI_IDENTIFIER]
+    sets = []
+    for name in quasi:
+        scale = released[name].scale
+        recoder = config.recode.columns.get(name) or getattr(config.recode, scale or "")
+        if recoder.type == "set":
+            sets.append(name)
+    return AuditSpec(
+        columns=tuple(released),
+        quasi_identifiers=tuple(quasi),
+        models=bound_models(config),
+        insensitive=tuple(n for n, a in released.items() if a.role is Role.INSENSITIVE),
+        acknowledge_unique=config.privacy.acknowledge_unique,
+        missing_tokens=config.privacy.missing_tokens,
+        persons="unknown" if config.unit else "rows",
+        sets=tuple(sets),
+    )
+
+
+@dataclass
+class _Run:
+    """One release on its way."""
+
+    spark: SparkSession
+    config: Config
+    progress: Progress
+    run_id: str
+    target: Target
+    key: bytes
+
+    def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+        """Partition, anonymize to staging, audit, publish, record."""
+        config, schema = self.config, source.schema
+        models = with_ids(bound_models(config), schema)
+        rows = source.rows()
+        with self.progress.stage("partition", self.spark), translated("partition"):
+            planned = plan(rows, schema, scanned, config, models)
+        task = self._task(schema, scanned, models)
+        staging = f"{held.work}/staging"
+        with self.progress.stage("anonymize", self.spark), translated("anonymize"):
+            frame = anonymized(rows, schema, planned, task, config)
+            frame.write.format("delta").mode("error").save(staging)
+        staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
+        with self.progress.stage("audit", self.spark), translated("audit"):
+            found = outcome(staged, task)
+            report = self._audit(staged, schema)
+            expected = digest(staged.select(*[column.id for column in schema.released]))
+        self._require(report, found, scanned, expected.n_rows)
+        text = manifest(config, self.run_id, report, found, scanned.n_rows)
+        with self.progress.stage("publish", self.spark):
+            if not held.still_held():
+                raise StorageError("the lease on the target was lost; nothing was published")
+            names = {column.id: column.name for column in schema.released}
+            version = self.target.publish(staged, names, expected, self.run_id, text)
+            _write_manifest(self.spark, self.target.path, text)
+        return self._record(source, scanned, planned, found, report, version)
+
+    def _audit(self, staged: DataFrame, schema: Schema) -> AuditReport:
+        """The independent audit of the staged rows, under the names that will be published."""
+        columns = [F.col(column.id).alias(column.name) for column in schema.released]
+        spec = published_spec(self.config)
+        if self.config.unit:
+            columns.append(F.col(TOKEN))
+            spec = AuditSpec(**{**vars(spec), "persons": "token", "token": TOKEN})
+        return auditing.audit(staged.select(*columns), spec)
+
+    def _require(self, report: AuditReport, found: Outcome, scanned: Scan, n_staged: int) -> None:
+        """Raises AuditError unless the audit passed and no row was lost or invented."""
+        if not report.passed:
+            failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
+            texts = [*failed, *[str(problem) for problem in report.problems]]
+            raise AuditError("the audit failed, nothing was published: " + "; ".join(texts))
+        if not n_staged == found.n_rows == report.n_rows == scanned.n_rows:
+            raise AuditError(
+                f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
+                f"{found.n_rows} anonymized, {n_staged} staged, {report.n_rows} audited"
+            )
+
+    def _task(self, schema: Schema, scanned: Scan, models: tuple[PrivacyModel, ...]) -> Task:
+        return Task(
+            encodings=scanned.encodings,
+            recoders=tuple(
+                (c.id, registry.spec(c.recoder), c.order) for c in schema.quasi_identifiers
+            ),
+            kernel=registry.spec(self.config.kernel),
+            models=tuple(registry.spec(model) for model in models),
+            metrics=tuple({"type": name} for name in registry.plugins("metric")),
+            protected=schema.protected,
+            missing_tokens=self.config.privacy.missing_tokens,
+            unit=schema.unit,
+            token_key=token_key() if schema.unit else b"",
+            pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
+            pseudonym_key=self.key,
+            output=output_schema(schema),
+            max_rows=_task_rows(self.config),
+        )
+
+    def _record(
+        self,
+        source: Source,
+        scanned: Scan,
+        planned: Plan,
+        found: Outcome,
+        report: AuditReport,
+        version: int,
+    ) -> ReleaseResult:
+        result = ReleaseResult(
+            run_id=self.run_id,
+            already_done=False,
+            n_rows_in=scanned.n_rows,
+            n_rows_out=report.n_rows,
+            n_suppressed=scanned.n_rows - report.n_rows,
+            n_blocks=found.n_blocks,
+            n_cells=found.n_cells,
+            audit=report,
+            losses=found.losses,
+            table=self.target.path,
+            table_version=version,
+            manifest=_manifest_path(self.target.path),
+            record=_record_path(self.spark, self.config, self.run_id),
+            seconds=dict(self.progress.seconds),
+        )
+        text = record(self.config, result, source, scanned, planned)
+        storage = Storage(self.spark, self.config.record_path)
+        storage.make_private(storage.root)
+        storage.write(result.record, text)
+        return result
+
+
+def _finish(
+    spark: SparkSession, config: Config, target: Target, run_id: str, done: tuple[int, str]
+) -> ReleaseResult:
+    """A committed run: what its commit says, with an interrupted clean-up finished."""
+    version, text = done
+    with lease(spark, target.path, run_id):
+        if not Storage(spark, target.path).exists(_manifest_path(target.path)):
+            _write_manifest(spark, target.path, text)
+    return ReleaseResult(
+        run_id=run_id,
+        already_done=True,
+        table=target.path,
+        table_version=version,
+        manifest=_manifest_path(target.path),
+        record=_record_path(spark, config, run_id),
+    )
+
+
+def _write_manifest(spark: SparkSession, table: str, text: str) -> None:
+    storage = Storage(spark, table)
+    storage.write(_manifest_path(storage.root), text, public=True)
+
+
+def _manifest_path(table: str) -> str:
+    return f"{table}/_anonlib/manifest.json"
+
+
+def _record_path(spark: SparkSession, config: Config, run_id: str) -> str:
+    return f"{Storage(spark, config.record_path).root}/{run_id}.json"
+
+
+def _new_run_id() -> str:
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(4)}"
+
+
+def _task_rows(config: Config) -> int:
+    """Most rows that a kernel sees at once: a single block is not cut in its task."""
+    limits = [getattr(step, "limit", 0) for step in config.partition.steps]
+    return max(config.partition.max_rows, *limits)
+
+
+def _label(plugin: registry.Plugin) -> str:
+    given = plugin.model_dump(exclude_none=True)
+    return " ".join([plugin.type, *[f"{key}={value}" for key, value in given.items()]])
+
+
+def _column_plan(config: Config, source: Source, name: str) -> ColumnPlan:
+    attribute = config.attributes[name]
+    column: Column | None = next((c for c in source.schema.columns if c.name == name), None)
+    if column is None or not column.released:
+        released = "dropped"
+    elif column.pseudonym:
+        released = "pseudonym (string)"
+    else:
+        how = column.recoder.type if column.recoder else "as it is"
+        released = f"{how} ({column.released_type})"
+    return ColumnPlan(
+        name=name,
+        role=attribute.role,
+        scale=attribute.scale,
+        source_type=column.source_type if column else "",
+        released_as=released,
+    )
+
+

@@ -1,0 +1,60 @@
+"""Privacy models: predicates on a cell. One file each; its check on the release is in
+`audit/models/`, written apart."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.registry import Plugin
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SparseCounts:
+    """How often each value of one sensitive column stands in each cell; missing values left out.
+
+    `cell`, `value` and `count` run parallel, one entry per (cell, value), sorted by both.
+    """
+
+    cell: Ints
+    value: Ints
+    count: Ints
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """All that a privacy model may look at, for m cells at once.
+
+    `n_rows` and `n_persons` are int64[m]; they differ only where persons have several rows.
+    `sensitive` holds the counts of each protected column by its name.
+    """
+
+    n_rows: Ints
+    n_persons: Ints
+    sensitive: dict[str, SparseCounts]
+
+
+class PrivacyModel(Plugin):
+    """A predicate on a cell, monotone under union for a fixed reference distribution."""
+
+    family: ClassVar[str] = "privacy model"
+    monotone: ClassVar[bool]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if not getattr(cls, "monotone", False):
+            raise TypeError(f"{cls.__name__} is not monotone: blocks could not be worked on apart")
+
+    @property
+    @abstractmethod
+    def min_rows(self) -> int:
+        """The smallest number of rows that a cell holding the model can have."""
+
+    @abstractmethod
+    def holds(self, cells: CellCounts) -> Bools:
+        """bool[m]: which cells satisfy the model."""

@@ -1,0 +1,25 @@
+"""k-anonymity: every cell has at least k persons."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from anonlib.privacy import Bools, CellCounts, PrivacyModel
+
+
+class KAnonymity(PrivacyModel):
+    """Every cell has at least `k` distinct persons.
+
+    Reference: L. Sweeney, k-anonymity: a model for protecting privacy, IJUFKS 10(5), 2002.
+    """
+
+    type: ClassVar[str] = "k_anonymity"
+    monotone: ClassVar[bool] = True
+    k: int = Field(ge=2, description="the smallest number of persons in a cell")
+
+    @property
+    def min_rows(self) -> int:
+        return self.k
+
+    def holds(self, cells: CellCounts) -> Bools:
+        return cells.n_persons >= self.k

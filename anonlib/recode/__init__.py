@@ -1,0 +1,65 @@
+"""Recoders: a column and its cells -> the released column. One file each.
+
+A recoder gives one value per cell, so that all rows of a cell get the same by construction.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.block import Ints
+from anonlib.registry import Plugin
+from anonlib.schema import Scale
+
+#: An Arrow array of any type. (Declared so, pyarrow's stubs reject what works.)
+Column: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The m cells of a block of n rows: `id` is int64[n] with values 0..m-1, every one in use."""
+
+    id: Ints
+    m: int
+
+    @cached_property
+    def order(self) -> Ints:
+        """int64[n]: the rows sorted by cell, in block order within a cell."""
+        return np.argsort(self.id, kind="stable")
+
+    @cached_property
+    def count(self) -> Ints:
+        """int64[m]: rows per cell."""
+        return np.bincount(self.id, minlength=self.m)
+
+    @cached_property
+    def start(self) -> Ints:
+        """int64[m]: where each cell begins in `order`."""
+        return np.cumsum(self.count) - self.count
+
+
+class Recoder(Plugin):
+    """Turns the values of one quasi-identifier into one released value per cell."""
+
+    family: ClassVar[str] = "recoder"
+    #: the scales it can recode
+    scales: ClassVar[frozenset[Scale]]
+
+    @abstractmethod
+    def output(self, column: pa.DataType) -> pa.DataType:
+        """The released column's type."""
+
+    @abstractmethod
+    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+        """The m released values, of type `output(values.type)`.
+
+        `values` has the n original values of the block in the source's own type, nulls where
+        missing (NaN has become null). `order` lists the categories of an ordinal column of text
+        from low to high; None where values order themselves. Computed from the present values
+        of a cell; null where more than half are missing (mode and set, to which missing is a
+        category, say how they go beyond that).
+        """

@@ -1,0 +1,76 @@
+"""Means of integers without overflow or rounding, for whole columns at once.
+
+A value is cut into limbs of 32 bits, least significant first, the last one signed. The sum of a
+limb over fewer than 2**31 rows fits 63 bits, so sums and the division are plain int64 arithmetic.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.block import Floats, Ints
+from anonlib.recode import Column
+from anonlib.recode._grouped import numbers
+
+_BITS = 32
+_MASK = 2**_BITS - 1
+
+
+def totals(values: Column, start: Ints) -> list[Ints]:
+    """The limbs of each cell's sum; `values` (at least one, no nulls) are integers, decimals
+    (their unscaled integers), dates or timestamps."""
+    return _carried([np.add.reduceat(limb, start) for limb in _limbs(values)])
+
+
+def rounded_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
+    """total / count, rounded half to even, as an array of type `column`."""
+    remainder = np.zeros_like(count)
+    quotient: list[Ints] = []
+    for limb in reversed(total):  # long division; remainder < count keeps this within 63 bits
+        part = (remainder << _BITS) + limb
+        quotient.insert(0, part // count)
+        remainder = part % count
+    odd = quotient[0] & 1
+    quotient[0] = quotient[0] + (2 * remainder + odd > count)
+    return _array(_carried(quotient), column)
+
+
+def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
+    """total / count / 10**scale, correctly rounded."""
+    # Python's integers divide with one rounding; this is per cell, not per row
+    numerator = sum(limb.astype(object) << (_BITS * i) for i, limb in enumerate(total))
+    divisor = count.astype(object) * 10 ** max(scale, 0)
+    mean: Floats = (numerator * 10 ** max(-scale, 0) / divisor).astype(np.float64)
+    return mean
+
+
+def _limbs(values: Column) -> list[Ints]:
+    n = len(values)
+    if isinstance(values, pa.Decimal128Array):
+        low_high: Column = values.buffers()[1]
+        data = np.frombuffer(low_high, np.int64)[2 * values.offset :][: 2 * n]
+    else:
+        data = numbers(values).astype(np.int64)
+    words = data.view(np.uint32).reshape(n, -1)
+    lower = [words[:, i].astype(np.int64) for i in range(words.shape[1] - 1)]
+    return [*lower, words.view(np.int32)[:, -1].astype(np.int64)]
+
+
+def _carried(limbs: list[Ints]) -> list[Ints]:
+    """The same number with all limbs but the last in 0..2**32-1."""
+    result = []
+    carry = np.zeros_like(limbs[0])
+    for limb in limbs[:-1]:
+        limb = limb + carry
+        result.append(limb & _MASK)
+        carry = limb >> _BITS
+    return [*result, limbs[-1] + carry]
+
+
+def _array(limbs: list[Ints], column: pa.DataType) -> Column:
+    """Carried limbs, which fit `column`, as an array of that type."""
+    # a shift drops what does not fit 64 bits: two's complement is right again in the sum
+    words = [low + (high << _BITS) for low, high in zip(limbs[::2], limbs[1::2], strict=True)]
+    if len(words) == 2:
+        low_high = pa.py_buffer(np.stack(words, axis=1).tobytes())
+        return pa.Array.from_buffers(column, len(words[0]), [None, low_high])
+    return pa.array(words[0].astype(f"i{column.bit_width // 8}")).view(column)

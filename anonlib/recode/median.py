@@ -1,0 +1,35 @@
+"""The median of a cell."""
+
+from typing import ClassVar
+
+import pyarrow as pa
+
+from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode._grouped import ascending, group
+from anonlib.recode._types import accepted
+from anonlib.schema import Scale
+
+
+class Median(Recoder):
+    """The lower median of the present values; null where more than half are missing.
+
+    It is the value at place (c + 1) // 2 of c in ascending order, so one that really occurs, in
+    the column's own type. False is below true; text compares by its place in the column's
+    `order`, else by code point.
+
+    Cost O(n log n). Reference: MDAV-generic, section III.C.2. Its other operator, the convex
+    median, may give a value that no row has and needs categories to count with: not offered.
+    """
+
+    type: ClassVar[str] = "median"
+    scales: ClassVar[frozenset[Scale]] = frozenset({Scale.CONTINUOUS, Scale.ORDINAL})
+
+    def output(self, column: pa.DataType) -> pa.DataType:
+        return accepted(self.type, column)
+
+    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+        self.output(values.type)
+        grouped = group(values, cells)
+        middle = grouped.start + (grouped.count - 1) // 2
+        positions = ascending(grouped, order)[middle]
+        return grouped.spread(grouped.values.take(pa.array(positions)))

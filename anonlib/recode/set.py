@@ -1,0 +1,56 @@
+"""The set of a cell's values."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode._grouped import group, runs
+from anonlib.recode._text import bracketed, json
+from anonlib.recode._types import accepted
+from anonlib.schema import Scale
+
+
+class Set(Recoder):
+    """The distinct values of a cell, ascending; null where more than half are missing.
+
+    Missing is a category of its own: where some rows are missing, but no more than half, null
+    is one of the elements, the last. Ascending is by place in the column's `order`, else by
+    value (text by code point).
+
+    The text form is a JSON array (RFC 8259), `["a, b", "c", null]`, so that values may hold
+    commas, quotes and brackets: numbers and booleans are bare; strings, dates and timestamps
+    (ISO 8601, UTC with a `Z` where the column has a time zone) and infinities are quoted.
+
+    Cost O(n log n).
+    """
+
+    type: ClassVar[str] = "set"
+    scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL, Scale.ORDINAL})
+    form: Literal["array", "text"] = Field(
+        default="array", description="an array of the column's type, or a JSON array as text"
+    )
+
+    def output(self, column: pa.DataType) -> pa.DataType:
+        element = accepted(self.type, column)
+        return pa.string() if self.form == "text" else pa.list_(element)
+
+    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+        self.output(values.type)
+        grouped = group(values, cells)
+        distinct = runs(grouped, order)
+        with_null = grouped.missing > 0
+        ends = np.cumsum(distinct.count + with_null)
+        is_null = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)
+        is_null[ends[with_null] - 1] = True
+        positions = np.zeros(len(is_null), np.int64)
+        positions[~is_null] = distinct.position
+        elements = grouped.values.take(pa.array(positions, mask=is_null))
+        offsets: Column = pa.array(np.concatenate([[0], ends]).astype(np.int32))
+        if self.form == "array":
+            return grouped.spread(pa.ListArray.from_arrays(offsets, elements))
+        texts = pa.ListArray.from_arrays(offsets, pc.fill_null(json(elements), "null"))
+        return grouped.spread(bracketed(pc.binary_join(texts, ", ")))

@@ -1,0 +1,93 @@
+"""The two records of a run: the public manifest, an allow-list, and the private record."""
+
+import json
+import platform
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from anonlib.audit import AuditReport
+from anonlib.config import Config
+from anonlib.results import ReleaseResult
+
+if TYPE_CHECKING:
+    from anonlib.spark.blocks import Plan
+    from anonlib.spark.grouped import Outcome
+    from anonlib.spark.scan import Scan
+    from anonlib.spark.source import Source
+
+SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
+
+
+def manifest(
+    config: Config, run_id: str, report: AuditReport, outcome: "Outcome", n_rows_in: int
+) -> str:
+    """The public manifest: nothing but what is listed here, as JSON text."""
+    content = {
+        "anonlib_manifest": 1,
+        "run_id": run_id,
+        "persons": _persons(config),
+        "verdicts": [
+            {"model": verdict.model, "holds": verdict.holds} for verdict in report.verdicts
+        ],
+        "rows_released": report.n_rows,
+        "rows_suppressed": _coarse(n_rows_in - report.n_rows, config.k),
+        "losses": {
+            name: None if value is None else float(f"{value:.3g}")
+            for name, value in outcome.losses.items()
+        },
+        "software": _software(),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def record(
+    config: Config, result: ReleaseResult, source: "Source", scan: "Scan", plan: "Plan"
+) -> str:
+    """The private record, as JSON text: all figures, seeds and the plan, no raw values."""
+    content = {
+        "anonlib_record": 1,
+        **result.to_dict(),
+        "config_sha256": config_digest(config),
+        "seed": config.seed,
+        "source_version": source.version,
+        "plan": plan.to_dict(),
+        "moments": {
+            source.schema.by_id(e.id).name: {"mean": e.mean, "sd": e.sd}
+            for e in scan.encodings
+            if not e.nominal
+        },
+        "missing": {source.schema.by_id(id).name: n for id, n in scan.n_missing.items()},
+        "categories": {
+            source.schema.by_id(e.id).name: e.n_categories for e in scan.encodings if e.nominal
+        },
+        "software": _software(),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def config_digest(config: Config) -> str:
+    """SHA-256 of the config as it was resolved."""
+
+    def plain(value: Any) -> Any:
+        return str(value)
+
+    text = json.dumps(config.model_dump(mode="python"), default=plain, sort_keys=True)
+    return sha256(text.encode()).hexdigest()
+
+
+def _persons(config: Config) -> str:
+    if config.unit:
+        return "counted by unit"
+    if config.one_row_per_person is True:
+        return "one row per person: declared, not checked"
+    return "one row per person: checked"
+
+
+def _coarse(n_suppressed: int, k: int) -> str:
+    """Suppressed rows as the public may know them."""
+    return f"<{k}" if 0 < n_suppressed < k else str(n_suppressed)
+
+
+def _software() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in SOFTWARE}}

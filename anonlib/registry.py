@@ -1,0 +1,93 @@
+"""Plug-ins: found by folder (or entry point), named by `type` in the config.
+
+A plug-in is a frozen pydantic model: its fields are its parameters, with their ranges, and serve
+the config's validation, the JSON schema and the listings alike.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from anonlib.errors import ConfigError, Problem
+
+#: family of plug-ins -> the package whose modules define them
+FOLDERS: dict[str, str] = {
+    "kernel": "anonlib.kernels",
+    "partitioner": "anonlib.partition",
+    "privacy model": "anonlib.privacy",
+    "recoder": "anonlib.recode",
+    "metric": "anonlib.utility",
+    "audit": "anonlib.audit.models",
+}
+
+
+class Plugin(BaseModel):
+    """Base of every plug-in. `type` is its name in the config."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    family: ClassVar[str]
+    type: ClassVar[str]
+
+
+class DuplicatePluginError(TypeError):
+    """Two plug-ins of one family claim the same name."""
+
+
+def _in_folder(family: str) -> list[type[Plugin]]:
+    package = importlib.import_module(FOLDERS[family])
+    found = []
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name.startswith("_") or info.ispkg:
+            continue
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        found += [
+            value
+            for value in vars(module).values()
+            if inspect.isclass(value)
+            and issubclass(value, Plugin)
+            and value.__module__ == module.__name__
+            and "type" in vars(value)
+        ]
+    return found
+
+
+@cache
+def plugins(family: str) -> Mapping[str, type[Plugin]]:
+    """All plug-ins of a family by name, those of other packages (entry point group
+    `anonlib.KIND`, blanks as `_`) included."""
+    foreign = [entry.load() for entry in entry_points(group=f"anonlib.{family.replace(' ', '_')}")]
+    result: dict[str, type[Plugin]] = {}
+    for plugin in [*_in_folder(family), *foreign]:
+        if plugin.type in result:
+            raise DuplicatePluginError(f"two plug-ins of family {family} are named {plugin.type!r}")
+        result[plugin.type] = plugin
+    return dict(sorted(result.items()))
+
+
+def plugin(family: str, name: str, where: str = "") -> type[Plugin]:
+    """The plug-in class of that name.
+
+    Raises ConfigError, with the names there are, when there is none.
+    """
+    known = plugins(family)
+    if name not in known:
+        text = f"unknown {family} {name!r}; there are: {', '.join(known)}"
+        raise ConfigError([Problem(where, text)])
+    return known[name]
+
+
+def spec(plugin: Plugin) -> dict[str, Any]:
+    """The plug-in as the config would name it: its `type` and parameters."""
+    return {"type": plugin.type, **plugin.model_dump()}
+
+
+def build(family: str, spec: Mapping[str, Any]) -> Any:
+    """The inverse of `spec`, for workers that get names and parameters only."""
+    parameters = {key: value for key, value in spec.items() if key != "type"}
+    return plugin(family, spec["type"])(**parameters)

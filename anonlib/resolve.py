@@ -1,0 +1,139 @@
+"""The config's columns found in the real table: every mismatch reported together."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from anonlib.config import RESERVED_PREFIX, Attribute, Config
+from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.privacy import PrivacyModel
+from anonlib.schema import Column, Field, Role, Scale, Schema, is_atomic, is_number
+
+
+def resolve(config: Config, fields: Sequence[Field]) -> Schema:
+    """The schema of a run. `fields` are the source's columns after the casts of the config.
+
+    Raises ConfigError with all problems: columns without a role, roles without a column, types
+    that a role or recoder can't take.
+    """
+    problems = [*_names(config, fields)]
+    columns = []
+    for i, field in enumerate(fields):
+        attribute = config.attributes.get(field.name)
+        if attribute is None or attribute.role is Role.DROP and field.name not in config.unit:
+            continue
+        found = list(_types(config, field, attribute))
+        problems += found
+        if not found and field.arrow is not None:
+            columns.append(_column(config, f"c{i}", field, attribute))
+    if problems:
+        raise ConfigError(problems)
+    ids = {column.name: column.id for column in columns}
+    models = bound_models(config)
+    protected = {m.attribute for m in models if getattr(m, "attribute", None)}  # type: ignore[attr-defined]
+    return Schema(
+        tuple(columns),
+        unit=tuple(ids[name] for name in config.unit),
+        protected=tuple(c.id for c in columns if c.name in protected),
+    )
+
+
+def bound_models(config: Config) -> tuple[PrivacyModel, ...]:
+    """The privacy models, each that asks for `attribute` with one: by default every sensitive."""
+    sensitive = [n for n, a in config.attributes.items() if a.role is Role.SENSITIVE]
+    bound: list[PrivacyModel] = []
+    for model in config.privacy.models:
+        if "attribute" in type(model).model_fields and getattr(model, "attribute", None) is None:
+            bound += [model.model_copy(update={"attribute": name}) for name in sensitive]
+        else:
+            bound.append(model)
+    return tuple(dict.fromkeys(bound))
+
+
+def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
+    """The models with column ids in place of names, as blocks name their columns."""
+    result = []
+    for model in models:
+        name = getattr(model, "attribute", None)
+        update = {} if name is None else {"attribute": schema[name].id}
+        result.append(model.model_copy(update=update))
+    return tuple(result)
+
+
+def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
+    names = [field.name for field in fields]
+    folded = Counter(name.casefold() for name in names)
+    for name in names:
+        where = f"column {name}"
+        if folded[name.casefold()] > 1:
+            yield Problem(where, "another column of the source differs in case only; rename one")
+        if name.startswith(RESERVED_PREFIX):
+            yield Problem(where, f"names that begin with {RESERVED_PREFIX} are anonlib's own")
+        if name not in config.attributes:
+            text = f"has no role; add it under `attributes` with one of: {', '.join(Role)}"
+            yield Problem(where, text)
+    for name in config.attributes:
+        if name not in names:
+            yield Problem(f"attributes.{name}", "the source has no such column")
+
+
+def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
+    where = f"column {field.name}"
+    if field.arrow is None:
+        yield Problem(where, f"type {field.type} is not supported; give it the role drop")
+        return
+    if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
+        text = f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
+        yield Problem(where, text)
+    if field.name in config.unit and not is_atomic(field.arrow):
+        yield Problem(where, f"type {field.type} can't identify a person")
+    if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
+        return
+    if not is_atomic(field.arrow):
+        text = f"type {field.type} can't be anonymized; it can be insensitive or dropped"
+        yield Problem(where, text)
+        return
+    text_column = pa.types.is_string(field.arrow)
+    if attribute.scale is Scale.CONTINUOUS and not is_number(field.arrow):
+        hint = (
+            "its numbers or dates are stored as text: add `type: double` (int, date, ...) to read "
+            "them as such, or choose another scale"
+            if text_column
+            else "choose the scale nominal"
+        )
+        yield Problem(where, f"type {field.type} is not continuous; {hint}")
+    if attribute.scale is Scale.ORDINAL:
+        if text_column and attribute.order is None:
+            yield Problem(f"attributes.{field.name}.order", "required: the source has text here")
+        if not text_column and attribute.order is not None:
+            text = f"only for text: the source has {field.type}, which orders itself"
+            yield Problem(f"attributes.{field.name}.order", text)
+        if pa.types.is_boolean(field.arrow):
+            yield Problem(where, "a boolean has no order; choose the scale nominal")
+    try:
+        _recoder(config, field.name, attribute.scale).output(field.arrow)
+    except InputError as error:
+        yield Problem(where, str(error))
+
+
+def _recoder(config: Config, name: str, scale: Scale):  # type: ignore[no-untyped-def]
+    return config.recode.columns.get(name) or getattr(config.recode, scale)
+
+
+def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Column:
+    assert field.arrow is not None
+    column = Column(
+        name=field.name,
+        id=id,
+        role=attribute.role,
+        type=field.arrow,
+        source_type=field.type,
+        cast=attribute.type,
+        pseudonym=attribute.pseudonym,
+    )
+    if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
+        return column
+    recoder = _recoder(config, field.name, attribute.scale)
+    return replace(column, scale=attribute.scale, order=attribute.order, recoder=recoder)

@@ -1,0 +1,55 @@
+"""What the verbs return: plain values that the command line prints and records keep."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # audit imports Spark, and results must not
+    from anonlib.audit import AuditReport
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """One column as `check` resolves it: what it is and what comes out."""
+
+    name: str
+    role: str
+    scale: str | None
+    source_type: str
+    released_as: str  # e.g. "centroid (int)", "as it is (string)", "dropped", "pseudonym (string)"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A config resolved against its source; problems would have been raised."""
+
+    n_rows: int
+    columns: tuple[ColumnPlan, ...]
+    models: tuple[str, ...]
+    kernel: str
+    partition: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """One run's outcome: only figures and places, no data."""
+
+    run_id: str
+    already_done: bool
+    n_rows_in: int = 0
+    n_rows_out: int = 0
+    n_suppressed: int = 0
+    n_blocks: int = 0
+    n_cells: int = 0
+    audit: "AuditReport | None" = None
+    losses: dict[str, float | None] = field(default_factory=dict)  # metric name -> value
+    table: str = ""
+    table_version: int = -1
+    manifest: str = ""
+    record: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON output."""
+        result = {key: value for key, value in vars(self).items() if key != "audit"}
+        return {**result, "audit": self.audit.to_dict() if self.audit else None}

@@ -1,0 +1,110 @@
+"""Roles, scales and attributes: what the columns of a table are."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+
+class Role(StrEnum):
+    """What a column is."""
+
+    IDENTIFIER = "identifier"
+    QUASI_IDENTIFIER = "quasi_identifier"
+    SENSITIVE = "sensitive"
+    TARGET = "target"
+    INSENSITIVE = "insensitive"
+    DROP = "drop"
+
+
+class Scale(StrEnum):
+    """How a quasi-identifier is measured."""
+
+    CONTINUOUS = "continuous"
+    ORDINAL = "ordinal"
+    NOMINAL = "nominal"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as the source has it. `arrow` is None for a type that Arrow can't carry."""
+
+    name: str
+    type: str
+    arrow: pa.DataType | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the config found in the source. Between reading and writing it is named `id`."""
+
+    name: str
+    id: str
+    role: Role
+    type: pa.DataType
+    source_type: str
+    cast: str | None = None
+    scale: Scale | None = None
+    order: tuple[str, ...] | None = None
+    pseudonym: bool = False
+    recoder: Any = None  # a Recoder; recode/ builds on this module
+
+    @property
+    def released(self) -> bool:
+        """Whether the release has this column."""
+        if self.role is Role.IDENTIFIER:
+            return self.pseudonym
+        return self.role is not Role.DROP
+
+    @property
+    def released_type(self) -> pa.DataType:
+        """The type it is released with."""
+        if self.pseudonym:
+            return pa.string()
+        return self.recoder.output(self.type) if self.recoder else self.type
+
+    @property
+    def by_category(self) -> bool:
+        """Whether kernels see codes or ranks of categories, known for the whole table."""
+        return self.scale in (Scale.NOMINAL, Scale.ORDINAL)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns that a run touches, in the source's order."""
+
+    columns: tuple[Column, ...]
+    unit: tuple[str, ...] = ()  # ids of the columns that identify a person
+    protected: tuple[str, ...] = ()  # ids of the columns that privacy models look at
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def by_id(self, id: str) -> Column:
+        """The column named `id` between reading and writing."""
+        return next(column for column in self.columns if column.id == id)
+
+    def of(self, *roles: Role) -> tuple[Column, ...]:
+        """The columns of these roles."""
+        return tuple(column for column in self.columns if column.role in roles)
+
+    @property
+    def quasi_identifiers(self) -> tuple[Column, ...]:
+        return self.of(Role.QUASI_IDENTIFIER)
+
+    @property
+    def released(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.released)
+
+
+def is_number(type: pa.DataType) -> bool:
+    """Whether values are on a line: numbers, dates, timestamps."""
+    at = pa.types
+    tests = (at.is_integer, at.is_floating, at.is_decimal, at.is_date, at.is_timestamp)
+    return any(holds(type) for holds in tests)
+
+
+def is_atomic(type: pa.DataType) -> bool:
+    """Whether it can be a quasi-identifier at all."""
+    return is_number(type) or bool(pa.types.is_string(type) or pa.types.is_boolean(type))

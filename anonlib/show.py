@@ -1,0 +1,236 @@
+"""What the terminal shows when a verb is done: figures, verdicts and places, never data (but for
+`show`, which prints published rows)."""
+
+import io
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from anonlib.cli_errors import plain
+from anonlib.results import CheckResult, ReleaseResult
+
+if TYPE_CHECKING:  # audit imports Spark
+    from anonlib.audit import AuditReport, Verdict
+
+#: What a released value may take on the screen.
+MAX_VALUE = 40
+
+
+def console(file: TextIO | None = None) -> Console:
+    """For stdout: without colours, and 80 columns wide, where that is no terminal."""
+    return Console(file=file or sys.stdout, highlight=False, emoji=False, markup=False)
+
+
+def print_release(result: ReleaseResult, config: str, to: Console | None = None) -> None:
+    """The summary of a release."""
+    to = to or console()
+    if result.already_done:
+        to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again.\n"))
+    else:
+        to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
+        to.print(_pairs(_figures(result)))
+        if result.audit is not None:
+            to.print()
+            to.print(_verdicts(result.audit.verdicts))
+        if result.losses:
+            to.print()
+            to.print(_losses(result.losses))
+        to.print()
+    _places(to, _release_places(result, config))
+
+
+def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
+    """The verdict of an audit: models, problems, the sizes of the worst classes."""
+    to = to or console()
+    word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
+    to.print(Text.assemble("Audit of ", plain(table), ": ", (word, style)), soft_wrap=True)
+    to.print()
+    to.print(_pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
+    if report.verdicts:
+        to.print()
+        to.print(_verdicts(report.verdicts))
+    failing = [verdict for verdict in report.verdicts if verdict.worst]
+    if failing:
+        to.print()
+        to.print(_worst(failing))
+    notes = [f"{plain(verdict.model)}: {plain(verdict.note)}" for verdict in report.verdicts]
+    notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
+    _bullets(to, "notes", notes)
+    _bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
+
+
+def print_check(result: CheckResult, config: str, to: Console | None = None) -> None:
+    """A config as it was resolved against its source."""
+    to = to or console()
+    head = Text.assemble(plain(config), ": ", ("fits its source", "bold green"))
+    to.print(head, soft_wrap=True)
+    to.print()
+    table = _table("column", "role", "scale", "type", "released as")
+    for column in result.columns:
+        cells = (column.name, column.role, column.scale or "", column.source_type)
+        table.add_row(*[Text(plain(cell)) for cell in (*cells, column.released_as)])
+    to.print(table)
+    to.print()
+    models = ", ".join(result.models)
+    rows = [("rows", f"{result.n_rows:,}"), ("models", models), ("kernel", result.kernel)]
+    to.print(_pairs([*rows, ("partition", result.partition)]))
+    _bullets(to, "notes", [plain(note) for note in result.notes])
+    to.print()
+    _places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
+
+
+def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
+    """Published rows as a table; one value per line where that is too wide."""
+    shown = [[_short(value) for value in row] for row in rows]
+    columns = list(zip(*shown, strict=True)) if shown else [() for _ in names]
+    widths = [
+        max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
+    ]
+    if sum(widths) + 2 * len(widths) <= to.width:
+        table = _table(*map(plain, names))
+        for row in shown:
+            table.add_row(*map(Text, row))
+        to.print(table)
+        return
+    for i, row in enumerate(shown):
+        to.print(Text(f"row {i + 1}", style="bold"))
+        to.print(_pairs(zip(names, row, strict=True)))
+
+
+def summary_svg(
+    result: ReleaseResult, path: str | Path, config: str = "conf/quickstart.yaml"
+) -> None:
+    """Writes a picture of a release's summary."""
+    recording = Console(
+        file=io.StringIO(), record=True, width=88, force_terminal=True, highlight=False
+    )
+    print_release(result, config, recording)
+    recording.save_svg(str(path), title=f"anonlib release {config}")
+
+
+def program() -> str:
+    """How this program was called, for commands that the user can copy."""
+    called = Path(sys.argv[0])
+    if called.name not in ("cli.py", "__main__.py"):
+        return "anonlib"
+    script = Path(__file__).parents[1] / "scripts" / "anonlib"
+    if not script.is_file():
+        return "python -m anonlib"
+    here = Path.cwd()
+    return str(script.relative_to(here) if script.is_relative_to(here) else script)
+
+
+def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
+    rows = f"{result.n_rows_in:,} in, {result.n_rows_out:,} out, {result.n_suppressed:,} suppressed"
+    per_cell = f" of {result.n_rows_out / result.n_cells:.1f} rows" if result.n_cells else ""
+    figures = [
+        ("rows", rows),
+        ("blocks", f"{result.n_blocks:,}"),
+        ("cells", f"{result.n_cells:,}{per_cell}"),
+    ]
+    if result.seconds:
+        figures.append(("time", f"{sum(result.seconds.values()):.1f} s"))
+    return figures
+
+
+def _release_places(result: ReleaseResult, config: str) -> list[tuple[str, str]]:
+    table = _local(result.table)
+    version = f" (version {result.table_version})" if result.table_version >= 0 else ""
+    quoted = shlex.quote(table)
+    return [
+        ("table", table + version),
+        ("manifest", _local(result.manifest)),
+        ("record", f"{_local(result.record)} (private)"),
+        ("look at it", f"{program()} show {quoted}"),
+        ("audit it", f"{program()} audit {quoted} --conf {shlex.quote(config)}"),
+    ]
+
+
+def _local(path: str) -> str:
+    """A path of this machine without its scheme, below the working directory as seen from it."""
+    if not path.startswith("file:"):
+        return path
+    bare = "/" + path.removeprefix("file:").lstrip("/")
+    here = f"{Path.cwd()}/"
+    return bare.removeprefix(here) if bare != here else bare
+
+
+def _verdicts(verdicts: "Iterable[Verdict]") -> Table:
+    table = _table("privacy model", ">measured", ">required", "verdict")
+    for verdict in verdicts:
+        table.add_row(
+            Text(plain(verdict.model)),
+            Text(_number(verdict.value, exact=verdict.exact)),
+            Text(_number(verdict.required)),
+            Text("holds", style="green") if verdict.holds else Text("FAILS", style="bold red"),
+        )
+    return table
+
+
+def _worst(verdicts: "Iterable[Verdict]") -> Table:
+    table = _table("privacy model", ">failing classes", "rows in the smallest of them")
+    for verdict in verdicts:
+        sizes = ", ".join(f"{size:,}" for size in verdict.worst)
+        table.add_row(Text(plain(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
+    return table
+
+
+def _losses(losses: dict[str, float | None]) -> Table:
+    table = _table("information loss", ">value")
+    for name, value in losses.items():
+        text = "not computable" if value is None else f"{value:.4g}"
+        table.add_row(Text(plain(name)), Text(text))
+    return table
+
+
+def _number(value: float | None, *, exact: bool = True) -> str:
+    if value is None:
+        return "not measured"
+    text = f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
+    return text if exact else f"at least {text}"
+
+
+def _table(*heads: str) -> Table:
+    """Columns that begin with `>` are numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        number = head.startswith(">")
+        title = Text(head.removeprefix(">"))
+        table.add_column(title, justify="right" if number else "left", overflow="fold")
+    return table
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(Text(plain(name)), Text(plain(value)))
+    return table
+
+
+def _places(to: Console, places: Iterable[tuple[str, str]]) -> None:
+    """Paths and commands on one line each, however long, so that they can be copied."""
+    for name, place in places:
+        to.print(Text.assemble((f"{name:<10}", "dim"), "  ", plain(place)), soft_wrap=True)
+
+
+def _bullets(to: Console, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        to.print()
+        to.print(Text(title, style="bold"))
+    for line in lines:
+        to.print(Text(f"  - {line}"), soft_wrap=True)
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return "null"
+    text = plain(value)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

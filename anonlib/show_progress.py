@@ -1,0 +1,187 @@
+"""How progress is shown: a live line per stage on a terminal, plain lines or JSON elsewhere. All
+of it goes to stderr."""
+
+import json
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from anonlib.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+#: Seconds between looks at Spark's counts of tasks.
+_POLL = 0.5
+
+
+def make_progress(log_format: Literal["text", "json"], *, quiet: bool) -> "ShownProgress":
+    """The progress that fits the flags and where stderr goes."""
+    if quiet:
+        return ShownProgress()
+    if log_format == "json":
+        return JsonProgress()
+    return TerminalProgress() if sys.stderr.isatty() else LogProgress()
+
+
+class ShownProgress(Progress):
+    """Progress that may have something to close; this one shows nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outer: dict[str, BaseException | None] = {}
+
+    def started(self, name: str, spark: Any) -> None:
+        self._outer[name] = sys.exc_info()[1]
+
+    def failing(self, name: str) -> bool:
+        """Whether the stage that ends does so because of an exception, which is on its way; one
+        that was there when the stage began (it cleans up, say) is not its own."""
+        error = sys.exc_info()[1]
+        return error is not None and error is not self._outer.get(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Nothing is left on the screen but finished lines."""
+
+
+class LogProgress(ShownProgress):
+    """Lines such as `12:00:01 scan: done in 3.2 s`."""
+
+    def started(self, name: str, spark: Any) -> None:
+        super().started(name, spark)
+        self._line(f"{name}: started")
+
+    def ended(self, name: str, seconds: float) -> None:
+        self._line(f"{name}: {'failed after' if self.failing(name) else 'done in'} {seconds:.1f} s")
+
+    def note(self, text: str) -> None:
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        now = datetime.now().astimezone()
+        sys.stderr.write(f"{now:%H:%M:%S} {text}\n")
+        sys.stderr.flush()
+
+
+class JsonProgress(ShownProgress):
+    """One JSON object per line."""
+
+    def started(self, name: str, spark: Any) -> None:
+        super().started(name, spark)
+        write_json(event="started", stage=name)
+
+    def ended(self, name: str, seconds: float) -> None:
+        event = "failed" if self.failing(name) else "done"
+        write_json(event=event, stage=name, seconds=round(seconds, 3))
+
+    def note(self, text: str) -> None:
+        write_json(event="note", text=text)
+
+
+def write_json(**fields: Any) -> None:
+    """Writes one event to stderr."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    sys.stderr.write(json.dumps({"time": now, **fields}, ensure_ascii=False) + "\n")
+    sys.stderr.flush()
+
+
+class TerminalProgress(ShownProgress):
+    """A live line for the stage that runs, with its tasks as Spark counts them; a plain one for
+    each stage that is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Lines
+
+        self._lines = Lines(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[tasks]}", markup=False),
+            TimeElapsedColumn(),
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+        )
+        self._running: list[tuple[str, TaskID, _Tasks | None]] = []
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._poller: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._lines.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._over.set()
+        if self._poller is not None:
+            self._poller.join(5.0)
+        self._lines.stop()
+
+    def started(self, name: str, spark: Any) -> None:
+        super().started(name, spark)
+        tasks = None if spark is None else _Tasks(spark, name)
+        task = self._lines.add_task(name, total=None, tasks="")
+        with self._lock:
+            self._running.append((name, task, tasks))
+        if tasks is not None and self._poller is None:
+            self._poller = threading.Thread(target=self._poll, name="progress", daemon=True)
+            self._poller.start()
+
+    def ended(self, name: str, seconds: float) -> None:
+        with self._lock:
+            place = next(i for i, entry in enumerate(self._running) if entry[0] == name)
+            _, task, tasks = self._running.pop(place)
+        self._lines.remove_task(task)
+        if tasks is not None:
+            with suppress(Exception):
+                tasks.look()
+        mark, style = ("✗", "red") if self.failing(name) else ("✓", "green")
+        count = f"  {tasks.done:,} tasks" if tasks is not None and tasks.done else ""
+        self._print(mark, style, f"{name:<24} {seconds:7.1f} s{count}")
+
+    def note(self, text: str) -> None:
+        self._print("·", "dim", text)
+
+    def _print(self, mark: str, style: str, text: str) -> None:
+        from rich.text import Text
+
+        self._lines.console.print(Text.assemble((mark, style), " ", text))
+
+    def _poll(self) -> None:
+        while not self._over.wait(_POLL):
+            with self._lock:
+                running = [(task, tasks) for _, task, tasks in self._running if tasks is not None]
+            for task, tasks in running:
+                with suppress(Exception):  # the session may be on its way down; the run says so
+                    tasks.look()
+                    total = tasks.total or None
+                    text = f"{tasks.done}/{tasks.total} tasks" if tasks.total else ""
+                    self._lines.update(task, completed=tasks.done, total=total, tasks=text)
+
+
+class _Tasks:
+    """The tasks of the jobs in a stage's group, done and in all."""
+
+    def __init__(self, spark: Any, name: str):
+        self.done = self.total = 0
+        self._tracker = spark.sparkContext.statusTracker()
+        self._group = f"anonlib {name}"
+        self._before = set(self._tracker.getJobIdsForGroup(self._group))
+
+    def look(self) -> None:
+        done = total = 0
+        for job in set(self._tracker.getJobIdsForGroup(self._group)) - self._before:
+            info = self._tracker.getJobInfo(job)
+            for stage_id in info.stageIds if info else ():
+                stage = self._tracker.getStageInfo(stage_id)
+                if stage is not None:
+                    done += stage.numCompletedTasks
+                    total += stage.numTasks
+        self.done, self.total = done, total

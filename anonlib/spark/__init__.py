@@ -1,0 +1,1 @@
+"""Everything that needs Spark: sessions, sources and sinks, kernels on blocks."""

@@ -1,0 +1,74 @@
+"""What Spark, Delta and Python workers raise, as errors of ours: their texts may hold raw values,
+so only what is known to be safe is passed on."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
+
+#: what a text of the JVM contains -> our error and its text
+_KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
+    (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
+    (r"Permission denied|AccessControlException|AccessDenied", StorageError, "permission denied"),
+    (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
+    (r"PATH_NOT_FOUND|FileNotFoundException|NoSuchFileException", InputError, "no such file"),
+    (r"TABLE_OR_VIEW_NOT_FOUND", InputError, "no such table in the catalog"),
+    (r"DELTA_TABLE_NOT_FOUND|is not a Delta table|DELTA_MISSING_DELTA", InputError, "no Delta table"),
+    (r"DELTA_\w*VERSION\w*NOT_FOUND|Cannot time travel", InputError, "no such version"),
+    (r"DATA_SOURCE_NOT_FOUND|DATA_SOURCE_NOT_EXIST", InputError, "Spark knows no such format"),
+    (r"PARSE_SYNTAX_ERROR", InputError, "not valid SQL"),
+    (r"UNRESOLVED_COLUMN", InputError, "an unknown column"),
+    (
+        r"CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|is not a Parquet file|not an ORC file|"
+        r"MALFORMED|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ",
+        StorageError,
+        "a file is corrupt or not of this format",
+    ),
+    (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
+    (r"Concurrent\w*Exception|DELTA_CONCURRENT", StorageError, "the table changed meanwhile"),
+)
+_OURS = re.compile(r"anonlib\.errors\.BlockError: ([^\n]*)")
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Runs Spark work; failures become errors of ours that begin with `what`.
+
+    KeyboardInterrupt and our own errors pass through. The cause is kept for `--debug`.
+    """
+    try:
+        yield
+    except AnonlibError:
+        raise
+    except Exception as error:
+        raise translate(error, what) from error
+
+
+def translate(error: Exception, what: str) -> AnonlibError:
+    """The error of ours that stands for an exception of Spark's."""
+    text = _full_text(error)
+    if found := _OURS.search(text):
+        return BlockError(f"{what}: {found.group(1)}")
+    for pattern, kind, meaning in _KNOWN:
+        if re.search(pattern, text):
+            return kind(f"{what}: {meaning}")
+    return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
+
+
+def _full_text(error: Exception) -> str:
+    java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    parts = [type(error).__name__, str(error)]
+    while java is not None and len(parts) < 20:
+        try:
+            parts.append(java.toString())
+            java = java.getCause()
+        except Exception:  # the JVM is gone; what we have must do
+            break
+    return "\n".join(parts)
+
+
+def _name(error: Exception) -> str:
+    condition = getattr(error, "getCondition", None)
+    return (condition() if condition else None) or type(error).__name__

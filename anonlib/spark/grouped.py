@@ -1,0 +1,129 @@
+"""Anonymizing every block in Spark's grouped-map UDFs, and what comes back."""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from anonlib import registry
+from anonlib.block import Floats
+from anonlib.config import Config
+from anonlib.errors import ConfigError, Problem
+from anonlib.schema import Schema
+from anonlib.spark.blocks import Plan, with_blocks
+from anonlib.spark.source import Source
+from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize
+
+#: Rows that a task of the main shuffle aims at.
+ROWS_PER_TASK = 250_000
+
+
+def output_schema(schema: Schema) -> pa.Schema:
+    """The staged columns: the released ones by id, the person's token, the loss states."""
+    fields = [pa.field(column.id, column.released_type) for column in schema.released]
+    if schema.unit:
+        fields.append(pa.field(TOKEN, pa.string()))
+    return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
+
+
+def anonymized(
+    rows: DataFrame, schema: Schema, plan: Plan, task: Task, config: Config
+) -> DataFrame:
+    """The staged rows, lazily: one shuffle by block, one crossing into Python."""
+    spark = rows.sparkSession
+    frame = with_blocks(rows, schema, plan)
+    frame = frame.repartition(_n_tasks(spark, plan, config), BLOCK)
+    names = tuple(frame.columns)
+    groups = frame.groupBy(BLOCK)
+    released = from_arrow_schema(task.output)
+    if config.spark.grouped_map == "arrow":
+        # pyspark can't read the annotations of a partial; a lambda has none.
+        return groups.applyInArrow(lambda table: anonymize(table, task), released)
+    types = pa.schema([(n, _input_type(n, schema)) for n in names])
+    return groups.applyInPandas(lambda frame: _anonymize_pandas(frame, task, types), released)
+
+
+def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
+    table = pa.Table.from_pandas(frame, schema=types, preserve_index=False)
+    return anonymize(table, task).to_pandas(date_as_object=True)
+
+
+def _input_type(name: str, schema: Schema) -> pa.DataType:
+    private = {HASH: pa.int64(), BLOCK: pa.int32()}
+    return private[name] if name in private else schema.by_id(name).type
+
+
+def _n_tasks(spark: SparkSession, plan: Plan, config: Config) -> int:
+    if config.spark.partitions is not None:
+        return config.spark.partitions
+    cores = spark.sparkContext.defaultParallelism
+    wanted = max(4 * cores, ceil(plan.n_rows / ROWS_PER_TASK))
+    return max(1, min(wanted, plan.n_blocks))
+
+
+def refuse_inexact(source: Source, config: Config) -> None:
+    """Raises ConfigError naming the columns that pandas can't carry exactly."""
+    problems = []
+    aggregates = []
+    for column in source.schema.columns:
+        value, type = source.columns[column.id], column.type
+        if pa.types.is_nested(type) or pa.types.is_binary(type):
+            aggregates.append(F.lit(1).alias(column.id))
+        elif pa.types.is_int64(type):
+            aggregates.append(F.count_if(value.isNull()).alias(column.id))
+        elif pa.types.is_date(type) or pa.types.is_timestamp(type):
+            year = F.year(value)
+            outside = (year < 1678) | (year > 2261)
+            aggregates.append(F.count_if(outside).alias(column.id))
+    if not aggregates:
+        return
+    found = source.raw.agg(*aggregates).head()
+    for column in source.schema.columns:
+        if found is not None and column.id in found and found[column.id]:
+            text = (
+                f"pandas can't carry this column of type {column.source_type} exactly (64-bit "
+                "integers with nulls, dates outside 1678 to 2261, nested and binary types); use "
+                "`grouped_map: arrow`"
+            )
+            problems.append(Problem(f"spark.grouped_map, column {column.name}", text))
+    if problems:
+        raise ConfigError(problems)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the blocks report together."""
+
+    n_rows: int
+    n_cells: int
+    n_blocks: int
+    losses: dict[str, float | None]
+
+
+def outcome(staged: DataFrame, task: Task) -> Outcome:
+    """The loss states of all blocks, merged in block order."""
+    states = staged.where(F.col(STATE).isNotNull()).select(f"{STATE}.*").toArrow().to_pylist()
+    metrics = [registry.build("metric", spec) for spec in task.metrics]
+    merged: list[Floats | None] = [None] * len(metrics)
+    for state in sorted(states, key=lambda state: state["block"]):
+        for i, metric in enumerate(metrics):
+            found = np.array(state["states"][i], np.float64)
+            known = merged[i]
+            merged[i] = found if known is None else metric.merge(known, found)
+    losses = {
+        metric.type: None if state is None else metric.value(state)
+        for metric, state in zip(metrics, merged, strict=True)
+    }
+    return Outcome(
+        sum(state["n_rows"] for state in states),
+        sum(state["n_cells"] for state in states),
+        len(states),
+        losses,
+    )
+
+

@@ -1,0 +1,219 @@
+"""Publishing an audited table: one Delta commit, checked before it is visible."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from secrets import randbits
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from anonlib.config import Release
+from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.spark.errors import translated
+from anonlib.spark.source import row_hash
+from anonlib.spark.storage import Storage
+
+#: Characters that Delta takes in a column name with column mapping only.
+MAPPED = set(" ,;{}()\n\t=")
+ROWS_PER_TASK = 250_000
+DELTA = "org.apache.spark.sql.delta"
+
+
+@dataclass(frozen=True)
+class Digest:
+    """Row count and order-free hash of a table: sums of the halves of its row hashes."""
+
+    n_rows: int
+    low: int
+    high: int
+
+
+def digest(frame: DataFrame) -> Digest:
+    """The digest of a frame's rows as a multiset."""
+    hashed = frame.select(row_hash(frame).alias("h"))
+    low = F.col("h").bitwiseAND(F.lit(0xFFFFFFFF))
+    high = F.shiftright("h", 32)
+    row = hashed.agg(F.count(F.lit(1)), F.sum(low), F.sum(high)).head()
+    assert row is not None
+    return Digest(int(row[0]), int(row[1] or 0), int(row[2] or 0))
+
+
+class Target:
+    """The table that a run publishes to, as it was when the run began."""
+
+    def __init__(self, spark: SparkSession, release: Release):
+        self._spark = spark
+        self._release = release
+        self._storage = Storage(spark, release.path)
+        self.path = self._storage.root
+        self._delta = getattr(spark._jvm, DELTA)
+        with translated("release.path"):
+            self._log: Any = self._delta.DeltaLog.forTable(spark._jsparkSession, self.path)
+            self.version = self._latest()
+
+    def _latest(self) -> int:
+        return int(self._log.update(False, _none(self._spark), _none(self._spark)).version())
+
+    def check_free(self) -> None:
+        """Raises InputError when the mode does not allow to publish here."""
+        if self.version >= 0:
+            if self._release.mode == "error":
+                raise InputError(
+                    f"release.path: a table is already at {self.path}; choose another path, or "
+                    "`mode: overwrite`"
+                )
+        elif any(name != "_delta_log" for name in self._storage.listed(self.path)):
+            raise InputError(f"release.path: {self.path} holds other files; choose another path")
+
+    def committed(self, run_id: str) -> tuple[int, str] | None:
+        """Version and metadata of a run's commit, if the run is in the table's history."""
+        if self.version < 0:
+            return None
+        table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
+        found = table.select("version", "userMetadata").where(F.col("userMetadata").isNotNull())
+        with translated("release.path"):
+            for row in found.collect():
+                if _run_id(row["userMetadata"]) == run_id:
+                    return int(row["version"]), str(row["userMetadata"])
+        return None
+
+    def publish(
+        self, staged: DataFrame, names: Mapping[str, str], expected: Digest, run_id: str, text: str
+    ) -> int:
+        """Copies the staged columns (id -> name) in random order in one commit with `text` as its
+        metadata; returns the new version.
+
+        The written files are read again and compared with `expected` before the commit. Raises
+        BusyError when the table changed since the run began; StorageError when what was written
+        is not what was audited. Then, as on any failure, the written files are removed.
+        """
+        with translated("release.path"):
+            transaction = self._log.startTransaction()
+            if int(transaction.readVersion()) != self.version:
+                raise BusyError("the target changed while the release was made; run it again")
+            actions = None
+            try:
+                frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
+                renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
+                actions = self._write(renamed, transaction, run_id, text)
+                if self._written(actions, transaction, list(names), staged) != expected:
+                    raise StorageError("the written files differ from the audited table")
+                return int(transaction.commit(actions, self._operation(text)))
+            except BaseException:
+                self._remove(actions)
+                raise
+
+    def _n_files(self, n_rows: int) -> int:
+        cores = self._spark.sparkContext.defaultParallelism
+        return max(
+            ceil(n_rows / self._release.rows_per_file), min(cores, ceil(n_rows / ROWS_PER_TASK)), 1
+        )
+
+    def _write(self, frame: DataFrame, transaction: Any, run_id: str, text: str) -> Any:
+        jvm, none = self._spark._jvm, _none(self._spark)
+        session: Any = self._spark._jsparkSession
+        options = {
+            "txnAppId": f"anonlib:{run_id}",
+            "txnVersion": "1",
+            "userMetadata": text,
+            "overwriteSchema": "true",
+        }
+        properties = {"delta.isolationLevel": "Serializable"}
+        if any(set(name) & MAPPED for name in frame.columns):
+            properties["delta.columnMapping.mode"] = "name"
+        write = self._delta.commands.WriteIntoDelta(
+            self._log,
+            jvm.org.apache.spark.sql.SaveMode.Overwrite,  # type: ignore[union-attr]
+            self._delta.DeltaOptions(_map(jvm, options), session.sessionState().conf()),
+            _seq(jvm, self._release.partition_by),
+            _map(jvm, properties),
+            frame._jdf,
+            none,
+            none,
+            False,
+        )
+        return write.write(transaction, session, none, False)
+
+    def _written(
+        self, actions: Any, transaction: Any, ids: list[str], staged: DataFrame
+    ) -> Digest:
+        """The digest of the written files, read by the names that they have inside."""
+        schema = StructType.fromJson(json.loads(transaction.metadata().schema().json()))
+        physical = [
+            f.metadata.get("delta.columnMapping.physicalName", f.name) for f in schema.fields
+        ]
+        types = StructType(
+            [type(f)(p, f.dataType) for p, f in zip(physical, staged.select(*ids).schema, strict=True)]
+        )
+        paths = [f"{self.path}/{path}" for path in _added(actions)]
+        # Columns that the folders are named by are not in the files: those that are get compared.
+        frame = self._spark.read.schema(types).option("basePath", self.path).parquet(*paths)
+        return digest(frame.toDF(*ids))
+
+    def _operation(self, text: str) -> Any:
+        jvm, none = self._spark._jvm, _none(self._spark)
+        cls = getattr(self._delta, "DeltaOperations$Write")
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+        java = jvm.java.lang.Class.forName(f"{DELTA}.DeltaOperations$Write", True, loader)  # type: ignore[union-attr]
+        # Mode, partitioning, predicate, metadata; later versions append further options.
+        rest = java.getConstructors()[0].getParameterCount() - 4
+        mode = jvm.org.apache.spark.sql.SaveMode.Overwrite  # type: ignore[union-attr]
+        some = jvm.scala.Option.apply  # type: ignore[union-attr]
+        by = some(_seq(jvm, self._release.partition_by))
+        return cls(mode, by, none, some(text), *[none] * rest)
+
+    def _remove(self, actions: Any) -> None:
+        """Removes what a failed publication wrote."""
+        with suppress(Exception):
+            if self.version < 0 and self._latest() < 0:
+                self._storage.delete(self.path)
+            elif actions is not None:
+                for path in _added(actions):
+                    self._storage.delete(f"{self.path}/{path}")
+
+
+def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
+    """The rows ordered by a hash of their released values with a fresh secret: nothing is left of
+    the source's order, nor of blocks and cells."""
+    key = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
+    keyed = frame.withColumn("__anonlib_order", key)
+    ordered = keyed.repartition(n_files, "__anonlib_order").sortWithinPartitions("__anonlib_order")
+    return ordered.drop("__anonlib_order")
+
+
+def _added(actions: Any) -> list[str]:
+    found = [actions.apply(i) for i in range(actions.size())]
+    return [a.path() for a in found if a.getClass().getSimpleName() == "AddFile"]
+
+
+def _run_id(metadata: str) -> str | None:
+    """The run that a commit's metadata names; None for commits of others."""
+    try:
+        found = json.loads(metadata)
+    except ValueError:
+        return None
+    return found.get("run_id") if isinstance(found, dict) else None
+
+
+def _none(spark: SparkSession) -> Any:
+    return spark._jvm.scala.Option.apply(None)  # type: ignore[union-attr]
+
+
+def _map(jvm: Any, values: Mapping[str, str]) -> Any:
+    java = jvm.java.util.HashMap()
+    for key, value in values.items():
+        java.put(key, value)
+    module = getattr(getattr(jvm.scala.collection.immutable, "Map$"), "MODULE$")
+    return getattr(module, "from")(jvm.scala.jdk.javaapi.CollectionConverters.asScala(java))
+
+
+def _seq(jvm: Any, values: Any) -> Any:
+    java = jvm.java.util.ArrayList()
+    for value in values:
+        java.add(value)
+    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(java).toSeq()

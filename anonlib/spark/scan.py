@@ -1,0 +1,263 @@
+"""The scan: counts, ranges, categories and the seeded sample of a source, and what they rule out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.block import Ints
+from anonlib.config import Config
+from anonlib.encoding import Encoding, moments, to_float
+from anonlib.errors import ConfigError, InfeasibleError, Problem
+from anonlib.resolve import bound_models
+from anonlib.schema import Column, Role, Scale
+from anonlib.spark.source import Source, failed
+from anonlib.spark.errors import translated
+from anonlib.spark.values import canonical, number
+from anonlib.work import HASH
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What the whole source looks like: no values but the categories and ranges of encodings.
+
+    `sample` has the quasi-identifiers and HASH of at most `sample_rows` rows, in order of a
+    seeded hash. By quasi-identifier id: `n_missing`, and `hashes`, Spark's hash of each category.
+    """
+
+    n_rows: int
+    n_missing: dict[str, int]
+    hashes: dict[str, Ints]
+    encodings: tuple[Encoding, ...]
+    sample: pa.Table
+
+
+def scan(source: Source, config: Config) -> Scan:
+    """Reads the source three times: figures of all columns, categories, sample.
+
+    Raises ConfigError or InfeasibleError with all that the figures rule out.
+    """
+    rows = source.rows()
+    with translated("source"):
+        figures = _figures(source, config)
+        problems = [*_problems(source, config, figures)]
+        if problems:
+            raise ConfigError(problems)
+        categories, hashes = _categories(source, config)
+        problems = [*_feasible(source, config, figures, rows), *_disclosures(source, config, rows)]
+        if problems:
+            raise InfeasibleError(problems)
+        sample = _sample(source, rows, figures["n"], config)
+    encodings = tuple(
+        _encoding(column, figures, categories, sample) for column in source.schema.quasi_identifiers
+    )
+    missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
+    return Scan(int(figures["n"]), missing, hashes, encodings, sample)
+
+
+def _figures(source: Source, config: Config) -> dict[str, Any]:
+    """One aggregate over the source."""
+    aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
+    for column in source.schema.columns:
+        id, value = column.id, source.columns[column.id]
+        if id in source.casts:
+            count = F.count_if(failed(F.col(id), source.casts[id], config))
+            aggregates.append(count.alias(f"{id}_failed"))
+        if column.role is Role.QUASI_IDENTIFIER:
+            aggregates.append(F.count_if(value.isNull()).alias(f"{id}_missing"))
+            if column.by_category:
+                aggregates.append(F.approx_count_distinct(value, 0.02).alias(f"{id}_distinct"))
+            if pa.types.is_floating(column.type):
+                infinite = value.isin(float("inf"), float("-inf"))
+                aggregates.append(F.count_if(infinite).alias(f"{id}_infinite"))
+            if column.scale is Scale.CONTINUOUS:
+                x = number(value, column.type)
+                aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
+        if id in source.schema.protected:
+            kept = canonical(value, column.type, config.privacy.missing_tokens)
+            aggregates.append(F.approx_count_distinct(kept, 0.02).alias(f"{id}_values"))
+    row = source.raw.agg(*aggregates).head()
+    return row.asDict() if row else {}
+
+
+def _problems(source: Source, config: Config, figures: dict[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the values."""
+    if figures["n"] == 0:
+        yield Problem("source", "has no rows")
+        return
+    for column in source.schema.columns:
+        where = f"column {column.name}"
+        if count := figures.get(f"{column.id}_failed"):
+            yield Problem(
+                where,
+                f"{count} values can't be read as {source.casts[column.id]}; clean them, or list "
+                "what means missing under privacy.missing_tokens",
+            )
+        if count := figures.get(f"{column.id}_infinite"):
+            yield Problem(where, f"{count} infinite values; make them missing or leave the rows out")
+        if figures.get(f"{column.id}_distinct", 0) > 1.2 * config.max_categories:
+            yield _too_many(column, config)
+
+
+def _too_many(column: Column, config: Config) -> Problem:
+    text = (
+        f"more than max_categories = {config.max_categories} distinct values; choose another "
+        "scale, coarsen the column, or raise max_categories"
+    )
+    return Problem(f"column {column.name}", text)
+
+
+def _categories(
+    source: Source, config: Config
+) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
+    """The sorted distinct values of each nominal and ordinal column (declared orders as declared),
+    and their hashes; 0 for a declared value that does not occur."""
+    columns = [c for c in source.schema.quasi_identifiers if c.by_category]
+    if not columns:
+        return {}, {}
+    sets = [F.collect_set(source.columns[c.id]).alias(c.id) for c in columns]
+    hashed = [F.transform(c.id, lambda v: F.xxhash64(v)).alias(f"{c.id}_hash") for c in columns]
+    table = source.raw.agg(*sets).select("*", *hashed).toArrow()
+    problems, found, hashes = [], {}, {}
+    for column in columns:
+        values = table.column(column.id).combine_chunks().flatten()
+        hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
+        if len(values) > config.max_categories:
+            problems.append(_too_many(column, config))
+        if column.order is not None:
+            order = pa.array(column.order, column.type)
+            unknown = len(set(values.to_pylist()) - set(column.order))
+            if unknown:
+                text = f"lacks {unknown} of the distinct values that the column has"
+                problems.append(Problem(f"attributes.{column.name}.order", text))
+            found[column.id] = order
+        else:
+            found[column.id] = values.take(pc.sort_indices(values))
+        place = pc.index_in(found[column.id], value_set=values)
+        hashes[column.id] = hash_of.take(place).fill_null(0).to_numpy(zero_copy_only=False)
+    if problems:
+        raise ConfigError(problems)
+    return found, hashes
+
+
+def _feasible(
+    source: Source, config: Config, figures: dict[str, Any], rows: DataFrame
+) -> Iterator[Problem]:
+    """Whether the table as one cell holds every model."""
+    n = figures["n"]
+    if config.unit:
+        n = rows.select(*source.schema.unit).na.drop().distinct().count()
+    for i, model in enumerate(bound_models(config)):
+        where = f"privacy.models.{model.type}"
+        if model.min_rows > figures["n"]:
+            yield Problem(where, f"asks for {model.min_rows} rows; the source has {figures['n']}")
+        elif getattr(model, "k", 0) > n:
+            yield Problem(where, f"asks for {getattr(model, 'k', 0)} persons; there are {n}")
+        name = getattr(model, "attribute", None)
+        wanted = getattr(model, "l", 0)
+        if name is not None and wanted:
+            values = _distinct(source, config, figures, source.schema[name], wanted)
+            if wanted > values:
+                yield Problem(where, f"asks for {wanted} values; column {name} has {values}")
+
+
+def _distinct(
+    source: Source, config: Config, figures: dict[str, Any], column: Column, wanted: int
+) -> int:
+    """Distinct present values; counted exactly where the estimate does not settle it."""
+    estimate = int(figures[f"{column.id}_values"])
+    if estimate > 2 * wanted + 10:
+        return estimate
+    kept = canonical(source.columns[column.id], column.type, config.privacy.missing_tokens)
+    return source.raw.select(kept.alias("v")).na.drop().distinct().count()
+
+
+def _disclosures(source: Source, config: Config, rows: DataFrame) -> Iterator[Problem]:
+    """What would be published of single persons past the models."""
+    if isinstance(config.one_row_per_person, str):
+        id = source.schema[config.one_row_per_person].id
+        persons = source.raw.select(source.columns[id].alias(id))
+        if persons.groupBy(id).count().where(f"count > 1 or {id} is null").limit(1).count():
+            text = f"column {config.one_row_per_person} repeats or is missing in several rows: it "
+            text += "does not identify one row per person; name a `unit` instead"
+            yield Problem("one_row_per_person", text)
+    for target in source.schema.of(Role.TARGET):
+        for column in _determined(source, config, target):
+            text = f"determines the sensitive column {column.name}: publishing it publishes both"
+            yield Problem(f"attributes.{target.name}", text)
+    insensitive = source.schema.of(Role.INSENSITIVE)
+    if insensitive and not config.privacy.acknowledge_unique:
+        keys = [F.to_json(F.struct(c.id)) if pa.types.is_nested(c.type) else F.col(c.id) for c in insensitive]
+        rare = rows.groupBy(*keys).count().where(F.col("count") < config.k).count()
+        if rare:
+            names = ", ".join(column.name for column in insensitive)
+            text = (
+                f"{rare} combinations of the insensitive columns ({names}) are rarer than "
+                f"k = {config.k}; give them other roles, or set this to true"
+            )
+            yield Problem("privacy.acknowledge_unique", text)
+
+
+def _determined(source: Source, config: Config, target: Column) -> list[Column]:
+    """The sensitive columns of which each target value shows one value, and not all the same."""
+    columns = source.schema.of(Role.SENSITIVE)
+    if not columns:
+        return []
+    tokens = config.privacy.missing_tokens
+    label = canonical(source.columns[target.id], target.type, tokens).alias("label")
+    hashed = []
+    for column in columns:
+        value = canonical(source.columns[column.id], column.type, tokens)
+        hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
+    ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
+    labels = source.raw.select(label, *hashed).where("label is not null").groupBy("label").agg(*ends)
+    figures = []
+    for column in columns:
+        low, high = F.col(f"{column.id}_min"), F.col(f"{column.id}_max")
+        figures.append(F.count_if(low != high).alias(f"{column.id}_open"))
+        figures.append((F.min(low) != F.max(high)).alias(f"{column.id}_varies"))
+    row = labels.agg(*figures).collect()[0]
+    return [c for c in columns if row[f"{c.id}_open"] == 0 and row[f"{c.id}_varies"]]
+
+
+def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table:
+    """At most sample_rows rows: those of the smallest seeded hash, in its order."""
+    wanted = config.partition.sample_rows
+    seeded = F.xxhash64(F.lit(config.seed), F.col(HASH))
+    ids = [column.id for column in source.schema.quasi_identifiers]
+    rows = rows.select(*ids, HASH, seeded.alias("seeded"))
+    if n > wanted:
+        # A little more than wanted, so that a sample short by chance is out of the question.
+        bound = -(2**63) + int(2**64 * min(1.0, 1.1 * wanted / n + 1e-6))
+        rows = rows.where(F.col("seeded") < F.lit(bound))
+    table = rows.toArrow()
+    order = np.lexsort((table.column(HASH).to_numpy(), table.column("seeded").to_numpy()))
+    return table.take(pa.array(order[:wanted])).drop(["seeded"]).combine_chunks()
+
+
+def _encoding(
+    column: Column, figures: dict[str, Any], categories: dict[str, pa.Array], sample: pa.Table
+) -> Encoding:
+    assert column.scale is not None
+    missing = int(figures[f"{column.id}_missing"]) > 0
+    values = sample.column(column.id).combine_chunks()
+    found = categories.get(column.id)
+    if column.scale is Scale.NOMINAL:
+        return Encoding(column.id, column.scale, missing, categories=found)
+    if found is not None:
+        numbers, low, high = _ranks(values, found), 0.0, max(0.0, len(found) - 1.0)
+    else:
+        numbers = to_float(values)
+        low, high = (float(figures[f"{column.id}_{end}"] or 0.0) for end in ("low", "high"))
+    mean, sd = moments(numbers, low, high)
+    return Encoding(column.id, column.scale, missing, mean, sd, low, high, found)
+
+
+def _ranks(values: pa.Array, categories: pa.Array) -> Any:
+    return to_float(pc.index_in(values, value_set=categories))

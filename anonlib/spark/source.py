@@ -1,0 +1,174 @@
+"""Reading a source: any Spark format, a catalog table, a DataFrame, or the generator."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from anonlib.config import Config
+from anonlib.resolve import resolve
+from anonlib.schema import Field, Role, Scale, Schema
+from anonlib.spark.errors import translated
+from anonlib.spark.generator import generate
+from anonlib.work import HASH
+
+#: Formats that are quick to read again, column by column; all others are read once and kept on
+#: disk (encrypted, as spills are) while the run lasts.
+COLUMNAR = ("delta", "parquet", "orc")
+#: What text of a CSV file is tried as, where its column is continuous.
+NUMBER_TYPES = ("bigint", "double", "date", "timestamp")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A resolved source.
+
+    `raw` has the source's columns renamed c0..cN; `columns` reads each of the schema's columns
+    from it, cast and with NaN as null in quasi-identifiers. `version` is a Delta source's.
+    """
+
+    raw: DataFrame
+    columns: dict[str, Column]
+    casts: dict[str, str]  # id -> type
+    schema: Schema
+    version: int | None
+
+    def rows(self) -> DataFrame:
+        """The columns that blocks need, and HASH, the hash of all of them."""
+        ids = [c.id for c in self.schema.columns if c.released or c.id in self.schema.unit]
+        frame = self.raw.select(*[self.columns[id].alias(id) for id in ids])
+        return frame.withColumn(HASH, row_hash(frame))
+
+    def close(self) -> None:
+        """Gives back what was kept of the source."""
+        self.raw.unpersist()
+
+
+def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = None) -> Source:
+    """The config's source (or the given DataFrame), resolved against the config.
+
+    Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
+    """
+    version = None
+    keep = frame is not None or config.source.format not in COLUMNAR
+    with translated("source"):
+        if frame is None:
+            frame, version = _read(spark, config)
+        if config.source.where:
+            frame = frame.where(config.source.where)
+        names = frame.columns
+        raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
+        casts = _casts(config, names, raw)
+        columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}"), config) for i in range(len(names))}
+        typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
+    fields = [_field(name, typed[i]) for i, name in enumerate(names)]
+    schema = resolve(config, fields)
+    kept = {c.id: _without_nan(columns[c.id], c.type, c.role) for c in schema.columns}
+    if keep:
+        raw = raw.select(*kept).persist(StorageLevel.DISK_ONLY)
+    return Source(raw, kept, {id: t for id, t in casts.items() if id in kept}, schema, version)
+
+
+def row_hash(frame: DataFrame) -> Column:
+    """xxhash64 of all columns, nulls told apart from absent values."""
+    columns = [
+        F.to_json(F.struct(f.name)) if _has_map(f) else F.col(f.name) for f in frame.schema.fields
+    ]
+    nulls = [F.col(f.name).isNull() for f in frame.schema.fields]
+    return F.xxhash64(*nulls, *columns)
+
+
+def _has_map(field: StructField) -> bool:
+    return "map<" in field.dataType.simpleString() or "variant" in field.dataType.simpleString()
+
+
+def _read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
+    source = config.source
+    if source.format == "generator":
+        return generate(spark, source.rows, source.seed), None
+    version = source.version
+    if source.format == "delta" and version is None:
+        version = latest_version(spark, source.path or "")
+    reader = spark.read.options(**source.options)
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    if source.format == "table":
+        return reader.table(source.table or ""), version
+    return reader.format(source.format).load(source.path), version
+
+
+def latest_version(spark: SparkSession, path: str) -> int:
+    """The newest version of a Delta table."""
+    from delta.tables import DeltaTable
+
+    return int(DeltaTable.forPath(spark, path).history(1).collect()[0]["version"])
+
+
+def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
+    """Types to read columns as: declared ones, and numbers that CSV keeps as text."""
+    declared, inferred = {}, []
+    for i, name in enumerate(names):
+        attribute = config.attributes.get(name)
+        if attribute is None or attribute.role is Role.DROP:
+            continue
+        number = attribute.scale is Scale.CONTINUOUS or (
+            attribute.scale is Scale.ORDINAL and attribute.order is None
+        )
+        text = isinstance(raw.schema[i].dataType, StringType)
+        if attribute.type is not None:
+            declared[f"c{i}"] = attribute.type
+        elif number and text and config.source.format == "csv":
+            inferred.append(f"c{i}")
+    return {**declared, **_inferred(config, raw, inferred)}
+
+
+def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
+    """The first of NUMBER_TYPES that every value of a text column can be read as."""
+    if not ids:
+        return {}
+    failures = [
+        F.count_if(failed(F.col(id), type, config)).alias(f"{id}_{type}")
+        for id in ids
+        for type in NUMBER_TYPES
+    ]
+    counts = raw.agg(*failures).collect()[0]
+    found = {}
+    for id in ids:
+        fitting = [type for type in NUMBER_TYPES if counts[f"{id}_{type}"] == 0]
+        if fitting:
+            found[id] = fitting[0]
+    return found
+
+
+def failed(column: Column, type: str, config: Config) -> Column:
+    """Whether a value is there but can't be read as the type."""
+    return column.isNotNull() & ~_is_token(column, config) & column.try_cast(type).isNull()
+
+
+def _is_token(column: Column, config: Config) -> Column:
+    text = F.lower(F.trim(column.cast("string")))
+    tokens = [token.strip().lower() for token in config.privacy.missing_tokens]
+    return text.isin(*tokens) if tokens else F.lit(False)
+
+
+def _read_as(column: Column, type: str | None, config: Config) -> Column:
+    return column if type is None else column.try_cast(type)
+
+
+def _without_nan(column: Column, type: pa.DataType, role: Role) -> Column:
+    if role is Role.QUASI_IDENTIFIER and pa.types.is_floating(type):
+        return F.when(~F.isnan(column), column)
+    return column
+
+
+def _field(name: str, field: StructField) -> Field:
+    text = field.dataType.simpleString()
+    try:
+        arrow = to_arrow_schema(StructType([field]), timezone="UTC").field(0).type
+    except Exception:
+        arrow = None
+    return Field(name, text, arrow)

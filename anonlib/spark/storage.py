@@ -1,0 +1,110 @@
+"""Small files and folders through Hadoop's file systems, so that every store that Spark knows
+works: local disks, HDFS, object stores."""
+
+import os
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from anonlib.spark.errors import translated
+
+
+class Storage:
+    """The file system of one path.
+
+    All methods raise StorageError or InputError when the store refuses.
+    """
+
+    def __init__(self, spark: SparkSession, path: str):
+        jvm: Any = spark._jvm
+        self._spark = spark
+        self._jvm = jvm
+        self._conf = spark._jsparkSession.sessionState().newHadoopConf()
+        with translated(f"path {path}"):
+            given = jvm.org.apache.hadoop.fs.Path(path)
+            self._fs = given.getFileSystem(self._conf)
+            self.root = self._fs.makeQualified(given).toString()
+
+    @property
+    def local(self) -> bool:
+        """Whether it is this machine's disk."""
+        return str(self.root).startswith("file:")
+
+    def local_path(self, path: str) -> str:
+        """A path of this machine's disk as the operating system takes it."""
+        return self._path(path).toUri().getPath()  # type: ignore[no-any-return]
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def exists(self, path: str) -> bool:
+        with translated(f"path {path}"):
+            return bool(self._fs.exists(self._path(path)))
+
+    def listed(self, path: str) -> list[str]:
+        """The names in a folder; none when it isn't there."""
+        with translated(f"path {path}"):
+            if not self._fs.exists(self._path(path)):
+                return []
+            return sorted(status.getPath().getName() for status in self._fs.listStatus(self._path(path)))
+
+    def read(self, path: str) -> str:
+        with translated(f"path {path}"):
+            stream = self._fs.open(self._path(path))
+            try:
+                data = self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
+                return bytes(data).decode("utf-8")
+            finally:
+                stream.close()
+
+    def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
+        """Writes a small file, readable by its owner only unless `public`.
+
+        With `new`, raises FileExistsError if it is there.
+        """
+        if self.local:
+            self._write_local(self.local_path(path), text, new, 0o644 if public else 0o600)
+            return
+        if new and self.exists(path):
+            raise FileExistsError(path)
+        with translated(f"path {path}"):
+            stream = self._fs.create(self._path(path), not new)
+            stream.write(text.encode("utf-8"))
+            stream.close()
+
+    def _write_local(self, path: str, text: str, new: bool, mode: int) -> None:
+        # Hadoop's local create is not atomic and leaves checksum files; a link or a rename of a
+        # whole file is, and does not.
+        temporary = f"{path}.{os.getpid()}"
+        with translated(f"path {path}"):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        try:
+            if new:
+                os.link(temporary, path)
+                os.unlink(temporary)
+            else:
+                os.replace(temporary, path)
+        except FileExistsError:
+            os.unlink(temporary)
+            raise
+
+    def make_private(self, path: str) -> None:
+        """Makes a folder that only its owner can look into."""
+        with translated(f"path {path}"):
+            mode = self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
+            self._fs.mkdirs(self._path(path), mode)
+            self._fs.setPermission(self._path(path), mode)
+
+    def make_folder(self, path: str) -> None:
+        with translated(f"path {path}"):
+            self._fs.mkdirs(self._path(path))
+
+    def delete(self, path: str) -> None:
+        """Deletes a file or folder, if it is there."""
+        with translated(f"path {path}"):
+            self._fs.delete(self._path(path), True)

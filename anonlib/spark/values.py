@@ -1,0 +1,30 @@
+"""Values as Spark expressions, in the forms that scans and plans compare them in."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def number(value: Column, type: pa.DataType) -> Column:
+    """A continuous value as a double: dates in days, timestamps in microseconds since 1970."""
+    if pa.types.is_date(type):
+        return F.unix_date(value).cast("double")
+    if pa.types.is_timestamp(type):
+        if type.tz is None:
+            value = value.cast("timestamp")  # the session's zone is UTC: the same clock reading
+        return F.unix_micros(value).cast("double")
+    return value.cast("double")
+
+
+def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
+    """A protected value as models compare it: null where missing (null, NaN, a token), text
+    trimmed and case-folded."""
+    if pa.types.is_floating(type):
+        return F.when(~F.isnan(value), value + F.lit(0.0))
+    if not pa.types.is_string(type):
+        return value
+    text = F.lower(F.upper(F.regexp_replace(value, r"(?U)^\s+|\s+$", "")))
+    tokens = [token.strip().lower() for token in missing_tokens]
+    return F.when(~text.isin(*tokens), text) if tokens else text

@@ -1,0 +1,171 @@
+"""The work of one task, without Spark: an Arrow table of a block in, its released rows out."""
+
+import hmac
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib import registry
+from anonlib.block import MISSING, Block, Codes
+from anonlib.encoding import Encoding, mix, protected_codes
+from anonlib.errors import AnonlibError, BlockError
+from anonlib.partition._bisect import bisect, part
+from anonlib.recode import Cells
+
+HASH = "__anonlib_hash"
+BLOCK = "__anonlib_block"
+TOKEN = "__anonlib_token"
+STATE = "__anonlib_state"
+
+STATE_TYPE = pa.struct(
+    [
+        ("block", pa.int32()),
+        ("n_rows", pa.int64()),
+        ("n_cells", pa.int64()),
+        ("states", pa.list_(pa.list_(pa.float64()))),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs besides the rows: plain values and plug-ins by name."""
+
+    encodings: tuple[Encoding, ...]
+    recoders: tuple[tuple[str, dict[str, Any], tuple[str, ...] | None], ...]  # id, spec, order
+    kernel: dict[str, Any]
+    models: tuple[dict[str, Any], ...]
+    metrics: tuple[dict[str, Any], ...]
+    protected: tuple[str, ...]
+    missing_tokens: tuple[str, ...]
+    unit: tuple[str, ...]
+    token_key: bytes = field(repr=False)
+    pseudonyms: tuple[str, ...]
+    pseudonym_key: bytes = field(repr=False)
+    output: pa.Schema
+    max_rows: int
+
+
+def anonymize(table: pa.Table, task: Task) -> pa.Table:
+    """The released rows of one block, with the private columns of staging.
+
+    Errors are raised as BlockError without their cause, whose text may hold data.
+    """
+    try:
+        return _anonymize(table.combine_chunks(), task)
+    except AnonlibError as error:
+        text = str(error)
+    except Exception as error:
+        text = f"a block of {table.num_rows} rows failed with {type(error).__name__}"
+    raise BlockError(text) from None
+
+
+def _anonymize(table: pa.Table, task: Task) -> pa.Table:
+    block, table = to_block(table, task)
+    kernel = registry.build("kernel", task.kernel)
+    cell_id = np.empty(block.n, np.int64)
+    n_cells = 0
+    for rows in bisect(block, task.max_rows):
+        found = kernel.cells(part(block, rows) if len(rows) < block.n else block)
+        cell_id[rows] = found + n_cells
+        n_cells += int(found.max()) + 1
+    cells = Cells(cell_id, n_cells)
+    released = _released(table, cells, task)
+    states = [registry.build("metric", m).update(block, cell_id, n_cells) for m in task.metrics]
+    released[STATE] = _state(table, n_cells, states)
+    return pa.table([released[name] for name in task.output.names], schema=task.output)
+
+
+def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
+    """The kernel's arrays, and the table, both in canonical order."""
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    n = table.num_rows
+    numeric = [e.numeric(columns[e.id]) for e in task.encodings if not e.nominal]
+    nominal = [e.codes(columns[e.id]) for e in task.encodings if e.nominal]
+    sensitive = [protected_codes(columns[id], task.missing_tokens) for id in task.protected]
+    x = np.column_stack([np.empty((n, 0)), *numeric])
+    codes = np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)
+    order = np.lexsort((columns[HASH].to_numpy(), mix(x, codes)))
+    unit = _unit_codes([columns[id] for id in task.unit])
+    stacked = np.column_stack([np.empty((n, 0), np.int32), *sensitive]).astype(np.int32)
+    block = Block(
+        numeric=np.ascontiguousarray(x[order]),
+        nominal=np.ascontiguousarray(codes[order]),
+        sensitive=np.ascontiguousarray(stacked[order]),
+        unit=None if unit is None else unit[order],
+        widths=np.array([w for e in task.encodings if not e.nominal for w in e.widths]),
+        n_categories=np.array([e.n_categories for e in task.encodings if e.nominal], np.int64),
+        models=tuple(registry.build("privacy model", spec) for spec in task.models),
+        protected=task.protected,
+    )
+    return block, table.take(pa.array(order))
+
+
+def _unit_codes(columns: list[pa.Array]) -> Codes | None:
+    """int32[n]: persons, from the columns that identify them; MISSING where one is null."""
+    if not columns:
+        return None
+    codes = np.zeros(len(columns[0]), np.int64)
+    absent = np.zeros(len(columns[0]), np.bool_)
+    for column in columns:
+        encoded = column.dictionary_encode()
+        absent |= column.is_null().to_numpy(zero_copy_only=False)
+        part = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + part, return_inverse=True)
+    codes[absent] = MISSING
+    return codes.astype(np.int32)
+
+
+def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+    released: dict[str, pa.Array] = {}
+    recoded = {id: (spec, order) for id, spec, order in task.recoders}
+    index = pa.array(cells.id)
+    for name in task.output.names:
+        if name in recoded:
+            spec, order = recoded[name]
+            values = table.column(name).combine_chunks()
+            recoder = registry.build("recoder", spec)
+            released[name] = recoder.recode(values, cells, order).take(index)
+        elif name in task.pseudonyms:
+            released[name] = _keyed([table.column(name)], task.pseudonym_key)
+        elif name == TOKEN:
+            released[name] = _keyed([table.column(id) for id in task.unit], task.token_key)
+        elif name != STATE:
+            released[name] = table.column(name).combine_chunks()
+    return released
+
+
+def _keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
+    """HMAC-SHA256 of each row's values as hex text; null where one is null."""
+    texts = [pc.cast(column, pa.string()).to_pylist() for column in columns]
+    known: dict[tuple[str | None, ...], str | None] = {}
+    result = []
+    for row in zip(*texts, strict=True):
+        if row not in known:
+            known[row] = None if None in row else _hmac(key, row)
+        result.append(known[row])
+    return pa.array(result, pa.string())
+
+
+def _hmac(key: bytes, values: tuple[str | None, ...]) -> str:
+    # Lengths first: ("ab", "c") and ("a", "bc") must differ.
+    message = "".join(f"{len(value or '')}:{value}" for value in values)
+    return hmac.new(key, message.encode(), sha256).hexdigest()
+
+
+def _state(table: pa.Table, n_cells: int, states: list[Any]) -> pa.Array:
+    """The block's loss states on its first row, null on all others."""
+    first = {
+        "block": int(table.column(BLOCK)[0].as_py()),
+        "n_rows": table.num_rows,
+        "n_cells": n_cells,
+        "states": [state.tolist() for state in states],
+    }
+    head = pa.array([first], STATE_TYPE)
+    return pa.concat_arrays([head, pa.nulls(table.num_rows - 1, STATE_TYPE)])
+
+

@@ -1,0 +1,143 @@
+"""What a release costs, in copies: one copy is reading the source, a shuffle by a key, and writing
+Delta, on the same session in the same run.
+
+    scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian]
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import anonlib
+from anonlib.progress import Progress
+from anonlib.spark.generator import EDUCATION_ORDER, generate
+from anonlib.spark.session import session
+
+KEPT = [
+    *["birth_date", "age", "zip", "sex", "marital_status", "education", "hours", "capital_gain"],
+    *["diagnosis", "label"],
+]
+
+
+class Memory:
+    """Peak resident memory of the JVM and of the largest Python worker, sampled from /proc."""
+
+    def __init__(self) -> None:
+        self.jvm = self.worker = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Memory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.2):
+            for pid, rss in descendants(os.getpid()):
+                try:
+                    command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+                except OSError:
+                    continue
+                if "java" in command.split(" ")[0]:
+                    self.jvm = max(self.jvm, rss)
+                elif "pyspark" in command:
+                    self.worker = max(self.worker, rss)
+
+
+def descendants(root: int) -> list[tuple[int, int]]:
+    """(pid, resident bytes) of all processes below one."""
+    parents, sizes = {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                sizes[int(folder.name)] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+                parents[int(folder.name)] = int(fields[1])
+            except (OSError, IndexError):
+                continue
+    found, wanted = [], {root}
+    while wanted:
+        wanted = {pid for pid, parent in parents.items() if parent in wanted}
+        found += [(pid, sizes[pid]) for pid in wanted]
+    return found
+
+
+def config(source: Path, target: Path, kernel: str, max_rows: int) -> dict[str, Any]:
+    quasi = "quasi_identifier"
+    continuous = {"role": quasi, "scale": "continuous"}
+    nominal = {"role": quasi, "scale": "nominal"}
+    return {
+        "source": {"format": "parquet", "path": str(source)},
+        "attributes": {
+            **dict.fromkeys(["birth_date", "age", "hours", "capital_gain"], continuous),
+            **dict.fromkeys(["zip", "sex", "marital_status"], nominal),
+            "education": {"role": quasi, "scale": "ordinal", "order": list(EDUCATION_ORDER)},
+            "diagnosis": {"role": "sensitive"},
+            "label": {"role": "target", "public": True},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 10}]},
+        "partition": {"steps": [{"type": "kmeans"}], "max_rows": max_rows},
+        "kernel": kernel,
+        "release": {"path": str(target), "record": str(target.parent / "records")},
+    }
+
+
+def copy(spark: Any, source: Path, target: Path) -> float:
+    """Seconds of one copy."""
+    shutil.rmtree(target, ignore_errors=True)
+    begun = time.monotonic()
+    frame = spark.read.parquet(str(source)).repartition(16, "birth_date")
+    frame.write.format("delta").save(str(target))
+    return time.monotonic() - begun
+
+
+def one(spark: Any, folder: Path, rows: int, kernel: str, max_rows: int) -> None:
+    source, target = folder / f"source-{rows}", folder / "table"
+    if not source.exists():
+        generate(spark, rows, 1).select(KEPT).write.parquet(str(source))
+        copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
+    before = copy(spark, source, folder / "copy")
+    shutil.rmtree(target, ignore_errors=True)
+    progress = Progress()
+    begun = time.monotonic()
+    with Memory() as memory:
+        result = anonlib.release(anonlib.parse(config(source, target, kernel, max_rows)), progress)
+    seconds = time.monotonic() - begun
+    unit = (before + copy(spark, source, folder / "copy")) / 2
+    shares = "  ".join(f"{name} {s / unit:.2f}" for name, s in progress.seconds.items())
+    print(
+        f"{rows:>10,} rows  {kernel:9} {seconds / unit:5.2f} copies  ({shares})  copy {unit:.1f} s  "
+        f"{1e6 * seconds / rows:.2f} us/row  blocks {result.n_blocks}  ncp {result.losses['ncp']:.4f}  "
+        f"JVM {memory.jvm / 2**20:,.0f} MB  worker {memory.worker / 2**20:,.0f} MB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 2_000_000, 5_000_000])
+    parser.add_argument("--kernels", nargs="+", default=["mondrian", "mdav"])
+    parser.add_argument("--max-rows", type=int, default=10_000)
+    parser.add_argument("--driver-memory", default="2g")
+    given = parser.parse_args()
+    spark = session({"spark.driver.memory": given.driver_memory, "spark.master": "local[2]"})
+    with tempfile.TemporaryDirectory(prefix="anonlib-bench-") as name:
+        folder = Path(name)
+        for rows in given.rows:
+            for kernel in given.kernels:
+                one(spark, folder, rows, kernel, given.max_rows)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What holds of the audit without Spark: independence, light imports, a model for each model."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anonlib import registry
+from anonlib.audit import AuditReport, AuditSpec, Verdict
+from anonlib.errors import Problem
+from anonlib.privacy.l_diversity import LDiversity
+
+AUDIT = Path(registry.__file__).parent / "audit"
+FORBIDDEN = {"kernels", "partition", "recode", "block", "work"}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file names in its imports, wherever they stand."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide what is imported"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("path", sorted(AUDIT.rglob("*.py")), ids=lambda path: path.name)
+def test_audit_is_independent(path: Path) -> None:
+    ours = {name.split(".")[1] for name in imported(path) if name.startswith("anonlib.")}
+    assert not ours & FORBIDDEN
+
+
+def test_listing_the_models_needs_no_spark() -> None:
+    code = (
+        "import sys; from anonlib import registry; registry.plugins('audit');"
+        "assert 'pyspark' not in sys.modules, 'pyspark';"
+        "assert not [m for m in sys.modules if m.startswith('anonlib.kernels')], 'kernels'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_privacy_model_has_its_audit() -> None:
+    models, audits = registry.plugins("privacy model"), registry.plugins("audit")
+    assert models.keys() == audits.keys()
+    for name, model in models.items():
+        assert model.model_fields.keys() == audits[name].model_fields.keys()
+
+
+def test_an_audit_model_is_built_from_its_model() -> None:
+    built = registry.build("audit", registry.spec(LDiversity(l=3, attribute="illness")))
+    assert built.label == "l_diversity l=3 attribute=illness"
+    assert built.protected == ("illness",)
+    assert built.required == 3
+
+
+def test_counting_by_token_needs_a_token() -> None:
+    with pytest.raises(ValueError, match="no token"):
+        AuditSpec((), (), (), persons="token")
+
+
+def test_a_report_passes_only_if_something_was_verified() -> None:
+    good = Verdict("k_anonymity k=2", True, 2, 2, 0, ())
+    bad = Verdict("k_anonymity k=3", False, 2, 3, 1, (2,))
+
+    def passed(*verdicts: Verdict, problems: tuple[Problem, ...] = ()) -> bool:
+        return AuditReport(2, 1, verdicts, problems, ((2, 1),), "none").passed
+
+    assert passed(good)
+    assert not passed()
+    assert not passed(good, bad)
+    assert not passed(good, problems=(Problem("", "no"),))

@@ -1,0 +1,151 @@
+"""Recoders on small examples that show what the rules mean."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anonlib.errors import InputError
+from anonlib.recode import Cells
+from anonlib.recode._defaults import default_recoder
+from anonlib.recode.centroid import Centroid
+from anonlib.recode.interval import Interval
+from anonlib.recode.median import Median
+from anonlib.recode.mode import Mode
+from anonlib.recode.set import Set
+from anonlib.schema import Scale
+
+
+def recode(recoder: Any, *cells: list[Any], type: Any = None) -> list[Any]:
+    """The released values, given the rows of each cell."""
+    ids = np.repeat(np.arange(len(cells)), [len(rows) for rows in cells])
+    values = pa.array([each for rows in cells for each in rows], type)
+    result: list[Any] = recoder.recode(values, Cells(ids, len(cells)), None).to_pylist()
+    return result
+
+
+@pytest.mark.parametrize("recoder", [Centroid(), Median(), Mode()])
+def test_half_missing_keeps_the_value_and_more_than_half_is_null(recoder: Any) -> None:
+    cells = [7, None], [7, None, None], [None], [7, 7, None]
+    assert recode(recoder, *cells, type=pa.int64()) == [7, None, None, 7]
+
+
+def test_intervals_and_sets_are_null_where_most_are_missing() -> None:
+    cells = [1, 2, None, None], [1, 2, None, None, None]
+    assert recode(Interval(), *cells) == [{"lower": 1, "upper": 2}, None]
+    assert recode(Interval(form="text"), *cells) == ["[1, 2]", None]
+    assert recode(Set(), *cells) == [[1, 2, None], None]
+    assert recode(Set(form="text"), *cells) == ["[1, 2, null]", None]
+
+
+def test_missing_competes_as_a_category_of_the_mode() -> None:
+    cells = ["a", "b", None, None], ["a", "a", None, None], ["b", "a", None]
+    assert recode(Mode(), *cells) == [None, "a", "a"]
+
+
+def test_means_of_64_bit_extremes_are_exact() -> None:
+    low, high = -(2**63), 2**63 - 1
+    cells = [high] * 5, [low] * 7, [low, high], [high, high - 1], [2**53 + 1]
+    # the last digits are rounded half to even
+    assert recode(Centroid(), *cells) == [high, low, 0, high - 1, 2**53 + 1]
+    assert recode(Centroid(keep_type=False), [low, high], [1, 2]) == [-0.5, 1.5]
+
+
+def test_means_round_half_to_even() -> None:
+    assert recode(Centroid(), [0, 1], [1, 2], [-1, 0], [-2, -1], [1, 1, 2]) == [0, 2, 0, -2, 1]
+    cells = [Decimal("0.01"), Decimal("0.02")], [Decimal("-0.01"), Decimal("-0.02")]
+    assert recode(Centroid(), *cells) == [Decimal("0.02"), Decimal("-0.02")]
+    days = [date(2000, 1, 1), date(2000, 1, 2), date(2000, 1, 2)]
+    assert recode(Centroid(), days, [date.min], [date.max]) == [days[1], date.min, date.max]
+
+
+def test_means_of_floats_neither_overflow_nor_vanish() -> None:
+    huge, tiny, largest = 1e308, 5e-324, float(np.finfo(np.float64).max)
+    cells = [huge] * 9, [huge, -huge], [largest] * 3, [tiny] * 3, [tiny, 3 * tiny]
+    assert recode(Centroid(), *cells) == [huge, 0.0, largest, tiny, 2 * tiny]
+    largest = float(np.finfo(np.float32).max)
+    assert recode(Centroid(), [largest] * 3, type=pa.float32()) == [largest]
+
+
+def test_a_constant_cell_keeps_its_value() -> None:
+    assert recode(Centroid(), [0.1] * 10, [0.7] * 3, [1 / 3] * 7) == [0.1, 0.7, 1 / 3]
+
+
+def test_infinities_have_means_too() -> None:
+    infinity = float("inf")
+    cells = [infinity, 1.0], [-infinity, 1e308, 1e308], [-infinity, infinity]
+    assert recode(Centroid(), *cells) == [infinity, -infinity, None]
+
+
+@pytest.mark.parametrize("column", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize("recoder", [Centroid(), Median(), Mode(), Interval(), Set()])
+def test_zero_has_one_form(recoder: Any, column: pa.DataType) -> None:
+    assert "-0.0" not in str(recode(recoder, [-0.0], [0.0, -0.0], [-0.0, -0.0], type=column))
+    assert "-0" not in recode(Interval(form="text"), [-0.0], type=column)[0]
+
+
+@pytest.mark.parametrize("recoder", [Centroid(), Median(), Mode(), Interval(), Set()])
+def test_nan_is_missing(recoder: Any) -> None:
+    nan = pa.array([1.0, float("nan"), None, float("nan")])
+    null = pa.array([1.0, None, None, None])
+    cells = Cells(np.array([0, 0, 1, 1]), 2)
+    assert recoder.recode(nan, cells, None).equals(recoder.recode(null, cells, None))
+
+
+def test_texts_are_unambiguous() -> None:
+    strings = ['a, "b"', "c]", "back\\slash", "tab\t", "é😀"]
+    text = r'["a, \"b\"", "back\\slash", "c]", "tab\u0009", "é😀"]'
+    assert recode(Set(form="text"), strings) == [text]
+    assert recode(Set(form="text"), ["null", None]) == ['["null", null]']
+    assert recode(Interval(form="text"), strings) == ['["a, \\"b\\"", "é😀"]']
+    assert recode(Set(form="text"), [True, False], type=pa.bool_()) == ["[false, true]"]
+    assert recode(Set(form="text"), [float("inf"), 0.1]) == ['[0.1, "inf"]']
+
+
+def test_texts_of_dates_and_numbers() -> None:
+    def text(values: list[Any], column: pa.DataType) -> Any:
+        return recode(Interval(form="text"), values, type=column)[0]
+
+    assert text([date.min, date.max], pa.date32()) == "[0001-01-01, 9999-12-31]"
+    first, last = "1969-12-31T23:59:59.999999", "1970-01-01T00:00:00.000000"
+    assert text([0, -1], pa.timestamp("us")) == f"[{first}, {last}]"
+    # a zone's name doesn't change the text, which is in UTC
+    assert text([0, -1], pa.timestamp("us", "Europe/Paris")) == f"[{first}Z, {last}Z]"
+    small = [Decimal("1E-10"), Decimal(0)]
+    assert text(small, pa.decimal128(38, 10)) == "[0.0000000000, 0.0000000001]"
+    assert text([1e300, 0.1], pa.float64()) == "[0.1, 1e+300]"
+
+
+@pytest.mark.parametrize(
+    "column", [pa.string(), pa.bool_(), pa.dictionary(pa.int8(), pa.string())], ids=str
+)
+def test_a_centroid_needs_numbers(column: pa.DataType) -> None:
+    with pytest.raises(InputError) as error:
+        Centroid().output(column)
+    text = str(error.value)
+    assert "centroid" in text
+    assert str(column) in text
+    assert "signed integers, float32 and float64, decimal128, date32, timestamps" in text
+
+
+@pytest.mark.parametrize("recoder", [Centroid(), Median(), Mode(), Interval(), Set()])
+@pytest.mark.parametrize("column", [pa.list_(pa.int8()), pa.binary(), pa.uint8(), pa.null()])
+def test_other_types_are_refused(recoder: Any, column: pa.DataType) -> None:
+    with pytest.raises(InputError, match=f"recoder {recoder.type} can't take a column of type"):
+        recoder.output(column)
+
+
+def test_a_value_outside_the_order_is_an_error_without_the_value() -> None:
+    values = pa.array(["low", "secret"])
+    with pytest.raises(pa.ArrowInvalid) as error:
+        Median().recode(values, Cells(np.zeros(2, np.int64), 1), ("low", "high"))
+    assert "secret" not in str(error.value)
+
+
+def test_the_default_follows_the_scale() -> None:
+    assert default_recoder(Scale.CONTINUOUS, pa.float64()) == "centroid"
+    assert default_recoder(Scale.ORDINAL, pa.string()) == "median"
+    assert default_recoder(Scale.NOMINAL, pa.string()) == "mode"
