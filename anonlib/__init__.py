@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonlib.config_file import load, parse
     from anonlib.local import cells
-    from anonlib.pipeline import audit, check, release
+    from anonlib.pipeline import check, release
 
 _HOMES = {
-    "audit": "anonlib.pipeline",
     "cells": "anonlib.local",
     "check": "anonlib.pipeline",
     "load": "anonlib.config_file",
@@ -17,7 +16,7 @@ _HOMES = {
     "release": "anonlib.pipeline",
 }
 
-__all__ = ["audit", "cells", "check", "load", "parse", "release"]
+__all__ = ["cells", "check", "load", "parse", "release"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -71,7 +72,7 @@ def _release(args: argparse.Namespace) -> int:
     else:
         from anonlib.show import print_release
 
-        print_release(result, args.conf)
+        print_release(result, args.conf, args.overrides)
     return 0
 
 
@@ -192,8 +193,11 @@ def _print_json(value: object) -> None:
 
 def _session() -> "SparkSession | None":
     """The Spark session that is there, without starting or importing anything."""
-    pyspark = sys.modules.get("pyspark.sql")
-    return pyspark and pyspark.SparkSession._instantiatedSession
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession._instantiatedSession
 
 
 def _version() -> str:
@@ -205,9 +209,7 @@ def _version() -> str:
 
 def _log_format(argv: Sequence[str]) -> Literal["text", "json"]:
     """How to report a command line that can't be understood."""
-    spelled = [*argv, ""]
-    pairs = zip(spelled, spelled[1:], strict=False)
-    wanted = ("--log-format", "json") in pairs or "--log-format=json" in argv
+    wanted = ("--log-format", "json") in pairwise(argv) or "--log-format=json" in argv
     return "json" if wanted else "text"
 
 

@@ -233,7 +233,7 @@ def _number(least: int | None) -> Any:
             number = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError("a whole number is needed") from None
-        if least is not None and number < least or abs(number) >= 2**63:
+        if (least is not None and number < least) or abs(number) >= 2**63:
             raise argparse.ArgumentTypeError("out of range")
         return number
 

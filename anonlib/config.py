@@ -83,9 +83,10 @@ class Attribute(Section):
     )
     type: str | None = Field(
         None,
-        pattern=r"^(byte|short|int|bigint|long|float|double|decimal\(\d+, ?\d+\)|boolean|date"
-        r"|timestamp|timestamp_ntz|string)$",
-        description="Spark type to read the column as, e.g. int, double, date, decimal(12,2)",
+        pattern=r"^(byte|tinyint|short|smallint|int|integer|bigint|long|float|double"
+        r"|decimal\(\d+, ?\d+\)|boolean|date|timestamp|timestamp_ntz|string)$",
+        description="Spark type to read the column as: boolean, tinyint, smallint, int, bigint, "
+        "float, double, decimal(12,2), date, timestamp, timestamp_ntz, string",
     )
     pseudonym: bool = Field(False, description="identifiers: release a keyed pseudonym")
     public: bool = Field(False, description="target: acknowledge that it is published as it is")
@@ -136,7 +137,9 @@ class Release(Section):
         description="folder of the private run records; PATH.private if left out",
     )
     run_id: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9._-]{1,64}$", description="a run that is committed is done"
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        description="at most 64 letters, digits, and . _ -; a run that is committed is done",
     )
     partition_by: tuple[str, ...] = Field((), description="columns that the files are laid out by")
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")

@@ -1,6 +1,5 @@
 """What a config must satisfy beyond the types of its fields, before any table is looked at."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,16 +7,6 @@ from pathlib import Path
 from anonlib.config import RESERVED_PREFIX, Config
 from anonlib.errors import Problem
 from anonlib.schema import Role, Scale
-
-_TYPES = (
-    "boolean, tinyint, smallint, int, bigint, float, double, decimal(P,S), date, timestamp, "
-    "timestamp_ntz, string"
-)
-_TYPE = re.compile(
-    r"boolean|byte|tinyint|short|smallint|int|integer|long|bigint|float|real|double|string|date|"
-    r"timestamp(_ntz|_ltz)?|(decimal|dec|numeric) *(\( *\d{1,2} *(, *\d{1,2} *)?\))?",
-    re.IGNORECASE,
-)
 
 
 def check(config: Config) -> list[Problem]:
@@ -89,8 +78,6 @@ def _attributes(config: Config) -> Iterator[Problem]:
             yield Problem(f"{where}.scale", f"required; one of: {', '.join(Scale)}")
         if not quasi and attribute.scale is not None:
             yield Problem(f"{where}.scale", "only quasi-identifiers have a scale; remove it")
-        if attribute.type is not None and not _TYPE.fullmatch(attribute.type):
-            yield Problem(f"{where}.type", f"one of: {_TYPES}")
         if attribute.order is not None:
             if attribute.scale is not Scale.ORDINAL:
                 yield Problem(f"{where}.order", "only ordinal columns have an order; remove it")
@@ -125,7 +112,8 @@ def _persons(config: Config) -> Iterator[Problem]:
             yield Problem(f"unit.{i}", "no such column under `attributes`")
         elif attribute.role not in (Role.IDENTIFIER, Role.DROP):
             yield Problem(f"unit.{i}", "a unit column has role identifier or drop")
-    needs_key = any(a.pseudonym for a in config.attributes.values())
+    identifiers = [a for a in config.attributes.values() if a.role is Role.IDENTIFIER]
+    needs_key = any(attribute.pseudonym for attribute in identifiers)
     keys = config.pseudonyms and (config.pseudonyms.key_env, config.pseudonyms.key_file)
     if needs_key and not keys:
         text = "required since an identifier has `pseudonym: true`: key_env or key_file"

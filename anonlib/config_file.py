@@ -156,11 +156,11 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
         try:
             cls = registry.plugin(family, spec["type"], f"{where}.type")
             given = {key: value for key, value in spec.items() if key != "type"}
-            problems.extend(
-                Problem(f"{where}.{key}", NOT_A_NUMBER)
-                for key, value in given.items()
-                if isinstance(value, bool) and takes_number(cls, key)
-            )
+            flags = [
+                key for key in given if isinstance(given[key], bool) and takes_number(cls, key)
+            ]
+            if flags:
+                raise ConfigError([Problem(f"{where}.{key}", NOT_A_NUMBER) for key in flags])
             return cls.model_validate(given)
         except ConfigError as error:
             problems.extend(error.problems)
@@ -235,6 +235,9 @@ def _unless_implied(found: Iterable[Problem], reported: Sequence[Problem]) -> li
 
 
 def _place(where: str) -> str:
+    """The section and field of a problem; the two ways to say what a person is are one place."""
+    if where.startswith("unit"):
+        return "one_row_per_person"
     return ".".join(where.split(".")[:2])
 
 
@@ -249,6 +252,9 @@ def _translate(error: ValidationError, model: type[BaseModel], prefix: str) -> l
         loc = item["loc"]
         if item["type"] == "extra_forbidden":
             text = f"unknown field; allowed: {', '.join(_fields(model, loc[:-1]))}"
+        elif item["type"] == "string_pattern_mismatch":
+            field = _section(model, loc[:-1]).model_fields[str(loc[-1])]
+            text = f"not valid; {field.description}"
         elif loc[:1] == ("one_row_per_person",):
             loc, text = loc[:1], "must be true, or the name of a column"
         else:
@@ -263,6 +269,11 @@ def _translate(error: ValidationError, model: type[BaseModel], prefix: str) -> l
 
 def _fields(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
     """The field names of the section at `loc`."""
+    return [f.alias or name for name, f in _section(model, loc).model_fields.items()]
+
+
+def _section(model: type[BaseModel], loc: Iterable[int | str]) -> type[BaseModel]:
+    """The section at `loc`."""
     for part in loc:
         field = model.model_fields.get(str(part))
         if field is None:
@@ -271,4 +282,4 @@ def _fields(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
         models = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
         if models:
             model = models[0]
-    return [f.alias or name for name, f in model.model_fields.items()]
+    return model

@@ -1,7 +1,11 @@
 """How quasi-identifiers become the columns that kernels work on: one frozen encoding per column,
 fitted on the whole table, shared by all blocks."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +17,8 @@ from anonlib.schema import Scale
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
 MAX_RANGE = 2.0**14
+#: Half a range below this is none: what is divided by it could overflow.
+NO_RANGE = 2.0**-1000
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Encoding:
         return codes
 
     def _ranks(self, values: pa.Array) -> Floats:
-        found = pc.index_in(values, value_set=self.categories)
+        found = pc.index_in(one_zero(values), value_set=one_zero(self.categories))
         if found.null_count != values.null_count:
             raise BlockError("a category that the scan did not see: the source has changed")
         ranks: Floats = found.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
@@ -81,7 +87,8 @@ class Encoding:
 
 def standardize(values: Floats, mean: float, sd: float) -> Floats:
     """(values - mean) / sd; a column without spread has sd 1."""
-    return (values - mean) / sd
+    # Halved, which is exact, so that no difference overflows.
+    return (values / 2 - mean / 2) / (sd / 2)
 
 
 def to_float(values: pa.Array) -> Floats:
@@ -97,36 +104,72 @@ def to_float(values: pa.Array) -> Floats:
 def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
     """Mean and standard deviation (population) of the present values of a sample in fixed order.
 
-    The deviation is at least range / MAX_RANGE and 1 where the column is constant.
+    `low` and `high` are the whole table's. The deviation is at least range / MAX_RANGE, 1 where
+    the column is constant (or as good as that), and half the range where the sample has no value.
     """
-    present = values[~np.isnan(values)]
-    if not len(present) or high <= low:
+    # Halves, since the range itself may overflow.
+    center, half = low / 2 + high / 2, high / 2 - low / 2
+    if half < NO_RANGE:
         return (low if high >= low else 0.0), 1.0
-    center = (low + high) / 2
+    present = values[~np.isnan(values)]
+    if not len(present):
+        return center, half
     # Around the centre and in units of the range, so that huge and tiny values stay in range.
-    scaled = (present - center) / (high - low)
+    scaled = (present / 2 - center / 2) / half
     mean = float(scaled.mean())
     sd = max(float(scaled.std()), 1.0 / MAX_RANGE)
-    return center + mean * (high - low), sd * (high - low)
+    return center + 2 * mean * half, 2 * sd * half
 
 
 def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
-    Text is compared trimmed and case-folded, numbers by value.
+    Text is compared trimmed and case-folded, all else by value; so are the tokens.
     """
+    text = pa.types.is_string(values.type)
     if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, pc.add(values, 0.0))
+        values = pc.if_else(pc.is_nan(values), None, one_zero(values))
+    if not text and len(tokens := _of_type(missing_tokens, values.type)):
+        values = pc.if_else(pc.is_in(values, value_set=tokens), None, values)
     encoded = values.dictionary_encode()
     indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
     codes: Codes = indices.astype(np.int32)
-    if pa.types.is_string(values.type):
-        tokens = {token.strip().casefold() for token in missing_tokens}
-        folded = [value.strip().casefold() for value in encoded.dictionary.to_pylist()]
-        number = {text: i for i, text in enumerate(dict.fromkeys(folded))}
-        recode = [MISSING if text in tokens else number[text] for text in folded]
+    if text:
+        missing = {_fold(token) for token in missing_tokens}
+        folded = [_fold(value) for value in encoded.dictionary.to_pylist()]
+        number = {value: i for i, value in enumerate(dict.fromkeys(folded))}
+        recode = [MISSING if value in missing else number[value] for value in folded]
         codes = np.array([*recode, MISSING], np.int32)[codes]
     return codes
+
+
+def one_zero(values: pa.Array) -> pa.Array:
+    """The values with -0.0 as 0.0: Arrow tells them apart, Spark's groups don't."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.add(values, pa.scalar(0.0, values.type))
+
+
+def _fold(text: str) -> str:
+    # By way of upper case, as the JVM folds (dotless i): what is one there must be one here.
+    return text.strip().upper().lower().casefold()
+
+
+def _of_type(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
+    """The tokens that can stand in a column of a type other than text."""
+    read: Callable[[str], Any] = str.strip
+    if pa.types.is_decimal(type):
+        read = Decimal
+    elif pa.types.is_integer(type) or pa.types.is_floating(type):
+        read = float
+    local = pa.timestamp(type.unit) if pa.types.is_timestamp(type) else type
+    found = []
+    for token in tokens:
+        if pa.types.is_boolean(type) and _fold(token) not in ("true", "false"):
+            continue  # Arrow reads 0 and 1 too
+        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
+            found.append(pa.scalar(read(token)).cast(local).cast(type).as_py())
+    return pa.array(found, type)
 
 
 def mix(numeric: Floats, nominal: Codes) -> Ints:

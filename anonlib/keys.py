@@ -33,13 +33,13 @@ def token_key() -> bytes:
 
 def _master(env: str | None, file: str | None) -> bytes:
     if env is not None:
-        where, key = "pseudonyms.key_env", os.environ.get(env, "").encode()
+        where, key = "pseudonyms.key_env", os.fsencode(os.environ.get(env, ""))
         missing = f"environment variable {env} is not set"
     else:
         where, missing = "pseudonyms.key_file", "the file can't be read"
         try:
             key = Path(file or "").read_bytes().strip()
-        except OSError:
+        except (OSError, ValueError):
             key = b""
     if not key:
         raise ConfigError([Problem(where, f"{missing}; put the master key there")])

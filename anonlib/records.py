@@ -6,11 +6,14 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from anonlib.audit import AuditReport
+from pydantic import BaseModel
+
+from anonlib import registry
 from anonlib.config import Config
 from anonlib.results import ReleaseResult
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # these import Spark
+    from anonlib.audit import AuditReport
     from anonlib.spark.blocks import Plan
     from anonlib.spark.grouped import Outcome
     from anonlib.spark.scan import Scan
@@ -20,7 +23,7 @@ SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "s
 
 
 def manifest(
-    config: Config, run_id: str, report: AuditReport, outcome: "Outcome", n_rows_in: int
+    config: Config, run_id: str, report: "AuditReport", outcome: "Outcome", n_rows_in: int
 ) -> str:
     """The public manifest: nothing but what is listed here, as JSON text."""
     content = {
@@ -70,9 +73,12 @@ def config_digest(config: Config) -> str:
     """SHA-256 of the config as it was resolved."""
 
     def plain(value: Any) -> Any:
-        return str(value)
+        # Pydantic would dump a plug-in as the bare base class that its field is declared with.
+        if isinstance(value, registry.Plugin):
+            return registry.spec(value)
+        return dict(value) if isinstance(value, BaseModel) else str(value)
 
-    text = json.dumps(config.model_dump(mode="python"), default=plain, sort_keys=True)
+    text = json.dumps(dict(config), default=plain, sort_keys=True)
     return sha256(text.encode()).hexdigest()
 
 

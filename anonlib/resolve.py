@@ -22,7 +22,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     columns = []
     for i, field in enumerate(fields):
         attribute = config.attributes.get(field.name)
-        if attribute is None or attribute.role is Role.DROP and field.name not in config.unit:
+        if attribute is None or (attribute.role is Role.DROP and field.name not in config.unit):
             continue
         found = list(_types(config, field, attribute))
         problems += found
@@ -82,13 +82,18 @@ def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
 def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
     where = f"column {field.name}"
     if field.arrow is None:
-        yield Problem(where, f"type {field.type} is not supported; give it the role drop")
+        text = f"type {field.type} is not supported; give it the role drop"
+        if attribute.role is Role.DROP:
+            text = f"type {field.type} can't identify a person"
+        yield Problem(where, text)
         return
     if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
         text = f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
         yield Problem(where, text)
     if field.name in config.unit and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't identify a person")
+    if attribute.pseudonym and not is_atomic(field.arrow):
+        yield Problem(where, f"type {field.type} can't become a pseudonym")
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
         return
     if not is_atomic(field.arrow):
@@ -104,6 +109,7 @@ def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Probl
             else "choose the scale nominal"
         )
         yield Problem(where, f"type {field.type} is not continuous; {hint}")
+        return
     if attribute.scale is Scale.ORDINAL:
         if text_column and attribute.order is None:
             yield Problem(f"attributes.{field.name}.order", "required: the source has text here")

@@ -27,8 +27,13 @@ def console(file: TextIO | None = None) -> Console:
     return Console(file=file or sys.stdout, highlight=False, emoji=False, markup=False)
 
 
-def print_release(result: ReleaseResult, config: str, to: Console | None = None) -> None:
-    """The summary of a release."""
+def print_release(
+    result: ReleaseResult,
+    config: str,
+    overrides: Sequence[str] = (),
+    to: Console | None = None,
+) -> None:
+    """The summary of a release by a config and its `--set` overrides."""
     to = to or console()
     if result.already_done:
         to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again.\n"))
@@ -42,7 +47,7 @@ def print_release(result: ReleaseResult, config: str, to: Console | None = None)
             to.print()
             to.print(_losses(result.losses))
         to.print()
-    _places(to, _release_places(result, config))
+    _places(to, _release_places(result, config, overrides))
 
 
 def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
@@ -110,7 +115,7 @@ def summary_svg(
     recording = Console(
         file=io.StringIO(), record=True, width=88, force_terminal=True, highlight=False
     )
-    print_release(result, config, recording)
+    print_release(result, config, to=recording)
     recording.save_svg(str(path), title=f"anonlib release {config}")
 
 
@@ -128,7 +133,9 @@ def program() -> str:
 
 def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
     rows = f"{result.n_rows_in:,} in, {result.n_rows_out:,} out, {result.n_suppressed:,} suppressed"
-    per_cell = f" of {result.n_rows_out / result.n_cells:.1f} rows" if result.n_cells else ""
+    per_cell = (
+        f", of {result.n_rows_out / result.n_cells:.1f} rows on average" if result.n_cells else ""
+    )
     figures = [
         ("rows", rows),
         ("blocks", f"{result.n_blocks:,}"),
@@ -139,16 +146,19 @@ def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
     return figures
 
 
-def _release_places(result: ReleaseResult, config: str) -> list[tuple[str, str]]:
+def _release_places(
+    result: ReleaseResult, config: str, overrides: Sequence[str]
+) -> list[tuple[str, str]]:
     table = _local(result.table)
     version = f" (version {result.table_version})" if result.table_version >= 0 else ""
     quoted = shlex.quote(table)
+    conf = " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
     return [
         ("table", table + version),
         ("manifest", _local(result.manifest)),
         ("record", f"{_local(result.record)} (private)"),
         ("look at it", f"{program()} show {quoted}"),
-        ("audit it", f"{program()} audit {quoted} --conf {shlex.quote(config)}"),
+        ("audit it", f"{program()} audit {quoted} --conf {conf}"),
     ]
 
 

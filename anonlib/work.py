@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from anonlib import registry
 from anonlib.block import MISSING, Block, Codes
-from anonlib.encoding import Encoding, mix, protected_codes
+from anonlib.encoding import Encoding, mix, one_zero, protected_codes
 from anonlib.errors import AnonlibError, BlockError
 from anonlib.partition._bisect import bisect, part
 from anonlib.recode import Cells
@@ -112,7 +112,7 @@ def _unit_codes(columns: list[pa.Array]) -> Codes | None:
     codes = np.zeros(len(columns[0]), np.int64)
     absent = np.zeros(len(columns[0]), np.bool_)
     for column in columns:
-        encoded = column.dictionary_encode()
+        encoded = one_zero(column).dictionary_encode()
         absent |= column.is_null().to_numpy(zero_copy_only=False)
         part = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + part, return_inverse=True)
@@ -141,7 +141,7 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
 
 def _keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
     """HMAC-SHA256 of each row's values as hex text; null where one is null."""
-    texts = [pc.cast(column, pa.string()).to_pylist() for column in columns]
+    texts = [pc.cast(one_zero(column), pa.string()).to_pylist() for column in columns]
     known: dict[tuple[str | None, ...], str | None] = {}
     result = []
     for row in zip(*texts, strict=True):
@@ -167,5 +167,3 @@ def _state(table: pa.Table, n_cells: int, states: list[Any]) -> pa.Array:
     }
     head = pa.array([first], STATE_TYPE)
     return pa.concat_arrays([head, pa.nulls(table.num_rows - 1, STATE_TYPE)])
-
-

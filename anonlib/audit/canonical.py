@@ -137,14 +137,17 @@ def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> C
     if not isinstance(dtype, _TEXT):
         # Only what has letters or digits can be a date, a time or a truth value.
         tokens = [token for token in tokens if re.search(r"\w", token)]
-        text = F.lower(column.cast("string"))
+        text = _fold(column.cast("string"))
     missing = [_fold(F.lit(token)) for token in tokens]
     return F.when(~text.isin(missing), column) if missing else column
 
 
 def _fold(text: Column) -> Column:
-    """Trimmed, and in lower case by way of upper case: the nearest to case folding there is."""
-    return F.lower(F.upper(F.trim(text, F.lit(WHITE))))
+    """Trimmed and folded: lower case, then upper case, merges all that Unicode's folding does.
+
+    Spark's optimizer makes of upper(lower(x)) just upper(x); so the trimming stands between.
+    """
+    return F.upper(F.trim(F.lower(text), F.lit(WHITE)))
 
 
 def _numbers(tokens: Sequence[str], dtype: T.DataType) -> list[Column]:

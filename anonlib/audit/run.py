@@ -24,8 +24,8 @@ def audit(df: "DataFrame", spec: AuditSpec) -> AuditReport:
 
     Costs one grouped aggregation by the released quasi-identifiers; a second one, in two levels
     and over part of the rows, for each model that the first left undecided; and two more where
-    insensitive columns are to be checked. Nothing is raised for what is wrong with the table: it
-    is in the report.
+    insensitive columns are to be checked. The table is read once for each, and must not change
+    meanwhile. Nothing is raised for what is wrong with it: that is in the report.
     """
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     problems, broken = schema_problems(df, spec, models)

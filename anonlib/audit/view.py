@@ -37,7 +37,7 @@ def make_view(
 
     place = {field.name: i for i, field in enumerate(df.schema.fields)}
     types = {field.name: field.dataType for field in df.schema.fields}
-    plain = df.toDF(*[f"c{i}" for i in range(len(place))])
+    plain = df.toDF(*[f"c{i}" for i in range(len(df.columns))])
 
     def released(name: str) -> "Column":
         return F.col(f"c{place[name]}")

@@ -200,7 +200,7 @@ def _bound_below(leaves: Leaves, point: Floats) -> None:
     for j in range(leaves.p):
         low, high, x = leaves.low[j], leaves.high[j], point[j]
         for i in range(used):
-            gap = max(max(low[i] - x, x - high[i]), 0.0)
+            gap = max(low[i] - x, x - high[i], 0.0)
             near[i] += gap * gap
     for j in range(leaves.p, len(point)):
         low, high, x = leaves.low[j], leaves.high[j], point[j]
@@ -234,9 +234,7 @@ def _bound_above(leaves: Leaves, point: Floats) -> None:
 
 
 @njit
-def _measure(
-    tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats
-) -> None:
+def _measure(tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats) -> None:
     """Sets distance[:size] to the squared distances from `point` to the points of a leaf."""
     for i in range(size):
         distance[i] = 0.0

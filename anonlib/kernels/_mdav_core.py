@@ -19,9 +19,9 @@ from anonlib.kernels._leaves import (
 )
 from anonlib.kernels._numba import njit
 
-#: The leaves are made anew when no more than this share of their points is left.
+#: The leaves are made anew when no more than this share of their rows is left.
 REFILL = 0.7
-#: The ranking holds this part of the tuples that are left.
+#: The ranking holds one in so many of the tuples that are left.
 RANKED = 8
 
 
@@ -29,24 +29,28 @@ class Rest(NamedTuple):
     """What is not in a cell yet.
 
     weight: [m], rows left of each tuple; rows: [1], their sum. total: [p], sums of the numeric
-    columns. count: rows per category of all nominal columns, column h from start[h] on; squares:
-    [q], sums of their squares.
+    columns. tally: rows per category of all nominal columns, column h from start[h] on; squares:
+    [q], sums of their squares. mean, share, spread: the centroid, as of the last `_center`:
+    total and tally over rows, and half of 1 + the sum of squared shares of each nominal column.
     """
 
     weight: Ints
     rows: Ints
     total: Floats
-    count: Ints
+    tally: Ints
     start: Ints
     squares: Ints
+    mean: Floats
+    share: Floats
+    spread: Floats
 
 
 class Ranking(NamedTuple):
     """The tuples that were farthest from the centroid of an earlier rest, farthest first.
 
     item, distance: [m], of which those from span[0] to before span[1] are in use; none of the
-    span[2] tuples left then and not among them was farther than the last. mean: [p], share: that
-    centroid, as in Rest. seen: [1], how many were looked at since.
+    span[2] tuples left then and not among them was farther than the last. mean, share: that
+    centroid. seen: [1], how many tuples were looked at since.
     """
 
     item: Ints
@@ -59,20 +63,28 @@ class Ranking(NamedTuple):
 
 @njit
 def mdav(
-    value: Floats, p: int, first: Ints, weight: Ints, n_categories: Ints, k: int, pairs: int, one: int
+    value: Floats,
+    p: int,
+    first: Ints,
+    weight: Ints,
+    n_categories: Ints,
+    k: int,
+    pairs: int,
+    one: int,
 ) -> Ints:
     """int64[n], the cell of every row; -1 for at most k - 1 rows that are left over.
 
-    value: float64[m, d], distinct tuples, the first p columns numeric, the others codes; tuple i
-    has the rows first[i].. first[i] + weight[i] - 1. While at least `pairs` rows remain two cells
-    are made, then one at a time while at least `one` remain; k or more that then remain are a cell.
+    value: float64[m, p + q], distinct tuples, codes after the numeric columns; tuple i has the
+    weight[i] rows from first[i] on. While at least `pairs` rows remain two cells are made, then
+    one at a time while at least `one` (k <= one <= pairs) remain; k or more that then remain are
+    a cell.
     """
     cell = np.full(weight.sum(), -1, np.int64)
     rest = _make_rest(value, p, weight, n_categories)
     ranking = _make_ranking(rest)
     leaves, heap = make_leaves(value, p), make_nearest(k)
     filled, n_cells = 0, 0
-    while rest.rows[0] >= min(pairs, one):
+    while rest.rows[0] >= one:
         if filled == 0 or rest.rows[0] <= REFILL * filled:
             fill(leaves, rest.weight)
             filled = rest.rows[0]
@@ -82,7 +94,7 @@ def mdav(
         _make_cell(leaves, rest, item, k, heap, first, weight, cell, n_cells)
         n_cells += 1
         if both:
-            if rest.weight[other] == 0:
+            if rest.weight[other] == 0:  # all that remain are equally far from `item`
                 other = farthest(leaves, value[item])
             _make_cell(leaves, rest, other, k, heap, first, weight, cell, n_cells)
             n_cells += 1
@@ -106,15 +118,18 @@ def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> Rest:
         np.zeros(start[q], np.int64),
         start,
         np.zeros(q, np.int64),
+        np.empty(p),
+        np.empty(start[q]),
+        np.empty(q),
     )
     for i in range(len(value)):
         for j in range(p):
             rest.total[j] += weight[i] * value[i, j]
         for h in range(q):
-            rest.count[start[h] + int(value[i, p + h])] += weight[i]
+            rest.tally[start[h] + int(value[i, p + h])] += weight[i]
     for h in range(q):
         for c in range(start[h], start[h + 1]):
-            rest.squares[h] += rest.count[c] ** 2
+            rest.squares[h] += rest.tally[c] ** 2
     return rest
 
 
@@ -125,8 +140,8 @@ def _make_ranking(rest: Rest) -> Ranking:
         np.empty(m, np.int64),
         np.empty(m),
         np.zeros(3, np.int64),
-        np.empty(len(rest.total)),
-        np.empty(len(rest.count)),
+        np.empty(len(rest.mean)),
+        np.empty(len(rest.share)),
         np.zeros(1, np.int64),
     )
 
@@ -135,7 +150,7 @@ def _make_ranking(rest: Rest) -> Ranking:
 def _make_cell(
     leaves: Leaves,
     rest: Rest,
-    item: int,
+    center: int,
     k: int,
     heap: Nearest,
     first: Ints,
@@ -143,31 +158,43 @@ def _make_cell(
     cell: Ints,
     cell_id: int,
 ) -> None:
-    """Moves the k rows nearest to `item`, its own first, from the rest into a cell."""
-    nearest(leaves, item, k, rest.weight, heap)
+    """Moves the k rows nearest to tuple `center`, its own first, from the rest into a cell."""
+    nearest(leaves, center, k, rest.weight, heap)
     for place in range(heap.size[0]):
         i = heap.item[place]
-        # Of the farthest tuple (on top) only as many as are missing.
+        # Of the farthest tuple (on top) only as many rows as are missing.
         rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
         start = first[i] + weight[i] - rest.weight[i]
         cell[start : start + rows] = cell_id
-        _take(leaves.value[i], i, rows, rest)
+        _take(leaves.value, i, rows, rest)
         if rest.weight[i] == 0:
             remove(leaves, i)
 
 
 @njit
-def _take(point: Floats, i: int, rows: int, rest: Rest) -> None:
+def _take(value: Floats, i: int, rows: int, rest: Rest) -> None:
     """Counts rows of tuple i out of the rest."""
     rest.weight[i] -= rows
     rest.rows[0] -= rows
     p = len(rest.total)
     for j in range(p):
-        rest.total[j] -= rows * point[j]
+        rest.total[j] -= rows * value[i, j]
     for h in range(len(rest.squares)):
-        c = rest.start[h] + int(point[p + h])
-        rest.squares[h] += rows * (rows - 2 * rest.count[c])
-        rest.count[c] -= rows
+        c = rest.start[h] + int(value[i, p + h])
+        rest.squares[h] += rows * (rows - 2 * rest.tally[c])
+        rest.tally[c] -= rows
+
+
+@njit
+def _center(rest: Rest) -> None:
+    """Computes the centroid of the rest."""
+    n = rest.rows[0]
+    for j in range(len(rest.mean)):
+        rest.mean[j] = rest.total[j] / n
+    for c in range(len(rest.share)):
+        rest.share[c] = rest.tally[c] / n
+    for h in range(len(rest.spread)):
+        rest.spread[h] = 0.5 * (1.0 + rest.squares[h] / (n * n))
 
 
 @njit
@@ -177,6 +204,7 @@ def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
     No distance has changed by more than the centroid has moved since the ranking was made, so
     the search down the ranking ends early.
     """
+    _center(rest)
     if ranking.seen[0] >= ranking.span[2]:
         _rank(value, rest, ranking, RANKED)
     result, certain = _search(value, rest, ranking)
@@ -192,47 +220,46 @@ def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
 @njit
 def _search(value: Floats, rest: Rest, ranking: Ranking) -> tuple[int, bool]:
     """The farthest tuple in the ranking, and whether none outside it can be as far."""
-    while ranking.span[0] < ranking.span[1] and rest.weight[ranking.item[ranking.span[0]]] == 0:
+    item, distance, weight = ranking.item, ranking.distance, rest.weight
+    mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
+    while ranking.span[0] < ranking.span[1] and weight[item[ranking.span[0]]] == 0:
         ranking.span[0] += 1
     moved = _moved(rest, ranking)
     best, result, enough = -1.0, -1, -1.0
     for place in range(ranking.span[0], ranking.span[1]):
-        if ranking.distance[place] + moved < enough:
+        if distance[place] + moved < enough:
             return result, True
         ranking.seen[0] += 1
-        i = ranking.item[place]
-        if rest.weight[i] > 0:
-            distance = _from_centroid(value, i, rest.mean, rest.spread, rest.share, rest.start)
-            if distance > best or (distance == best and i < result):
-                best, result = distance, i
-                enough = np.sqrt(distance) * (1.0 - MARGIN) - MARGIN
+        i = item[place]
+        if weight[i] > 0:
+            far = _from_centroid(value, i, mean, spread, share, start)
+            if far > best or (far == best and i < result):
+                best, result = far, i
+                enough = np.sqrt(far) * (1.0 - MARGIN) - MARGIN
     return result, ranking.span[1] == ranking.span[2]
 
 
 @njit
 def _moved(rest: Rest, ranking: Ranking) -> float:
     """How far the centroid of the rest is from that of the ranking."""
-    n = rest.rows[0]
     result = 0.0
-    for j in range(len(rest.total)):
-        result += (rest.total[j] / n - ranking.mean[j]) ** 2
-    for c in range(len(rest.count)):
-        result += 0.5 * (rest.count[c] / n - ranking.share[c]) ** 2
-    return np.sqrt(result)
+    for j in range(len(rest.mean)):
+        result += (rest.mean[j] - ranking.mean[j]) ** 2
+    for c in range(len(rest.share)):
+        result += 0.5 * (rest.share[c] - ranking.share[c]) ** 2
+    return float(np.sqrt(result))
 
 
 @njit
 def _rank(value: Floats, rest: Rest, ranking: Ranking, part: int) -> None:
     """Makes the ranking for the present centroid, of one in `part` tuples."""
-    n, p = rest.rows[0], len(rest.total)
-    for j in range(p):
-        ranking.mean[j] = rest.total[j] / n
-    for c in range(len(rest.count)):
-        ranking.share[c] = rest.count[c] / n
-    item, distance = ranking.item, ranking.distance
+    item, distance, weight = ranking.item, ranking.distance, rest.weight
+    mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
+    ranking.mean[:] = mean
+    ranking.share[:] = share
     m = 0
     for i in range(len(value)):
-        if rest.weight[i] > 0:
+        if weight[i] > 0:
             item[m] = i
             distance[m] = -np.sqrt(_from_centroid(value, i, mean, spread, share, start))
             m += 1

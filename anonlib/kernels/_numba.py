@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 def njit(function: Callable[P, R]) -> Callable[P, R]:
     """The function compiled at its first call: cached, without the GIL, no fast math."""
-    config = numba.config
+    config: Any = numba.config
     before = config.CACHE_DIR
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())

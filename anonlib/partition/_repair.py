@@ -74,9 +74,7 @@ def merge_small(
     return np.unique(group, return_inverse=True)[1]
 
 
-def _group_holds(
-    group: Ints, id: int, counts: Counts, models: Sequence[PrivacyModel]
-) -> bool:
+def _group_holds(group: Ints, id: int, counts: Counts, models: Sequence[PrivacyModel]) -> bool:
     members = np.flatnonzero(group == id)
     part = Counts(
         counts.n_rows[members],
@@ -92,9 +90,7 @@ def _leaf_ranges(cuts: Cuts) -> list[list[Ints]]:
     below: list[Ints] = [np.zeros(0, np.int64)] * len(cuts.threshold)
     around: list[list[Ints]] = [[] for _ in range(cuts.n_leaves)]
     for j in range(len(cuts.threshold) - 1, -1, -1):
-        parts = [
-            below[c] if c >= 0 else np.array([-1 - c]) for c in (cuts.left[j], cuts.right[j])
-        ]
+        parts = [below[c] if c >= 0 else np.array([-1 - c]) for c in (cuts.left[j], cuts.right[j])]
         below[j] = np.concatenate(parts)
         for leaf in below[j]:
             around[leaf].append(below[j])

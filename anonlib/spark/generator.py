@@ -3,7 +3,7 @@
 Row i is a function of (seed, i): every random number is a hash of the seed, the name of its stream
 and i, so partitions and the number of rows change nothing. Only shifts, sums, StrictMath's exp and
 log, and table look-ups stand between a hash and its value, so the machine changes nothing either.
-A conditional distribution is one flat array: a slice of `SLOTS` values per group, each value as
+A conditional distribution is one flat array: a slice of 2^bits values per group, each value as
 often as its weight asks, looked up by the leading bits of a hash. Codes go through the steps, and
 become text in the last one.
 
@@ -119,9 +119,8 @@ _ROUND_HOURS = {
 _MISSING = {"marital_status": 0.02, "education": 0.025, "capital_gain": 0.04, "diagnosis": 0.03}
 _MISSING_HOURS = (0.02, 0.08)
 
-_BITS = 8
-#: entries per group in a table, so weights are kept to about half a percent
-SLOTS = 1 << _BITS
+# weights are kept to one in 256, those of the 79 ages finer
+_BITS, _AGE_BITS = 8, 11
 _ROWS_PER_PARTITION = 250_000
 
 
@@ -137,7 +136,7 @@ def generate(spark: SparkSession, rows: int, seed: int, partitions: int | None =
         for step in steps:
             people = step(people, seed)
         # to as many partitions as there are: moves no row, but ends a generated method; HotSpot
-        # leaves those above 8,000 bytes to its interpreter, which is twenty times slower
+        # leaves those above 8,000 bytes to its interpreter, which is many times slower
         people = people.coalesce(n_partitions)
     return _spell(people, seed).select(*COLUMNS)
 
@@ -151,14 +150,15 @@ def _place(people: DataFrame, seed: int) -> DataFrame:
     areas = [int(code[:2]) for code in ZIPS]
     levels = [(29 * area * area + 17 * area) % 97 for area in areas]
     wealths = [(level > 35) + (level > 75) for level in levels]
-    country = [min(age - 5, 45, max(2 * (97 - age) - 10, (97 - age) / 3)) for age in AGES]
+    country = [min(age + 5, 45, max(2 * (97 - age) - 10, (97 - age) / 3)) for age in AGES]
     town = [
         weight * (2 if 20 <= age < 40 else 1) for age, weight in zip(AGES, country, strict=True)
     ]
+    ages = _table(AGES, [country, town], _AGE_BITS)
     people = _with(
         people,
         wealth=_nth(wealths, "rank", "int"),
-        age=_pick(seed, "age", _table(AGES, [country, town]), "int(rank < 60)"),
+        age=_pick(seed, "age", ages, "int(rank < 60)", _AGE_BITS),
     )
     bands = [sum(age >= start for start in _BAND_STARTS) for age in range(AGES[-1] + 1)]
     return _with(people, band=_nth(bands, "age", "int"))
@@ -327,20 +327,23 @@ def _bell(seed: int, stream: str) -> str:
 
 
 def _bijection(seed: int, stream: str, low: int, high: int) -> str:
-    """The row number scrambled within 0 .. low * high - 1: multiplied and shifted, its two halves
-    swapped, multiplied and shifted again. Both factors are primes that divide no modulus here."""
-    size = low * high
-    key = f"pmod({_key(seed, stream)}, {size}L)"
-    once = f"((row % {size}L * 15485863 + {key}) % {size}L)"
-    return f"(({once} % {low} * {high} + {once} div {low}) * 86028121 + {key}) % {size}L"
+    """The row number scrambled within 0 .. low * high - 1: each of its two digits in turn is
+    shifted by a hash of the other."""
+    digit = f"(row % {low})"
+    shift = f"shiftrightunsigned(xxhash64({_key(seed, stream)}, {digit}), 2)"
+    upper = f"((row div {low} % {high} + {shift}) % {high})"
+    shift = f"shiftrightunsigned(xxhash64({_key(seed, stream)}, {upper}), 2)"
+    return f"{upper} * {low} + ({digit} + {shift}) % {low}"
 
 
-def _table(values: Sequence[int], groups: Iterable[Sequence[float]]) -> list[int]:
-    """For every group of weights, SLOTS values in proportion to them."""
+def _table(
+    values: Sequence[int], groups: Iterable[Sequence[float]], bits: int = _BITS
+) -> list[int]:
+    """For every group of weights, 2^bits values in proportion to them."""
     result: list[int] = []
     for weights in groups:
         sums = list(accumulate(weights))
-        ends = [round(SLOTS * total / sums[-1]) for total in sums]
+        ends = [round(2**bits * total / sums[-1]) for total in sums]
         for value, start, end in zip(values, [0, *ends[:-1]], ends, strict=True):
             result += [value] * (end - start)
     return result
@@ -352,10 +355,10 @@ def _nth(values: Sequence[object], index: str, kind: str = "string") -> str:
     return f"cast(split('{text}', ',') AS array<{kind}>)[{index}]"
 
 
-def _pick(seed: int, stream: str, table: Sequence[int], group: str) -> str:
+def _pick(seed: int, stream: str, table: Sequence[int], group: str, bits: int = _BITS) -> str:
     """A value at random from the group's slice of the table."""
-    slot = f"shiftrightunsigned({_hash(seed, stream)}, {64 - _BITS})"
-    return _nth(table, f"({group}) * {SLOTS} + {slot}", "int")
+    slot = f"shiftrightunsigned({_hash(seed, stream)}, {64 - bits})"
+    return _nth(table, f"({group}) * {2**bits} + {slot}", "int")
 
 
 def _some(seed: int, column: str, value: str) -> str:

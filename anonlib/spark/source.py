@@ -14,6 +14,7 @@ from anonlib.resolve import resolve
 from anonlib.schema import Field, Role, Scale, Schema
 from anonlib.spark.errors import translated
 from anonlib.spark.generator import generate
+from anonlib.spark.values import canonical
 from anonlib.work import HASH
 
 #: Formats that are quick to read again, column by column; all others are read once and kept on
@@ -150,9 +151,10 @@ def failed(column: Column, type: str, config: Config) -> Column:
 
 
 def _is_token(column: Column, config: Config) -> Column:
-    text = F.lower(F.trim(column.cast("string")))
-    tokens = [token.strip().lower() for token in config.privacy.missing_tokens]
-    return text.isin(*tokens) if tokens else F.lit(False)
+    if not config.privacy.missing_tokens:
+        return F.lit(False)
+    text = canonical(column.cast("string"), pa.string(), config.privacy.missing_tokens)
+    return column.isNotNull() & text.isNull()
 
 
 def _read_as(column: Column, type: str | None, config: Config) -> Column:

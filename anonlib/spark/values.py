@@ -5,6 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+
+from anonlib.audit.canonical import folded, present
 
 
 def number(value: Column, type: pa.DataType) -> Column:
@@ -19,12 +22,7 @@ def number(value: Column, type: pa.DataType) -> Column:
 
 
 def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
-    """A protected value as models compare it: null where missing (null, NaN, a token), text
+    """A protected value as the audit compares it: null where missing (null, NaN, a token), text
     trimmed and case-folded."""
-    if pa.types.is_floating(type):
-        return F.when(~F.isnan(value), value + F.lit(0.0))
-    if not pa.types.is_string(type):
-        return value
-    text = F.lower(F.upper(F.regexp_replace(value, r"(?U)^\s+|\s+$", "")))
-    tokens = [token.strip().lower() for token in missing_tokens]
-    return F.when(~text.isin(*tokens), text) if tokens else text
+    spark_type = from_arrow_type(type)
+    return present(folded(value, spark_type), spark_type, missing_tokens)

@@ -2,6 +2,7 @@
 
 import math
 import random
+import sys
 from collections import defaultdict
 from datetime import date
 from typing import Any
@@ -11,19 +12,36 @@ import pytest
 from pycanon import anonymity
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from anonlib.audit import AuditSpec, audit
+from anonlib.audit.canonical import folded
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 
 pytestmark = pytest.mark.spark
 
 TOKENS = ("?", "", " N/A ", "-9", "1900-01-01")
-MAXIMA = {"text": 6, "number": 6, "code": 4, "day": 3, "flag": 2, "many": 6, "fields": 4}
-SCHEMA = """name string, real double, small float, whole long, `range` struct<lower:double,upper:double>,
-    bag array<string>, shares array<double>, text string, number double, code int, day date,
-    flag boolean, many array<string>, fields struct<a:string,b:float>, person long"""
-QUASI = ("name", "real", "small", "whole", "range", "bag", "shares")
+TYPES = {
+    "name": "string",
+    "real": "double",
+    "small": "float",
+    "whole": "long",
+    "range": "struct<lower:double,upper:double>",
+    "bag": "array<string>",
+    "shares": "array<double>",
+    "text": "string",
+    "number": "double",
+    "code": "int",
+    "day": "date",
+    "flag": "boolean",
+    "many": "array<string>",
+    "fields": "struct<a:string,b:float>",
+    "person": "long",
+}
+SCHEMA = ", ".join(f"`{name}` {kind}" for name, kind in TYPES.items())
+QUASI = tuple(TYPES)[:7]
+SENSITIVE = tuple(TYPES)[7:-1]
 
 #: Released tuples; each is a list of forms that are the same to an attacker.
 CLASSES: list[list[tuple[Any, ...]]] = [
@@ -46,9 +64,10 @@ CLASSES: list[list[tuple[Any, ...]]] = [
 
 
 def _sensitive(rng: random.Random, n_values: int) -> tuple[Any, ...]:
-    """Values of MAXIMA's columns, some in several forms, of at most n_values kinds each."""
+    """Values of the sensitive columns, some in several forms, of at most n_values kinds each."""
     texts = [["?", "", " \u3000", None, "n/A", "\u00a0?\t"], ["Flu", "flu ", "\u2003FLU\n"],
-             ["Maße", "MASSE"], ["ΣΑΣ", "σας", "σασ"], ["a b"], ["ab", "AB\x85"], ["x"]]  # fmt: skip
+             ["Maße", "MASSE", "MAẞE"], ["ΣΑΣ", "σας", "σασ"], ["a b"], ["ab", "AB\x85"],
+             ["x"]]  # fmt: skip
     numbers = [[None, math.nan, -9.0], [0.0, -0.0], [1.0], [1.0000001], [-1.0], [math.inf], [9.0]]
     text = rng.choice(rng.choice(texts[: n_values + 1]))
     number = rng.choice(rng.choice(numbers[: n_values + 1]))
@@ -93,7 +112,7 @@ def class_of(row: tuple[Any, ...]) -> Any:
 def known(value: Any) -> Any:
     """The form in which a sensitive value counts; None if missing."""
     if isinstance(value, str):
-        text = value.strip().casefold().replace("ς", "σ")
+        text = value.strip().casefold()
         return None if text in {"?", "", "n/a", "-9", "1900-01-01"} else text
     if isinstance(value, float):
         return None if math.isnan(value) or value == -9 else value + 0.0
@@ -105,33 +124,31 @@ def known(value: Any) -> Any:
 def oracle(rows: list[tuple[Any, ...]], column: str) -> list[tuple[int, int]]:
     """For every class its distinct present values of a column (persons, or rows if it is "") and
     its rows."""
-    names = [part.split()[0].strip("`") for part in
-             "name,real,small,whole,range,bag,shares,text,number,code,day,flag,many,fields,person"
-             .split(",")]  # fmt: skip
+    place = list(TYPES).index(column) if column else 0
     classes = defaultdict(list)
     for row in rows:
         classes[class_of(row)].append(row)
     found = []
     for group in classes.values():
-        values = [known(row[names.index(column)]) for row in group] if column else []
+        values = [known(row[place]) for row in group] if column else []
         n_rows = len(group)
         found.append((len({v for v in values if v is not None}) if column else n_rows, n_rows))
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_verdicts_agree_with_plain_counting(spark: SparkSession, seed: int) -> None:
     rows = make_rows(seed)
     df = spark.createDataFrame(rows, SCHEMA).repartition(3)
-    by_token = bool(seed % 2)
-    diverse = [(name, l) for name, most in MAXIMA.items() for l in range(2, min(most, 4) + 1)]
+    by_token = seed > 0
+    diverse = {name: 2 + (seed + i) % 3 for i, name in enumerate(SENSITIVE)}
     columns = tuple(df.columns[:-1])
     spec = AuditSpec(
         columns=columns if by_token else (*columns, "person"),
         quasi_identifiers=QUASI,
         models=(
-            *[KAnonymity(k=k) for k in (2, 3, 6)],
-            *[LDiversity(l=l, attribute=name) for name, l in diverse],
+            *[KAnonymity(k=k) for k in (2, 5)],
+            *[LDiversity(l=least, attribute=name) for name, least in diverse.items()],
         ),
         missing_tokens=TOKENS,
         persons="token" if by_token else "rows",
@@ -139,7 +156,7 @@ def test_verdicts_agree_with_plain_counting(spark: SparkSession, seed: int) -> N
         sets=("bag",),
     )
     report = audit(df, spec)
-    counted = ["person" if by_token else ""] * 3 + [name for name, _ in diverse]
+    counted = ["person" if by_token else ""] * 2 + list(diverse)
     assert not report.problems
     assert report.n_rows == len(rows)
     assert report.n_classes == len(oracle(rows, ""))
@@ -158,12 +175,23 @@ def test_verdicts_agree_with_plain_counting(spark: SparkSession, seed: int) -> N
     assert sizes == sorted(n for _, n in oracle(rows, ""))
 
 
+def test_folding_merges_what_unicode_does(spark: SparkSession) -> None:
+    """Every character whose case folding differs from itself, and every white space around."""
+    characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
+    pairs = [(c, c.casefold()) for c in characters if c.casefold() != c]
+    pairs += [(f"{c}a b{c * 2}", "A B") for c in characters if c.isspace()]
+    df = spark.createDataFrame(pairs, "one string, two string")
+    forms = [folded(F.col(name), StringType()) for name in df.columns]
+    assert len(pairs) > 1500
+    assert df.where(forms[0] != forms[1]).count() == 0
+
+
 def test_values_that_share_their_bits_are_counted_again(spark: SparkSession) -> None:
     """Three values of one bit in the sketch; the class beside them has two values indeed."""
     for required in (3, 4):
         bits = 64 * -(-4 * required**2 // 64)
         place = F.pmod(F.xxhash64("v"), F.lit(bits))
-        names = spark.range(4000).select(F.concat(F.lit("v"), "id").alias("v"))
+        names = spark.range(4000).select(F.concat(F.lit("V"), "id").alias("v"))
         same = names.groupBy(place.alias("p")).agg(F.collect_list("v").alias("v")).first()
         assert same is not None
         values = same["v"][:required]
@@ -186,12 +214,13 @@ def test_agrees_with_pycanon(spark: SparkSession) -> None:
         columns=["q", "r", "s"],
     )
     k = anonymity.k_anonymity(frame, ["q", "r"])
-    l = anonymity.l_diversity(frame, ["q", "r"], ["s"])  # noqa: E741
-    models = [(KAnonymity(k=k), LDiversity(l=l, attribute="s")),
-              (KAnonymity(k=k + 1), LDiversity(l=l + 1, attribute="s"))]  # fmt: skip
+    least = anonymity.l_diversity(frame, ["q", "r"], ["s"])
+    models = (
+        *(KAnonymity(k=k), LDiversity(l=least, attribute="s")),
+        *(KAnonymity(k=k + 1), LDiversity(l=least + 1, attribute="s")),
+    )
     df = spark.createDataFrame(frame)
-    report = audit(df, AuditSpec(("q", "r", "s"), ("q", "r"), (*models[0], *models[1])))
+    report = audit(df, AuditSpec(("q", "r", "s"), ("q", "r"), models))
     assert [verdict.holds for verdict in report.verdicts] == [True, True, False, False]
-    assert [v.value for v in report.verdicts if v.exact][0::2] == [k, k] or True
     assert report.verdicts[0].value == report.verdicts[2].value == k
-    assert report.verdicts[3].value == l
+    assert report.verdicts[3].value == least

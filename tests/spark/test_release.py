@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib import pipeline
 from anonlib.spark.generator import EDUCATION_ORDER, generate
 from anonlib.work import STATE, TOKEN
 
@@ -80,7 +81,7 @@ def test_release(spark: SparkSession, tmp_path: Path, kernel: str) -> None:
     assert found["capital_gain"].sum() == pytest.approx(gain, rel=0.2)  # null where most are
     manifest = json.loads((tmp_path / "table/_anonlib/manifest.json").read_text("utf-8"))
     assert manifest["rows_released"] == 3000
-    assert anonlib.audit(str(tmp_path / "table"), parsed).passed
+    assert pipeline.audit(str(tmp_path / "table"), parsed).passed
     leftovers = {path.name for path in tmp_path.iterdir()}
     assert leftovers == {"table", "table.private"}
 
@@ -140,4 +141,4 @@ def test_unit_counts_persons(spark: SparkSession, tmp_path: Path) -> None:
     files = [p.read_bytes() for p in (tmp_path / "table").rglob("*") if p.is_file()]
     assert not any(name.encode() in data for name in (TOKEN, STATE) for data in files)
     # Nobody can count persons on what is published.
-    assert not anonlib.audit(str(tmp_path / "table"), parsed).passed
+    assert not pipeline.audit(str(tmp_path / "table"), parsed).passed

@@ -1,0 +1,221 @@
+"""Cells of data in memory: the kernels without Spark, for notebooks and tests."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ValidationError
+
+from anonlib import registry
+from anonlib.block import Block, Codes, Floats, Ints
+from anonlib.encoding import Encoding, mix, moments, one_zero, protected_codes, to_float
+from anonlib.errors import InputError
+from anonlib.kernels import Kernel
+from anonlib.partition._bisect import part
+from anonlib.privacy import PrivacyModel
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.schema import Scale
+
+#: Sensitive text that means a missing value, as in a config that does not say.
+MISSING_TOKENS = ("?", "")
+
+
+def cells(
+    data: Any,
+    kernel: str = "mdav",
+    k: int = 10,
+    *,
+    scales: Mapping[Any, str] | None = None,
+    models: Sequence[PrivacyModel] = (),
+    **parameters: Any,
+) -> Ints:
+    """int64[n]: the cell of every row of `data`, 0..m-1; every cell holds the models.
+
+    data: a float array [n, p], all columns continuous, or a pandas or Arrow table. Of a table,
+    `scales` gives the quasi-identifiers their scales ("continuous", "ordinal", "nominal"); other
+    columns count only where a model names them. Null and NaN are missing. Columns are encoded as
+    for a release (`Encoding`); ordinal ones by the ranks of their distinct values, or of the
+    categories of an ordered Arrow dictionary or pandas category.
+
+    kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
+    rows. The cells do not depend on the order of rows, but for which of equal rows are in which.
+    Cost: the kernel's, and O(n p + n log n).
+
+    Raises InputError for data and arguments that can't be used, InfeasibleError where all rows
+    together do not hold the models.
+    """
+    chosen = _kernel(kernel, parameters)
+    held = (_k_anonymity(k), *models)
+    columns = _quasi_identifiers(data, scales)
+    protected = _protected(data, held)
+    block = _block([_encoded(*column) for column in columns], protected, held, len(data))
+    order = np.argsort(mix(block.numeric, block.nominal), kind="stable")
+    ids = np.empty(block.n, np.int64)
+    ids[order] = chosen.cells(part(block, order))
+    return ids
+
+
+def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
+    known = registry.plugins("kernel")
+    if name not in known:
+        raise InputError(f"kernel: unknown kernel {name!r}; there are: {', '.join(known)}")
+    try:
+        return known[name](**parameters)  # type: ignore[return-value]
+    except ValidationError as error:
+        raise InputError(_told(f"kernel {name}", error)) from None
+
+
+def _k_anonymity(k: int) -> KAnonymity:
+    try:
+        return KAnonymity(k=k)
+    except ValidationError as error:
+        raise InputError(_told("k_anonymity", error)) from None
+
+
+def _told(what: str, error: ValidationError) -> str:
+    """The errors of pydantic, without the values they quote."""
+    return "; ".join(
+        f"{what}: {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+    )
+
+
+def _quasi_identifiers(
+    data: Any, scales: Mapping[Any, str] | None
+) -> list[tuple[str, pa.Array, Scale]]:
+    """Name, values and scale of the columns that cells are made by, in the table's order."""
+    if isinstance(data, np.ndarray):
+        if scales is not None:
+            raise InputError("scales: the columns of an array are continuous; give a table instead")
+        return _of_array(data)
+    names = _names(data)
+    if not scales:
+        raise InputError("scales: a table needs the scale of every quasi-identifier")
+    absent = [str(name) for name in scales if name not in names]
+    if absent:
+        raise InputError(f"scales: not in the data: {', '.join(absent)}")
+    known = [scale.value for scale in Scale]
+    wrong = [str(name) for name, scale in scales.items() if scale not in known]
+    if wrong:
+        raise InputError(f"scales: {', '.join(wrong)}: must be one of {', '.join(known)}")
+    return [
+        (str(name), _column(data, name), Scale(scales[name])) for name in names if name in scales
+    ]
+
+
+def _of_array(data: npt.NDArray[Any]) -> list[tuple[str, pa.Array, Scale]]:
+    if data.ndim != 2 or data.dtype.kind not in "fiub":
+        shape = f"{data.dtype} in {data.ndim}"
+        raise InputError(f"data: an array must have numbers in 2 dimensions, not {shape}")
+    return [
+        (str(j), pa.array(column.astype(np.float64), from_pandas=True), Scale.CONTINUOUS)
+        for j, column in enumerate(data.T)
+    ]
+
+
+def _names(data: Any) -> list[Any]:
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame | pa.Table):
+        names = data.column_names if isinstance(data, pa.Table) else list(data.columns)
+        if len(set(names)) < len(names):
+            raise InputError("data: several columns have the same name")
+        return names
+    kind = type(data).__name__
+    raise InputError(f"data: must be a numpy array, a pandas or an Arrow table, not {kind}")
+
+
+def _column(data: Any, name: Any) -> pa.Array:
+    """A column as Arrow, null where missing."""
+    if isinstance(data, pa.Table):
+        values = data.column(name).combine_chunks()
+    else:
+        try:
+            values = pa.Array.from_pandas(data[name])
+        except pa.ArrowException:  # its text may hold values
+            raise InputError(f"column {name}: its values are not of one type") from None
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    return values
+
+
+def _protected(data: Any, models: Sequence[PrivacyModel]) -> dict[str, Codes]:
+    """The codes of the columns that models name."""
+    codes: dict[str, Codes] = {}
+    for model in models:
+        if not isinstance(model, PrivacyModel):
+            raise InputError(f"models: {type(model).__name__} is not a privacy model")
+        if "attribute" in type(model).model_fields:
+            name = model.model_dump()["attribute"]
+            if isinstance(data, np.ndarray) or name not in _names(data):
+                raise InputError(f"models: {model.type}: attribute must name a column of a table")
+            codes[name] = protected_codes(_column(data, name), MISSING_TOKENS)
+    return codes
+
+
+def _encoded(name: str, values: pa.Array, scale: Scale) -> tuple[Encoding, pa.Array]:
+    """The encoding fitted on a column, and the values as it takes them."""
+    categories = None
+    if scale is Scale.CONTINUOUS:
+        numbers = _numbers(name, values)
+        present = numbers[~np.isnan(numbers)]
+        low, high = (present.min(), present.max()) if len(present) else (0.0, 0.0)
+    else:
+        values, categories = _categories(name, values)
+        numbers = to_float(pc.index_in(values, value_set=categories))
+        low, high = 0.0, max(0.0, len(categories) - 1.0)
+    missing = values.null_count > 0
+    mean, sd = moments(numbers, float(low), float(high))
+    return Encoding(name, scale, missing, mean, sd, float(low), float(high), categories), values
+
+
+def _numbers(name: str, values: pa.Array) -> Floats:
+    kind = values.type
+    is_number = [pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal]
+    others = [pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp, pa.types.is_null]
+    if not any(fits(kind) for fits in [*is_number, *others]):
+        raise InputError(f"column {name}: continuous, but of type {kind}")
+    numbers = to_float(values)
+    if np.isinf(numbers).any():
+        raise InputError(f"column {name}: {np.isinf(numbers).sum()} infinite values")
+    return numbers
+
+
+def _categories(name: str, values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The values without a dictionary, and their categories in order."""
+    if pa.types.is_dictionary(values.type):
+        known = values.dictionary if values.type.ordered else None
+        values = values.dictionary_decode()
+        if known is not None:
+            return values, known.filter(pc.is_in(known, value_set=values))
+    try:
+        values = one_zero(values)
+        distinct = pc.unique(values).drop_null()
+        return values, distinct.take(pc.sort_indices(distinct))
+    except pa.ArrowException:
+        raise InputError(f"column {name}: {values.type} has no categories") from None
+
+
+def _block(
+    columns: list[tuple[Encoding, pa.Array]],
+    protected: dict[str, Codes],
+    models: tuple[PrivacyModel, ...],
+    n: int,
+) -> Block:
+    numeric = [encoding.numeric(values) for encoding, values in columns if not encoding.nominal]
+    nominal = [encoding.codes(values) for encoding, values in columns if encoding.nominal]
+    encodings = [encoding for encoding, _ in columns]
+    return Block(
+        numeric=np.column_stack([np.empty((n, 0)), *numeric]),
+        nominal=np.column_stack([np.empty((n, 0), np.int32), *nominal]),
+        sensitive=np.column_stack([np.empty((n, 0), np.int32), *protected.values()]),
+        unit=None,
+        widths=np.array([w for each in encodings if not each.nominal for w in each.widths]),
+        n_categories=np.array([e.n_categories for e in encodings if e.nominal], np.int64),
+        models=models,
+        protected=tuple(protected),
+    )

@@ -1,0 +1,139 @@
+"""What kernels are compared with: the same algorithms, slow and obvious."""
+
+from typing import Any
+
+import numpy as np
+
+from anonlib.block import Block, Ints
+
+
+def numbered(groups: list[list[int]], n: int) -> Ints:
+    """Cells as ids 0..m-1 by their first rows; -1 for rows in none."""
+    ids = np.full(n, -1)
+    for number, group in enumerate(sorted(groups, key=min)):
+        ids[group] = number
+    return ids
+
+
+def to_row(block: Block, rows: Any, row: int) -> Any:
+    """The squared distances of some rows to one."""
+    total = np.zeros(len(rows))
+    for j in range(block.numeric.shape[1]):
+        total += (block.numeric[rows, j] - block.numeric[row, j]) ** 2
+    for j in range(block.nominal.shape[1]):
+        total += block.nominal[rows, j] != block.nominal[row, j]
+    return total
+
+
+def to_centroid(block: Block, rows: Any, of: Any) -> Any:
+    """The squared distances of some rows to the centroid of others."""
+    n = len(of)
+    total = np.zeros(len(rows))
+    for j in range(block.numeric.shape[1]):
+        total += (block.numeric[rows, j] - block.numeric[of, j].sum() / n) ** 2
+    for j in range(block.nominal.shape[1]):
+        count = np.bincount(block.nominal[of, j], minlength=int(block.n_categories[j]))
+        total += 0.5 * (1.0 + (count**2).sum() / (n * n)) - (count / n)[block.nominal[rows, j]]
+    return np.maximum(total, 0.0)
+
+
+def between(block: Block, one: Any, other: Any) -> float:
+    """The squared distance of the centroids of two cells."""
+    m, n = len(one), len(other)
+    total = 0.0
+    for j in range(block.numeric.shape[1]):
+        total += (block.numeric[one, j].sum() / m - block.numeric[other, j].sum() / n) ** 2
+    for j in range(block.nominal.shape[1]):
+        c = np.bincount(block.nominal[one, j], minlength=int(block.n_categories[j]))
+        d = np.bincount(block.nominal[other, j], minlength=int(block.n_categories[j]))
+        squares = 0.5 * ((c**2).sum() / (m * m) + (d**2).sum() / (n * n))
+        total += max(squares - (c * d).sum() / (m * n), 0.0)
+    return float(total)
+
+
+def mdav_plain(block: Block, variant: str) -> list[list[int]]:
+    """The cells of MDAV before those that fail are merged."""
+    k = block.min_rows
+    left = list(range(block.n))
+    cells: list[list[int]] = []
+
+    def farthest(distances: Any) -> int:
+        return left[int(np.argmax(distances))]
+
+    def take(center: int) -> None:
+        near = np.argsort(to_row(block, left, center), kind="stable")[:k]
+        cell = [left[i] for i in near]
+        assert center in cell
+        cells.append(cell)
+        left[:] = [row for row in left if row not in cell]
+
+    while len(left) >= (2 * k if variant == "figure4" else 3 * k):
+        p = farthest(to_centroid(block, left, left))
+        q = farthest(to_row(block, left, p))
+        take(p)
+        if q not in left:
+            q = farthest(to_row(block, left, p))
+        take(q)
+    while len(left) >= (k if variant == "figure4" else 2 * k):
+        take(farthest(to_centroid(block, left, left)))
+    if len(left) >= k:
+        cells.append(left)
+        left = []
+    joined = [list(cell) for cell in cells]
+    for row in left:
+        joined[int(np.argmin([between(block, [row], cell) for cell in cells]))].append(row)
+    return joined
+
+
+def merge_plain(block: Block, cells: list[list[int]]) -> list[list[int]]:
+    """Cells that fail the models, merged with their nearest until all hold."""
+    cells = sorted((list(cell) for cell in cells), key=min)
+    while failing := [cell for cell in cells if not holds(block, cell)]:
+        merged: list[list[int]] = []
+        for cell in sorted(failing, key=lambda cell: (len(cell), min(cell))):
+            if any(set(cell) <= set(other) for other in merged):
+                continue
+            others = [other for other in cells if other is not cell]
+            nearest = min(others, key=lambda other: (between(block, cell, other), min(other)))
+            cells = [other for other in cells if other is not cell and other is not nearest]
+            cells.append(cell + nearest)
+            cells.sort(key=min)
+            merged.append(cell + nearest)
+    return cells
+
+
+def holds(block: Block, rows: Any) -> bool:
+    rows = np.asarray(rows)
+    return bool(block.holds(np.zeros(len(rows), np.int64), 1, rows)[0])
+
+
+def mondrian_plain(block: Block, mode: str) -> list[list[int]]:
+    """The cells of Mondrian, by recursion."""
+    columns = np.concatenate([block.numeric, block.nominal], axis=1)
+    scale = [*block.widths, *(block.n_categories - 1)]
+
+    def cut(rows: Any) -> list[list[int]]:
+        widths = [np.ptp(columns[rows, j]) / w if w > 0 else -1.0 for j, w in enumerate(scale)]
+        for j in sorted(range(len(scale)), key=lambda j: (-widths[j], j)):
+            if widths[j] < 0 or (mode == "strict" and widths[j] == 0):
+                break
+            left = strict_left(columns[rows, j]) if mode == "strict" else half(columns[rows, j])
+            if holds(block, rows[left]) and holds(block, rows[~left]):
+                return cut(rows[left]) + cut(rows[~left])
+        return [rows.tolist()]
+
+    return cut(np.arange(block.n))
+
+
+def strict_left(values: Any) -> Any:
+    """Which rows are left of the boundary between distinct values that is nearest to the middle."""
+    bounds = np.unique(values)[1:]
+    off = [abs(2 * (values < bound).sum() - len(values)) for bound in bounds]
+    return values < bounds[int(np.argmin(off))]
+
+
+def half(values: Any) -> Any:
+    """Which rows are in the first half by value, then by row."""
+    left = np.zeros(len(values), np.bool_)
+    left[np.argsort(values, kind="stable")[: len(values) // 2]] = True
+    return left

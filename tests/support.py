@@ -1,0 +1,79 @@
+"""What tests of several files share: where the data is, blocks to try kernels on."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from anonlib.block import Block, snap
+from anonlib.privacy import PrivacyModel
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+
+
+def data_dir() -> Path:
+    """The folder of the public tables; skips the test where there is none."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("ANONLIB_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("no data: set ANONLIB_DATA to the folder with the public tables")
+    return folder
+
+
+def make_block(
+    numeric: Any,
+    nominal: Any = None,
+    *,
+    k: int = 2,
+    sensitive: Any = None,
+    l: int = 2,  # noqa: E741
+    unit: Any = None,
+) -> Block:
+    """A block of k-anonymity; with `sensitive` codes, of distinct l-diversity too."""
+    x = snap(np.asarray(numeric, np.float64))
+    n = len(x)
+    codes = np.zeros((n, 0), np.int32) if nominal is None else np.asarray(nominal, np.int32)
+    models: tuple[PrivacyModel, ...] = (KAnonymity(k=k),)
+    if sensitive is not None:
+        models += (LDiversity(l=l, attribute="disease"),)
+    return Block(
+        numeric=x,
+        nominal=codes,
+        sensitive=np.zeros((n, 0), np.int32)
+        if sensitive is None
+        else np.asarray(sensitive, np.int32).reshape(n, 1),
+        unit=None if unit is None else np.asarray(unit, np.int32),
+        widths=np.ptp(x, axis=0) if n else np.zeros(x.shape[1]),
+        n_categories=(codes.max(axis=0, initial=0) + 1).astype(np.int64),
+        models=models,
+        protected=() if sensitive is None else ("disease",),
+    )
+
+
+@st.composite
+def blocks(draw: st.DrawFn, *, max_k: int = 6, max_columns: int = 20) -> Block:
+    """Blocks that hold their models as one cell, in any row order: k rows to hundreds, many ties
+    and duplicates, constant columns, only numeric or only nominal ones, sensitive codes, units."""
+    k = draw(st.integers(2, max_k))
+    n = draw(st.integers(k, 4 * k + 3) | st.integers(50, 300))
+    p = draw(st.integers(0, max_columns))
+    q = draw(st.integers(0 if p else 1, 4))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = random.choice(draw(st.sampled_from([[0], [1], [0, 1, 3], [2**20], [2**30]])), p)
+    numeric = random.integers(-spread, spread, (n, p), endpoint=True) * draw(
+        st.sampled_from([1.0, 2.0**-20, 2.0**-10])
+    )
+    nominal = random.integers(
+        0, random.integers(1, draw(st.sampled_from([2, 4])), q, endpoint=True), (n, q)
+    )
+    sensitive = unit = None
+    if draw(st.booleans()):
+        sensitive = random.integers(-1, draw(st.integers(1, 3)), n, endpoint=True)
+        sensitive[random.permutation(n)[:2]] = [0, 1]
+    if draw(st.booleans()):
+        unit = random.integers(0, draw(st.integers(k, 4 * k)), n)
+        unit[random.permutation(n)[:k]] = np.arange(k)
+    return make_block(numeric, nominal, k=k, sensitive=sensitive, unit=unit)

@@ -1,0 +1,500 @@
+"""Configs: everything wrong is reported together, with its place, and never with its value."""
+
+import copy
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from anonlib.config import Config
+from anonlib.config_file import load, parse
+from anonlib.errors import ConfigError, InputError
+from anonlib.kernels.mdav import Mdav
+
+GOOD: dict[str, Any] = {
+    "source": {"format": "csv", "path": "people.csv"},
+    "attributes": {
+        "id": {"role": "identifier"},
+        "age": {"role": "quasi_identifier", "scale": "continuous"},
+        "city": {"role": "quasi_identifier", "scale": "nominal"},
+        "illness": {"role": "sensitive"},
+        "label": {"role": "target", "public": True},
+    },
+    "one_row_per_person": "id",
+    "privacy": {"models": [{"type": "k_anonymity", "k": 10}]},
+    "release": {"path": "out/people"},
+}
+
+
+def changed(*keys: str | int, to: Any = None, **fields: Any) -> dict[str, Any]:
+    """GOOD with the value at `keys` replaced, or with fields added there."""
+    config: Any = copy.deepcopy(GOOD)
+    node = config
+    for key in keys[:-1]:
+        node = node[key]
+    if fields:
+        node[keys[-1]] = {**node.get(keys[-1], {}), **fields}
+    else:
+        node[keys[-1]] = to
+    result: dict[str, Any] = config
+    return result
+
+
+def problems(raw: Any, *overrides: str) -> dict[str, str]:
+    with pytest.raises(ConfigError) as caught:
+        parse(raw, overrides)
+    assert caught.value.exit_code == 2
+    return {problem.where: problem.text for problem in caught.value.problems}
+
+
+def test_good_one_with_its_defaults() -> None:
+    config = parse(GOOD)
+    assert config.kernel.type == "mdav"
+    assert [step.type for step in config.partition.steps] == ["kmeans"]
+    assert (config.recode.continuous.type, config.recode.ordinal.type) == ("centroid", "median")
+    assert config.recode.nominal.type == "mode"
+    assert config.record_path == "out/people.private"
+    assert config.k == 10
+    assert parse(config) is config
+
+
+def test_input_is_left_as_it_is() -> None:
+    before = copy.deepcopy(GOOD)
+    parse(GOOD, ["privacy.models.0.k=3", "source.options.header=true"])
+    assert before == GOOD
+
+
+@pytest.mark.parametrize("section", ["partition", "kernel", "recode", "pseudonyms", "spark"])
+def test_empty_section_is_one_left_out(section: str) -> None:
+    assert parse({**GOOD, section: None}) == parse(GOOD)
+
+
+def test_part_of_a_section_keeps_the_other_defaults() -> None:
+    config = parse({**GOOD, "partition": {"max_rows": 500}, "recode": {"nominal": "set"}})
+    assert [step.type for step in config.partition.steps] == ["kmeans"]
+    assert config.recode.nominal.type == "set"
+    assert config.recode.ordinal.type == "median"
+
+
+def test_plugins_by_name_mapping_or_object() -> None:
+    forms = ["mdav", {"type": "mdav"}, Mdav()]
+    assert len({parse({**GOOD, "kernel": form}).kernel for form in forms}) == 1
+
+
+def test_paths_may_be_path_objects() -> None:
+    assert parse(changed("release", path=Path("a") / "b")).release.path == "a/b"
+
+
+WRONG: list[tuple[str, dict[str, Any], str, str]] = [
+    # name, config, place, part of the text
+    ("no_models", changed("privacy", to={"models": []}), "privacy.models", "k_anonymity is"),
+    ("small_k", changed("privacy", "models", 0, to={"type": "k_anonymity", "k": 1}),
+     "privacy.models.0.k", "greater than or equal to 2"),
+    ("k_is_text", changed("privacy", "models", 0, to={"type": "k_anonymity", "k": "many"}),
+     "privacy.models.0.k", "integer"),
+    ("k_is_yes", changed("privacy", "models", 0, to={"type": "k_anonymity", "k": True}),
+     "privacy.models.0.k", "a number is needed"),
+    ("no_k", changed("privacy", "models", 0, to={"type": "k_anonymity"}),
+     "privacy.models.0.k", "required"),
+    ("unknown_model", changed("privacy", "models", 0, to={"type": "m_anonymity"}),
+     "privacy.models.0.type", "there are: k_anonymity, l_diversity"),
+    ("unknown_kernel", {**GOOD, "kernel": "modav"}, "kernel.type", "there are: mdav, mondrian"),
+    ("unknown_step", {**GOOD, "partition": {"steps": ["kmean"]}},
+     "partition.steps.0.type", "there are: kmeans, single"),
+    ("unknown_recoder", {**GOOD, "recode": {"columns": {"age": "middle"}}},
+     "recode.columns.age.type", "centroid, interval, median, mode, set"),
+    ("nameless_kernel", {**GOOD, "kernel": {"variant": "generic"}}, "kernel", "by `type`"),
+    ("unknown_parameter", {**GOOD, "kernel": {"type": "mdav", "speed": 3}},
+     "kernel.speed", "unknown field; allowed: "),
+    ("unknown_field", {**GOOD, "sede": 3}, "sede", "allowed: source, attributes, "),
+    ("unknown_field_below", changed("source", pth="x"), "source.pth", "allowed: format, path, "),
+    ("no_source", changed("source"), "source", "required"),
+    ("source_is_text", changed("source", to="people.csv"), "source", "mapping"),
+    ("no_path", changed("source", to={"format": "csv"}), "source.path", "required"),
+    ("no_table", changed("source", to={"format": "table"}), "source.table", "required"),
+    ("format_in_capitals", changed("source", format="CSV"), "source.format", "lower case"),
+    ("version_of_csv", changed("source", version=3), "source.version", "Delta"),
+    ("rows_of_csv", changed("source", rows=3), "source.rows", "generator"),
+    ("path_of_generator", changed("source", format="generator"), "source.path", "remove"),
+    ("steps_is_null", {**GOOD, "partition": {"steps": None}}, "partition.steps", "list"),
+    ("no_steps", {**GOOD, "partition": {"steps": []}}, "partition.steps", "at least one"),
+    ("no_role", changed("attributes", "age", to={"scale": "nominal"}),
+     "attributes.age.role", "required"),
+    ("unknown_role", changed("attributes", "age", role="quasi"),
+     "attributes.age.role", "'quasi_identifier'"),
+    ("no_scale", changed("attributes", "age", to={"role": "quasi_identifier"}),
+     "attributes.age.scale", "continuous, ordinal, nominal"),
+    ("scale_of_sensitive", changed("attributes", "illness", scale="nominal"),
+     "attributes.illness.scale", "remove"),
+    ("order_of_nominal", changed("attributes", "city", order=["a", "b"]),
+     "attributes.city.order", "only ordinal"),
+    ("order_with_a_repeat", changed("attributes", "city", scale="ordinal", order=["a", "a"]),
+     "attributes.city.order", "each once"),
+    ("order_of_numbers", changed("attributes", "city", scale="ordinal", order=["a", 1]),
+     "attributes.city.order.1", "quotes"),
+    ("unknown_type", changed("attributes", "age", type="number"),
+     "attributes.age.type", "decimal(12,2)"),
+    ("injected_type", changed("attributes", "age", type="int), (select 1"),
+     "attributes.age.type", "not valid"),
+    ("pseudonym_of_age", changed("attributes", "age", pseudonym=True),
+     "attributes.age.pseudonym", "only identifiers"),
+    ("pseudonym_without_key", changed("attributes", "id", pseudonym=True),
+     "pseudonyms", "key_env or key_file"),
+    ("two_keys", {**GOOD, "pseudonyms": {"key_env": "A", "key_file": "b"}},
+     "pseudonyms", "exactly one"),
+    ("two_targets", changed("attributes", "illness", to={"role": "target", "public": True}),
+     "attributes", "2 targets"),
+    ("target_unacknowledged", changed("attributes", "label", public=False),
+     "attributes.label.public", "acknowledge"),
+    ("public_sensitive", changed("attributes", "illness", public=True),
+     "attributes.illness.public", "only a target"),
+    ("no_quasi_identifier", changed("attributes", to={"id": {"role": "identifier"}}),
+     "attributes", "at least one"),
+    ("reserved_name", changed("attributes", "__anonlib_x", role="drop"),
+     "attributes.__anonlib_x", "anonlib's own"),
+    ("no_persons", changed("one_row_per_person", to=False), "one_row_per_person", "exactly one"),
+    ("persons_twice", {**GOOD, "unit": ["id"]}, "one_row_per_person", "exactly one"),
+    ("person_is_a_number", changed("one_row_per_person", to=3), "one_row_per_person", "true, or"),
+    ("person_is_no_identifier", changed("one_row_per_person", to="age"),
+     "one_row_per_person", "role identifier"),
+    ("unknown_unit", {**GOOD, "one_row_per_person": False, "unit": ["who"]},
+     "unit.0", "no such column"),
+    ("unit_is_text", {**GOOD, "one_row_per_person": False, "unit": "id"}, "unit", "list"),
+    ("unit_twice", {**GOOD, "one_row_per_person": False, "unit": ["id", "id"]}, "unit", "twice"),
+    ("unit_is_age", {**GOOD, "one_row_per_person": False, "unit": ["age"]}, "unit.0", "identifier"),
+    ("diversity_of_nothing",
+     changed("privacy", to={"models": [{"type": "k_anonymity", "k": 2},
+                                       {"type": "l_diversity", "l": 2, "attribute": "age"}]}),
+     "privacy.models.1.attribute", "sensitive: illness"),
+    ("suppression_of_all", changed("privacy", suppression_limit=1.0),
+     "privacy.suppression_limit", "less than 1"),
+    ("suppression_is_nan", changed("privacy", suppression_limit=float("nan")),
+     "privacy.suppression_limit", ""),
+    ("recoder_of_other_scale", {**GOOD, "recode": {"columns": {"city": "centroid"}}},
+     "recode.columns.city", "scale continuous"),
+    ("recoder_of_other_scale_by_default", {**GOOD, "recode": {"nominal": "centroid"}},
+     "recode.nominal", "scale continuous"),
+    ("recoder_of_nothing", {**GOOD, "recode": {"columns": {"id": "mode"}}},
+     "recode.columns.id", "not a quasi_identifier"),
+    ("no_release", changed("release", to={}), "release.path", "required"),
+    ("empty_path", changed("release", path=""), "release.path", "at least 1 character"),
+    ("unknown_mode", changed("release", mode="append"), "release.mode", "'error' or 'overwrite'"),
+    ("odd_run_id", changed("release", run_id="a b"), "release.run_id", "letters"),
+    ("release_is_the_source", changed("release", path="./people.csv"), "release.path", "source"),
+    ("record_in_the_release", changed("release", record="out/people/_anonlib"),
+     "release.record", "private"),
+    ("files_by_identifier", changed("release", partition_by=["id"]),
+     "release.partition_by.0", "not a column that is released"),
+    ("seed_is_text", {**GOOD, "seed": "x"}, "seed", "integer"),
+    ("seed_is_a_fraction", {**GOOD, "seed": 0.5}, "seed", "fraction"),
+    ("seed_is_yes", {**GOOD, "seed": True}, "seed", "a number is needed"),
+    ("seed_is_huge", {**GOOD, "seed": 10**400}, "seed", ""),
+    ("one_category", {**GOOD, "max_categories": 1}, "max_categories", "equal to 2"),
+    ("options_are_null", {**GOOD, "spark": {"conf": {"spark.x": None}}},
+     "spark.conf.spark.x", "text is needed"),
+    ("keys_are_numbers", {**GOOD, 3: 4}, "", "keys are text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("raw", "where", "text"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
+)
+def test_one_mistake_gives_one_problem(raw: dict[str, Any], where: str, text: str) -> None:
+    found = problems(raw)
+    assert list(found) == [where]
+    assert text in found[where]
+
+
+def test_names_that_differ_in_case_only() -> None:
+    found = problems(changed("attributes", "AGE", role="drop"))
+    assert list(found) == ["attributes.AGE", "attributes.age"]
+
+
+def test_no_attributes() -> None:
+    found = problems({**GOOD, "attributes": {}, "one_row_per_person": True})
+    assert list(found) == ["attributes"]
+
+
+@pytest.mark.parametrize("raw", [None, 3, "text", [], [GOOD]])
+def test_not_a_mapping(raw: Any) -> None:
+    assert "mapping" in problems(raw)[""]
+
+
+def test_diversity_without_a_sensitive_column() -> None:
+    raw = changed("attributes", "illness", to={"role": "drop"})
+    raw["privacy"]["models"].append({"type": "l_diversity", "l": 2})
+    assert "no column is sensitive" in problems(raw)["privacy.models.1.attribute"]
+
+
+def test_all_problems_together_and_none_that_follows_from_another() -> None:
+    raw = changed("attributes", "age", role="x")
+    raw["attributes"]["label"] = {"role": "target", "type": "foo"}
+    raw["privacy"]["models"] = [{"type": "zz"}, {"type": "l_diversity", "l": 1}]
+    raw |= {"seed": -1, "kernel": 3, "sede": 1, "release": {"path": "people.csv", "mode": "x"}}
+    assert set(problems(raw, "max_categories=1", "oops")) == {
+        "--set",
+        "attributes.age.role",
+        "attributes.label.type",
+        "kernel",
+        "max_categories",
+        "privacy.models.0.type",
+        "privacy.models.1.l",
+        "release.mode",
+        "release.path",
+        "sede",
+        "seed",
+    }
+
+
+def test_types_and_meaning_are_checked_in_one_go() -> None:
+    raw = changed("attributes", "label", public=False)
+    raw["source"]["version"] = 1
+    raw["kernel"] = "modav"
+    raw["seed"] = "x"
+    assert set(problems(raw)) == {
+        "attributes.label.public",
+        "source.version",
+        "kernel.type",
+        "seed",
+    }
+
+
+class TestEnvironment:
+    def test_value_and_default(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANON_A", "here")
+        monkeypatch.delenv("ANON_B", raising=False)
+        config = parse(changed("source", path="${ANON_A}/${ANON_B:-there}/${ANON_B:-}x"))
+        assert config.source.path == "here/there/x"
+
+    def test_value_is_not_expanded_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANON_A", "${ANON_A}")
+        assert parse(changed("source", path="${ANON_A}")).source.path == "${ANON_A}"
+
+    def test_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANON_A", "12")
+        assert parse({**GOOD, "seed": "${ANON_A}"}).seed == 12
+
+    def test_not_set(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("ANON_A", raising=False)
+        found = problems(changed("source", path="${ANON_A}", options={"pw": "${ANON_A}"}))
+        assert set(found) == {"source.path", "source.options.pw"}
+        assert "ANON_A is not set" in found["source.path"]
+
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            {**GOOD, "seed": "${ANON_A}"},
+            changed("privacy", "models", 0, to={"type": "k_anonymity", "k": "${ANON_A}"}),
+            changed("attributes", "age", role="${ANON_A}"),
+            changed("attributes", "age", type="${ANON_A}"),
+            changed("release", mode="${ANON_A}"),
+            changed("release", run_id="${ANON_A}"),
+            {**GOOD, "source": "${ANON_A}"},
+            {**GOOD, "unit": "${ANON_A}"},
+            {**GOOD, "one_row_per_person": "${ANON_A}"},
+        ],
+    )
+    def test_value_is_in_no_error(self, raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANON_A", "hush-hush!")
+        with pytest.raises(ConfigError) as caught:
+            parse(raw)
+        assert "hush" not in str(caught.value)
+        assert caught.value.__cause__ is None
+
+
+class TestOverrides:
+    def test_values_are_yaml(self) -> None:
+        config = parse(
+            GOOD,
+            [
+                "privacy.models.0.k=3",
+                "kernel={type: mondrian}",
+                "release.partition_by=[city]",
+                "source.options.delimiter=';'",
+                'source.options."a.b"==',
+                "spark.conf.spark=x=y",
+                "seed=5",
+            ],
+        )
+        assert (config.k, config.kernel.type, config.seed) == (3, "mondrian", 5)
+        assert config.release.partition_by == ("city",)
+        assert config.source.options == {"delimiter": ";", "a.b": "="}
+        assert config.spark.conf == {"spark": "x=y"}
+
+    def test_section_that_is_not_there_or_empty(self) -> None:
+        assert parse(GOOD, ["partition.max_rows=300"]).partition.max_rows == 300
+        raw = {**GOOD, "partition": None}
+        assert parse(raw, ["partition.max_rows=300"]).partition.max_rows == 300
+
+    @pytest.mark.parametrize(
+        ("override", "where", "text"),
+        [
+            ("seed", "--set", "key=value"),
+            ("=3", "--set", "key=value"),
+            ("..=3", "--set", "key=value"),
+            ('""=3', "--set", "key=value"),
+            ("", "--set", "key=value"),
+            ("privacy.models.7.k=3", "--set privacy.models.7.k", "from 0 to 0"),
+            ("privacy.models.²=3", "--set privacy.models.²", "list index"),
+            ("seed.x=3", "seed", "integer"),
+            ("source.path.x=3", "--set source.path.x", "below a plain value"),
+            ("seed=[", "--set seed", "not valid YAML"),
+            ("seed=2020-13-45", "seed", "integer"),
+            ("seed=!!bool zz", "--set seed", "not valid YAML"),
+            ("seed=" + "[" * 5_000, "--set seed", "not valid YAML"),
+        ],
+    )
+    def test_mistakes(self, override: str, where: str, text: str) -> None:
+        found = problems(GOOD, override)
+        assert list(found) == [where]
+        assert text in found[where]
+
+    def test_value_is_in_no_error(self) -> None:
+        for override in ("source.options.pw=[hush", "seed=hush", "hush"):
+            with pytest.raises(ConfigError) as caught:
+                parse(GOOD, [override])
+            assert "hush" not in str(caught.value)
+
+
+class TestFile:
+    def load(self, tmp_path: Path, text: str | bytes) -> Config:
+        path = tmp_path / "conf.yaml"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return load(path)
+
+    def message(self, tmp_path: Path, text: str | bytes) -> str:
+        with pytest.raises(InputError) as caught:
+            self.load(tmp_path, text)
+        assert caught.value.exit_code == 2
+        return str(caught.value).replace(str(tmp_path), "")
+
+    def test_good_one(self, tmp_path: Path) -> None:
+        text = (
+            "source: {format: csv, path: a.csv}\nattributes: {age: {role: quasi_identifier, "
+            "scale: continuous}}\none_row_per_person: true\nprivacy: {models: [{type: "
+            "k_anonymity, k: 2}]}\nrelease: {path: out}\n"
+        )
+        assert self.load(tmp_path, "\ufeff" + text) == self.load(tmp_path, text)
+
+    @pytest.mark.parametrize(
+        ("text", "part"),
+        [
+            ("a: 1\na: 2\n", "line 2: key 'a' is there twice"),
+            ("a: {b: 1, b: 2}", "key 'b' is there twice"),
+            ("a: &x [1]\nb: *x", "line 2: aliases are not allowed"),
+            ("1: a", "keys are text"),
+            ("no: a", "keys are text; put this one in quotes"),
+            ("[a]: b", "keys are text"),
+            ("a: [", "line 1: "),
+            ("a: !!python/object:os.system x", "tags are not allowed"),
+            ("a: !!set {x}", "tags are not allowed"),
+            ("a: !!int x", "can't be read"),
+            ("a: " + "1" * 5_000, "can't be read; put it in quotes"),
+            ("a: " + "[" * 5_000, "nested too deeply"),
+            ("a: \x00", "not valid YAML"),
+            (b"a: \xff", "not UTF-8 text"),
+            (b"#" * 1_000_001, "larger than 1,000,000 bytes"),
+        ],
+    )
+    def test_bad_yaml(self, tmp_path: Path, text: str | bytes, part: str) -> None:
+        assert part in self.message(tmp_path, text)
+
+    def test_errors_do_not_show_values(self, tmp_path: Path) -> None:
+        for text in ("a: !!int hush", "a: 'hush\nb: 1", "a: !!bool hush", "hush"):
+            with pytest.raises((InputError, ConfigError)) as caught:
+                self.load(tmp_path, text)
+            assert "hush" not in str(caught.value)
+
+    def test_dates_are_text(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError) as caught:
+            self.load(tmp_path, "source: {format: csv, path: 2020-01-01}\nseed: 2020-01-01")
+        assert "source.path" not in {problem.where for problem in caught.value.problems}
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        for path in (tmp_path / "nope.yaml", tmp_path):
+            with pytest.raises(InputError, match="can't be read"):
+                load(path)
+
+    def test_configs_of_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANONLIB_DATA", "/data")
+        for path in sorted((Path(__file__).parents[2] / "conf").glob("*.yaml")):
+            assert load(path).k >= 2
+
+
+WORDS = st.sampled_from(
+    re.findall(
+        r"\S+",
+        "source attributes privacy models type k l role scale quasi_identifier continuous nominal "
+        "k_anonymity l_diversity mdav kernel recode columns partition steps kmeans release path "
+        "out format csv generator rows unit one_row_per_person order target public pseudonyms "
+        "key_env spark conf options age a.b ${HOME} ${NOPE_X:-} ${NOPE_X}",
+    )
+)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(10**400)
+    | st.floats()
+    | st.text(max_size=5)
+    | WORDS
+    | st.binary(max_size=2)
+    | st.dates()
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(WORDS | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@st.composite
+def nearly_good(draw: st.DrawFn) -> Any:
+    """GOOD with some places replaced by anything."""
+    config: Any = copy.deepcopy(GOOD)
+    for _ in range(draw(st.integers(1, 4))):
+        node = config
+        while True:
+            keys = range(len(node)) if isinstance(node, list) else sorted(node)
+            key = draw(st.sampled_from([*keys, "extra"])) if isinstance(node, dict) else None
+            key = draw(st.sampled_from(list(keys))) if isinstance(node, list) else key
+            below = node.get(key) if isinstance(node, dict) else node[key]
+            if not (isinstance(below, dict | list) and below and draw(st.booleans())):
+                node[key] = draw(TREES)
+                break
+            node = below
+    return config
+
+
+@given(TREES | st.dictionaries(st.one_of(WORDS, st.integers()), TREES))
+def test_only_config_errors_come_out_of_anything(raw: Any) -> None:
+    with pytest.raises(ConfigError):
+        parse(raw)
+
+
+@given(nearly_good(), st.lists(st.text(max_size=12) | st.just("a.0=b"), max_size=2))
+@example({**GOOD, "attributes": {"\ud800": {"role": "drop"}}}, [])
+def test_only_config_errors_come_out_of_nearly_good_ones(raw: Any, overrides: list[str]) -> None:
+    with suppress(ConfigError):
+        parse(raw, overrides)
+
+
+def test_cycles_and_depth() -> None:
+    loop: dict[str, Any] = {}
+    loop["source"] = loop
+    assert any("too deeply" in text for text in problems(loop).values())
+
+
+@given(st.text())
+def test_only_our_errors_come_out_of_any_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.yaml"
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    with pytest.raises((ConfigError, InputError)):
+        load(path)

@@ -1,0 +1,146 @@
+"""Keys: derived as RFC 5869 says, apart by release or not, and never in an error's text."""
+
+import hmac
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from anonlib.block import Block, Ints
+from anonlib.config import Config
+from anonlib.config_file import parse
+from anonlib.errors import ConfigError
+from anonlib.kernels import Kernel
+from anonlib.keys import MIN_BYTES, pseudonym_key, token_key
+
+MASTER = b"a master key of thirty-two bytes"
+
+
+class OneCell(Kernel):
+    """A kernel, so that configs need none of the real ones."""
+
+    type: ClassVar[str] = "one_cell"
+    cost: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+
+    def cells(self, block: Block) -> Ints:
+        return np.zeros(block.n, np.int64)
+
+
+def config(pseudonyms: dict[str, Any] | None, *, asked: bool = True) -> Config:
+    return parse(
+        {
+            "source": {"format": "parquet", "path": "in"},
+            "attributes": {
+                "age": {"role": "quasi_identifier", "scale": "continuous"},
+                "name": {"role": "identifier", "pseudonym": asked},
+            },
+            "one_row_per_person": True,
+            "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+            "kernel": OneCell(),
+            "release": {"path": "out"},
+            **({"pseudonyms": pseudonyms} if pseudonyms else {}),
+        }
+    )
+
+
+def hkdf(master: bytes, info: bytes) -> bytes:
+    """RFC 5869 with SHA-256, no salt, 32 bytes: one step of each half."""
+    extracted = hmac.new(bytes(32), master, sha256).digest()
+    return hmac.new(extracted, info + b"\x01", sha256).digest()
+
+
+@pytest.fixture
+def env(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ANONLIB_TEST_KEY", MASTER.decode())
+    return "ANONLIB_TEST_KEY"
+
+
+def test_the_oracle_is_rfc_5869() -> None:
+    """Its test case 3, the first 32 of 42 bytes."""
+    expected = "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
+    assert hkdf(b"\x0b" * 22, b"").hex() == expected
+
+
+def test_release_scope_depends_on_the_run(env: str) -> None:
+    made = config({"key_env": env})
+    first = pseudonym_key(made, "run-1")
+    assert first == hkdf(MASTER, b"anonlib pseudonyms release run-1")
+    assert first == pseudonym_key(made, "run-1")
+    assert first != pseudonym_key(made, "run-2")
+    assert len(first) == 32
+
+
+def test_stable_scope_does_not(env: str) -> None:
+    made = config({"key_env": env, "scope": "stable"})
+    assert pseudonym_key(made, "run-1") == pseudonym_key(made, "run-2")
+    assert pseudonym_key(made, "x") == hkdf(MASTER, b"anonlib pseudonyms stable ")
+    released = config({"key_env": env})
+    assert pseudonym_key(released, "stable") != pseudonym_key(made, "stable")
+    assert pseudonym_key(released, "") != pseudonym_key(made, "")
+
+
+def test_key_from_a_file(tmp_path: Path, env: str) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(MASTER + b"\n")
+    found = pseudonym_key(config({"key_file": str(path)}), "run")
+    assert found == pseudonym_key(config({"key_env": env}), "run")
+
+
+def test_no_key_where_none_is_asked(env: str) -> None:
+    assert pseudonym_key(config(None, asked=False), "run") == b""
+    unset = config({"key_env": "ANONLIB_NO_SUCH_KEY"}, asked=False)
+    assert pseudonym_key(unset, "run") == b""
+
+
+def test_token_keys_are_fresh() -> None:
+    assert len(token_key()) == 32
+    assert token_key() != token_key()
+
+
+def failure(made: Config) -> tuple[str, str]:
+    with pytest.raises(ConfigError) as caught:
+        pseudonym_key(made, "run")
+    assert caught.value.__cause__ is None
+    (problem,) = caught.value.problems
+    return problem.where, problem.text
+
+
+def test_missing_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ANONLIB_TEST_KEY", raising=False)
+    where, text = failure(config({"key_env": "ANONLIB_TEST_KEY"}))
+    assert where == "pseudonyms.key_env"
+    assert "ANONLIB_TEST_KEY is not set" in text
+    monkeypatch.setenv("ANONLIB_TEST_KEY", "")
+    assert failure(config({"key_env": "ANONLIB_TEST_KEY"})) == (where, text)
+    for path in (tmp_path / "no such file", tmp_path, "a\0b"):
+        where, text = failure(config({"key_file": str(path)}))
+        assert where == "pseudonyms.key_file"
+        assert "can't be read" in text
+
+
+def test_short_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    short = "s3cret" * 2
+    assert len(short) < MIN_BYTES
+    monkeypatch.setenv("ANONLIB_TEST_KEY", short)
+    path = tmp_path / "key"
+    path.write_text(short + " " * MIN_BYTES + "\n", "utf-8")
+    for made in (config({"key_env": "ANONLIB_TEST_KEY"}), config({"key_file": str(path)})):
+        _, text = failure(made)
+        assert text == f"the master key is shorter than {MIN_BYTES} bytes"
+        assert "s3cret" not in text
+    monkeypatch.setenv("ANONLIB_TEST_KEY", "x" * MIN_BYTES)
+    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run")
+
+
+def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is no UTF-8 is a key all the same, from both places."""
+    master = bytes(range(128, 160))
+    path = tmp_path / "key"
+    path.write_bytes(master)
+    monkeypatch.setenv("ANONLIB_TEST_KEY", master.decode("utf-8", "surrogateescape"))
+    expected = hkdf(master, b"anonlib pseudonyms release run")
+    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run") == expected
+    assert pseudonym_key(config({"key_file": str(path)}), "run") == expected

@@ -1,0 +1,199 @@
+"""The two records: the public one has what is listed and no more, the private one no raw values."""
+
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anonlib.block import Block, Ints
+from anonlib.config import Config
+from anonlib.config_file import parse
+from anonlib.encoding import Encoding
+from anonlib.kernels import Kernel
+from anonlib.partition import Cuts
+from anonlib.records import SOFTWARE, config_digest, manifest, record
+from anonlib.resolve import resolve
+from anonlib.results import ReleaseResult
+from anonlib.schema import Field, Scale
+
+MARKER = "MARKER-of-a-raw-value"
+#: As the shortest and the longest text that JSON could give it.
+NUMBER = 4.242424242424e7
+
+
+class OneCell(Kernel):
+    """A kernel, so that configs need none of the real ones."""
+
+    type: ClassVar[str] = "one_cell"
+    cost: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+    size: int = 1
+
+    def cells(self, block: Block) -> Ints:
+        return np.zeros(block.n, np.int64)
+
+
+class OtherCell(OneCell):
+    type: ClassVar[str] = "other_cell"
+
+
+def config(k: int = 5, **changes: Any) -> Config:
+    base = {
+        "source": {"format": "parquet", "path": "in"},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "town": {"role": "quasi_identifier", "scale": "nominal"},
+            "person": {"role": "identifier"},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": k}]},
+        "kernel": OneCell(),
+        "release": {"path": "out"},
+        "seed": 987654,
+    }
+    return parse({**base, **changes})
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the records read of an AuditReport, which comes with Spark."""
+
+    n_rows: int = 1000
+    verdicts: tuple[Any, ...] = (
+        SimpleNamespace(model="k_anonymity k=5", holds=True, value=6.0, worst=(6, 7)),
+    )
+    problems: tuple[Any, ...] = ()
+    sizes: tuple[Any, ...] = ((6, 100),)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"n_rows": self.n_rows, "sizes": [list(pair) for pair in self.sizes]}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    losses: dict[str, float | None] = field(default_factory=dict)
+    n_blocks: int = 17
+
+
+def public(made: Config, n_rows_in: int = 1000, **losses: float | None) -> dict[str, Any]:
+    report: Any = Report()
+    outcome: Any = Outcome(losses)
+    found: dict[str, Any] = json.loads(manifest(made, "run-1", report, outcome, n_rows_in))
+    return found
+
+
+def test_manifest_is_an_allow_list() -> None:
+    found = public(config(), sse=0.5)
+    assert set(found) == {
+        *("anonlib_manifest", "run_id", "persons", "verdicts"),
+        *("rows_released", "rows_suppressed", "losses", "software"),
+    }
+    assert found["anonlib_manifest"] == 1
+    assert found["run_id"] == "run-1"
+    assert found["verdicts"] == [{"model": "k_anonymity k=5", "holds": True}]
+    assert found["rows_released"] == 1000
+    assert set(found["software"]) == {"python", *SOFTWARE}
+    text = json.dumps(found)
+    assert "987654" not in text  # no seed
+    assert "in" not in found.values()
+
+
+@pytest.mark.parametrize(
+    ("suppressed", "shown"), [(0, "0"), (1, "<5"), (4, "<5"), (5, "5"), (123, "123")]
+)
+def test_few_suppressed_rows_are_not_counted(suppressed: int, shown: str) -> None:
+    assert public(config(), 1000 + suppressed)["rows_suppressed"] == shown
+
+
+def test_losses_have_three_digits() -> None:
+    found = public(config(), a=0.123456, b=98765.4321, c=1.0, d=None, e=1.23456e-7, f=0.0)
+    expected = {"a": 0.123, "b": 98800.0, "c": 1.0, "d": None, "e": 1.23e-7, "f": 0.0}
+    assert found["losses"] == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "declared, not checked"),
+        ({"one_row_per_person": "person"}, "checked"),
+        ({"one_row_per_person": False, "unit": ["person"]}, "by unit"),
+    ],
+)
+def test_manifest_says_how_persons_are_counted(changes: dict[str, Any], words: str) -> None:
+    text = public(config(**changes))["persons"]
+    assert text.endswith(words)
+    assert ("not" in text) == ("declared" in text)
+    assert "person]" not in text
+
+
+def private(made: Config) -> tuple[str, dict[str, Any]]:
+    """A private record of columns whose categories and ends are markers."""
+    fields = [
+        Field("age", "double", pa.float64()),
+        Field("town", "string", pa.string()),
+        Field("person", "string", pa.string()),
+    ]
+    encodings = (
+        Encoding("c0", Scale.CONTINUOUS, True, 30.5, 12.25, -NUMBER, NUMBER),
+        Encoding("c1", Scale.NOMINAL, False, categories=pa.array([MARKER, f"{MARKER}2"])),
+    )
+    source: Any = SimpleNamespace(version=3, schema=resolve(made, fields))
+    sample = pa.table({"c0": [NUMBER], "c1": [MARKER]})
+    hashes = {"c1": np.array([55555555555, 66666666666])}
+    scan: Any = SimpleNamespace(
+        encodings=encodings, n_missing={"c0": 4, "c1": 0}, sample=sample, hashes=hashes, n_rows=9
+    )
+    cuts = Cuts(np.ones((1, 1)), np.zeros(1), np.array([-1], np.int32), np.array([-2], np.int32))
+    plan: Any = SimpleNamespace(to_dict=lambda: {"cuts": cuts.to_dict(), "n_blocks": 2})
+    audit: Any = Report()
+    result = ReleaseResult("run-1", False, n_rows_in=1003, n_rows_out=1000, audit=audit)
+    text = record(made, result, source, scan, plan)
+    return text, json.loads(text)
+
+
+def test_private_record_has_no_raw_values() -> None:
+    text, found = private(config())
+    assert MARKER not in text
+    assert "4242" not in text
+    assert "55555555555" not in text
+    assert found["moments"] == {"age": {"mean": 30.5, "sd": 12.25}}
+    assert found["missing"] == {"age": 4, "town": 0}
+    assert found["categories"] == {"town": 2}  # how many, not which
+
+
+def test_private_record_has_the_figures() -> None:
+    made = config()
+    _, found = private(made)
+    assert found["anonlib_record"] == 1
+    assert found["seed"] == 987654
+    assert found["source_version"] == 3
+    assert found["config_sha256"] == config_digest(made)
+    assert found["plan"]["n_blocks"] == 2
+    assert found["n_rows_in"] - found["n_rows_out"] == 3  # exact here
+    assert found["audit"]["n_rows"] == 1000
+    assert found["software"]["python"]
+
+
+def test_config_digest_is_of_all_of_it() -> None:
+    same = [config_digest(config()), config_digest(config())]
+    assert same[0] == same[1]
+    others = [
+        config(k=6),
+        config(seed=1),
+        config(kernel=OtherCell()),
+        config(kernel=OneCell(size=2)),
+        config(partition={"steps": [{"type": "single"}]}),
+        config(partition={"steps": [{"type": "single", "limit": 7}]}),
+        config(recode={"continuous": "median"}),
+        config(recode={"continuous": {"type": "centroid", "keep_type": False}}),
+        config(recode={"columns": {"town": "set"}}),
+        config(one_row_per_person="person"),
+        config(release={"path": "elsewhere"}),
+        config(source={"format": "parquet", "path": "in", "where": "age > 3"}),
+    ]
+    digests = {config_digest(other) for other in others}
+    assert len(digests | set(same)) == len(others) + 1

@@ -1,0 +1,147 @@
+"""Plug-ins: found by folder and entry point, named by `type`."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import ValidationError
+
+from anonlib import registry
+from anonlib.errors import ConfigError
+from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+
+#: Those whose plug-ins are all loaded without Spark.
+FAMILIES = ["kernel", "partitioner", "privacy model", "recoder", "metric"]
+
+
+class Foreign(PrivacyModel):
+    """A model as another package could have it."""
+
+    type: ClassVar[str] = "foreign"
+    monotone: ClassVar[bool] = True
+    n: int = 1
+
+    @property
+    def min_rows(self) -> int:
+        return self.n
+
+    def holds(self, cells: CellCounts) -> Bools:
+        return cells.n_rows >= self.n
+
+
+class Entry:
+    """What importlib.metadata gives for an entry point."""
+
+    def __init__(self, plugin: Any):
+        self.load: Callable[[], Any] = lambda: plugin
+
+
+@pytest.fixture
+def foreign(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the plug-ins that other packages have for privacy models."""
+
+    def install(*found: Any) -> None:
+        def entry_points(group: str) -> list[Entry]:
+            return [Entry(plugin) for plugin in found] if group == "anonlib.privacy_model" else []
+
+        monkeypatch.setattr(registry, "entry_points", entry_points)
+        registry.plugins.cache_clear()
+
+    yield install
+    monkeypatch.undo()
+    registry.plugins.cache_clear()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_plugin_is_of_its_family(family: str) -> None:
+    found = registry.plugins(family)
+    assert list(found) == sorted(found)
+    for name, plugin in found.items():
+        assert plugin.type == name
+        assert plugin.family == family
+        assert plugin.__doc__
+        assert plugin.model_config["frozen"]
+        assert plugin.model_config["extra"] == "forbid"
+        assert not getattr(plugin, "__abstractmethods__", None)
+
+
+def test_plugins_are_named_as_their_files() -> None:
+    for family in FAMILIES:
+        for name, plugin in registry.plugins(family).items():
+            assert plugin.__module__ == f"{registry.FOLDERS[family]}.{name}"
+
+
+def test_unknown_type_lists_the_known() -> None:
+    with pytest.raises(ConfigError) as caught:
+        registry.plugin("privacy model", "k_anonimity", "privacy.models.0.type")
+    (problem,) = caught.value.problems
+    assert problem.where == "privacy.models.0.type"
+    assert "unknown privacy model 'k_anonimity'" in problem.text
+    assert "k_anonymity, l_diversity" in problem.text
+
+
+@pytest.mark.parametrize(
+    "plugin", [KAnonymity(k=7), LDiversity(l=3, attribute="a"), LDiversity(l=2)]
+)
+def test_spec_and_build(plugin: PrivacyModel) -> None:
+    spec = registry.spec(plugin)
+    assert spec["type"] == plugin.type
+    built = registry.build("privacy model", spec)
+    assert built == plugin
+    assert type(built) is type(plugin)
+    assert registry.spec(built) == spec
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_spec_and_build_of_every_plugin_with_defaults(family: str) -> None:
+    for plugin in registry.plugins(family).values():
+        if not any(field.is_required() for field in plugin.model_fields.values()):
+            assert registry.build(family, registry.spec(plugin())) == plugin()
+
+
+def test_parameters_are_checked_when_built() -> None:
+    with pytest.raises(ValidationError):
+        registry.build("privacy model", {"type": "k_anonymity", "k": 1})
+    with pytest.raises(ValidationError):
+        registry.build("privacy model", {"type": "k_anonymity", "k": 2, "unknown": 1})
+    model = KAnonymity(k=2)
+    with pytest.raises(ValidationError):
+        model.k = 3  # type: ignore[misc]
+
+
+def test_entry_points_add_plugins(foreign: Any) -> None:
+    foreign(Foreign)
+    assert registry.plugins("privacy model")["foreign"] is Foreign
+    assert registry.plugins("privacy model")["k_anonymity"] is KAnonymity
+    built = registry.build("privacy model", {"type": "foreign", "n": 4})
+    assert built.min_rows == 4
+    assert "foreign" not in registry.plugins("recoder")
+
+
+def test_two_of_one_name_are_refused(foreign: Any) -> None:
+    class Twin(Foreign):
+        type: ClassVar[str] = "k_anonymity"
+
+    foreign(Twin)
+    with pytest.raises(registry.DuplicatePluginError, match="model are named 'k_anonymity'"):
+        registry.plugins("privacy model")
+    assert issubclass(registry.DuplicatePluginError, TypeError)
+
+
+def test_two_foreign_ones_of_one_name_are_refused(foreign: Any) -> None:
+    class Twin(Foreign):
+        type: ClassVar[str] = "foreign"
+
+    foreign(Foreign, Twin)
+    with pytest.raises(registry.DuplicatePluginError):
+        registry.plugins("privacy model")
+
+
+def test_helpers_and_bases_are_no_plugins() -> None:
+    """Files that begin with `_`, and classes that a plug-in's file imports."""
+    for family in FAMILIES:
+        for name, plugin in registry.plugins(family).items():
+            assert not name.startswith("_")
+            assert plugin.__name__ not in ("Plugin", "PrivacyModel", "Kernel", "Recoder", "Metric")

@@ -1,0 +1,246 @@
+"""The config's columns against the source's: what is wrong is found, all of it, and named."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anonlib.block import Block, Ints
+from anonlib.config import RESERVED_PREFIX, Config
+from anonlib.config_file import parse
+from anonlib.errors import ConfigError
+from anonlib.kernels import Kernel
+from anonlib.resolve import bound_models, resolve, with_ids
+from anonlib.schema import Field, Role, Scale, Schema
+
+MAP = Field("m", "map<string,int>", pa.map_(pa.string(), pa.int32()))
+
+
+class OneCell(Kernel):
+    """A kernel, so that configs need none of the real ones."""
+
+    type: ClassVar[str] = "one_cell"
+    cost: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+
+    def cells(self, block: Block) -> Ints:
+        return np.zeros(block.n, np.int64)
+
+
+def quasi(scale: str, **more: Any) -> dict[str, Any]:
+    return {"role": "quasi_identifier", "scale": scale, **more}
+
+
+def config(attributes: dict[str, Any], **changes: Any) -> Config:
+    base = {
+        "source": {"format": "parquet", "path": "in"},
+        "attributes": {"age": quasi("continuous"), **attributes},
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+        "kernel": OneCell(),
+        "release": {"path": "out"},
+    }
+    return parse({**base, **changes})
+
+
+AGE = Field("age", "int", pa.int32())
+TEXT = pa.string()
+
+
+def problems(found: Config, *fields: Field) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        resolve(found, [AGE, *fields])
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_columns_in_the_source_s_order() -> None:
+    made = config(
+        {
+            "town": quasi("nominal"),
+            "school": quasi("ordinal", order=["low", "high"]),
+            "ssn": {"role": "identifier", "pseudonym": True},
+            "name": {"role": "identifier"},
+            "illness": {"role": "sensitive"},
+            "label": {"role": "target", "public": True},
+            "note": {"role": "insensitive"},
+            "gone": {"role": "drop"},
+        },
+        pseudonyms={"key_env": "KEY"},
+        recode={"columns": {"town": "set"}},
+        privacy={"models": [{"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": 2}]},
+    )
+    fields = [
+        Field("note", "map<string,int>", MAP.arrow),  # what is released as it is may be nested
+        Field("gone", "void", None),
+        *[Field(n, "string", TEXT) for n in ("label", "illness", "name", "ssn", "school", "town")],
+        AGE,
+    ]
+    schema = resolve(made, fields)
+    names = {column.id: column.name for column in schema.columns}
+    assert names == {
+        "c0": "note",
+        "c2": "label",
+        "c3": "illness",
+        "c4": "name",
+        "c5": "ssn",
+        "c6": "school",
+        "c7": "town",
+        "c8": "age",
+    }
+    assert [c.name for c in schema.quasi_identifiers] == ["school", "town", "age"]
+    assert [c.name for c in schema.released] == [n for n in names.values() if n != "name"]
+    assert schema.protected == ("c3",)
+    assert schema.unit == ()
+    assert schema["school"].order == ("low", "high")
+    assert (schema["age"].scale, schema["age"].recoder.type) == (Scale.CONTINUOUS, "centroid")
+    assert schema["town"].recoder.type == "set"
+    assert schema["town"].released_type == pa.list_(TEXT)
+    assert schema["ssn"].released_type == TEXT
+    assert schema["label"].role is Role.TARGET
+    assert schema.by_id("c8").name == "age"
+
+
+def test_unit_columns_are_kept_though_dropped() -> None:
+    made = config(
+        {"person": {"role": "drop"}, "visit": {"role": "identifier"}},
+        one_row_per_person=False,
+        unit=["visit", "person"],
+    )
+    schema = resolve(made, [AGE, Field("person", "int", pa.int64()), Field("visit", "int", TEXT)])
+    assert schema.unit == ("c2", "c1")  # in the config's order
+    assert [c.name for c in schema.released] == ["age"]
+
+
+def test_missing_column() -> None:
+    assert problems(config({"town": {"role": "drop"}})) == [
+        "attributes.town: the source has no such column"
+    ]
+
+
+def test_column_without_a_role() -> None:
+    (text,) = problems(config({}), Field("extra", "int", pa.int32()))
+    assert text.startswith("column extra: has no role")
+    assert all(role in text for role in Role)
+
+
+def test_names_that_differ_in_case_only() -> None:
+    found = problems(config({}), Field("Age", "int", pa.int32()))
+    assert "column age: another column of the source differs in case only; rename one" in found
+    assert "column Age: another column of the source differs in case only; rename one" in found
+
+
+def test_names_of_our_own() -> None:
+    found = problems(config({}), Field(f"{RESERVED_PREFIX}x", "int", pa.int32()))
+    assert any("anonlib's own" in text for text in found)
+
+
+@pytest.mark.parametrize("role", ["identifier", "insensitive", "sensitive"])
+def test_type_that_arrow_lacks(role: str) -> None:
+    assert problems(config({"x": {"role": role}}), Field("x", "interval", None)) == [
+        "column x: type interval is not supported; give it the role drop"
+    ]
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_map_as_quasi_identifier(scale: str) -> None:
+    more = {"order": ["a", "b"]} if scale == "ordinal" else {}
+    assert problems(config({"m": quasi(scale, **more)}), MAP) == [
+        "column m: type map<string,int> can't be anonymized; it can be insensitive or dropped"
+    ]
+
+
+def test_map_as_sensitive_target_or_person() -> None:
+    text = "column m: type map<string,int> can't be {}; it can be insensitive or dropped"
+    assert problems(config({"m": {"role": "sensitive"}}), MAP) == [text.format("sensitive")]
+    found = config({"m": {"role": "target", "public": True}})
+    assert problems(found, MAP) == [text.format("target")]
+    found = config({"m": {"role": "identifier"}}, one_row_per_person=False, unit=["m"])
+    assert problems(found, MAP) == ["column m: type map<string,int> can't identify a person"]
+
+
+def test_dropped_unit_of_a_type_that_arrow_lacks() -> None:
+    """Advice to drop it would be no help: it is dropped."""
+    found = config({"x": {"role": "drop"}}, one_row_per_person=False, unit=["x"])
+    assert problems(found, Field("x", "interval", None)) == [
+        "column x: type interval can't identify a person"
+    ]
+
+
+@pytest.mark.parametrize("type", [pa.binary(), MAP.arrow])
+def test_pseudonyms_are_of_plain_values(type: pa.DataType) -> None:
+    """Such values have no text to take an HMAC of."""
+    attributes = {"x": {"role": "identifier", "pseudonym": True}}
+    found = config(attributes, pseudonyms={"key_env": "KEY"})
+    (text,) = problems(found, Field("x", "some type", type))
+    assert text == "column x: type some type can't become a pseudonym"
+
+
+def test_text_as_continuous() -> None:
+    (text,) = problems(config({"x": quasi("continuous")}), Field("x", "string", TEXT))
+    assert text.startswith("column x: type string is not continuous; its numbers or dates are")
+    assert "`type: double`" in text
+
+
+def test_boolean_as_continuous_or_ordinal() -> None:
+    field = Field("x", "boolean", pa.bool_())
+    assert problems(config({"x": quasi("continuous")}), field) == [
+        "column x: type boolean is not continuous; choose the scale nominal"
+    ]
+    assert problems(config({"x": quasi("ordinal")}), field) == [
+        "column x: a boolean has no order; choose the scale nominal"
+    ]
+
+
+def test_ordinal_text_without_order() -> None:
+    assert problems(config({"x": quasi("ordinal")}), Field("x", "string", TEXT)) == [
+        "attributes.x.order: required: the source has text here"
+    ]
+
+
+@pytest.mark.parametrize("type", [pa.int64(), pa.date32(), pa.decimal128(5, 2)])
+def test_order_on_what_orders_itself(type: pa.DataType) -> None:
+    found = config({"x": quasi("ordinal", order=["1", "2"])})
+    assert problems(found, Field("x", "some type", type)) == [
+        "attributes.x.order: only for text: the source has some type, which orders itself"
+    ]
+    assert resolve(config({"x": quasi("ordinal")}), [AGE, Field("x", "t", type)])["x"].by_category
+
+
+def test_type_that_the_recoder_lacks() -> None:
+    found = config({"x": quasi("nominal")}, recode={"columns": {"x": "mode"}})
+    field = Field("x", "smallint unsigned", pa.uint16())
+    (text,) = problems(found, field)
+    assert text.startswith("column x: recoder mode can't take a column of type uint16")
+
+
+def test_several_problems_are_reported_together() -> None:
+    found = config({"a": quasi("continuous"), "b": quasi("ordinal"), "c": {"role": "sensitive"}})
+    fields = [
+        Field("a", "string", TEXT),
+        Field("b", "string", TEXT),
+        Field("d", "int", pa.int32()),
+    ]
+    places = [text.split(":")[0] for text in problems(found, *fields)]
+    assert places == ["attributes.b.order", "attributes.c", "column a", "column d"]
+
+
+def test_models_are_bound_to_columns() -> None:
+    model = {"type": "l_diversity", "l": 2}
+    attributes = {"s": {"role": "sensitive"}, "t": {"role": "sensitive"}}
+    k = {"type": "k_anonymity", "k": 5}
+    found = config(attributes, privacy={"models": [k, model, {**model, "attribute": "s"}]})
+    bound = bound_models(found)
+    assert [getattr(m, "attribute", None) for m in bound] == [None, "s", "t"]  # each once
+    schema: Schema = resolve(found, [Field("s", "string", TEXT), AGE, Field("t", "string", TEXT)])
+    assert schema.protected == ("c0", "c2")
+    named = with_ids(bound, schema)
+    assert [getattr(m, "attribute", None) for m in named] == [None, "c0", "c2"]
+    assert [type(m) for m in named] == [type(m) for m in bound]
+
+
+def test_a_target_with_a_model_is_protected() -> None:
+    k, l = {"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": 2}  # noqa: E741
+    models = [k, {**l, "attribute": "label"}]
+    found = config({"label": {"role": "target"}}, privacy={"models": models})
+    assert resolve(found, [AGE, Field("label", "string", TEXT)]).protected == ("c1",)

@@ -1,0 +1,308 @@
+"""The work of one task: rows in, released rows out, in any order, and no data in errors."""
+
+import hmac
+import traceback
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+from random import Random
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anonlib import registry
+from anonlib.block import MISSING, Block, Ints
+from anonlib.encoding import Encoding, moments, to_float
+from anonlib.errors import BlockError, InfeasibleError, Problem
+from anonlib.kernels import Kernel
+from anonlib.schema import Scale
+from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize, to_block
+
+MARKER = "MARKER-of-a-raw-value"
+K = 3
+
+
+class Runs(Kernel):
+    """Cells of K rows in the block's order."""
+
+    type: ClassVar[str] = "runs"
+    cost: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+
+    def cells(self, block: Block) -> Ints:
+        return np.minimum(np.arange(block.n) // K, block.n // K - 1)
+
+
+class Broken(Runs):
+    """Fails with a text that holds data, as the given exception."""
+
+    type: ClassVar[str] = "broken"
+    error: str = "ValueError"
+
+    def cells(self, block: Block) -> Ints:
+        known: dict[str, type[Exception]] = {"ValueError": ValueError, "KeyError": KeyError}
+        try:
+            raise LookupError(MARKER)
+        except LookupError as cause:
+            raise known[self.error](MARKER) from cause
+
+
+class Infeasible(Runs):
+    type: ClassVar[str] = "infeasible"
+
+    def cells(self, block: Block) -> Ints:
+        raise InfeasibleError([Problem("block", f"{block.n} rows")])
+
+
+@pytest.fixture(autouse=True)
+def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These kernels in place of the real ones, which are tested elsewhere."""
+    real = registry.plugins
+    mine = {kernel.type: kernel for kernel in (Runs, Broken, Infeasible)}
+
+    def plugins(family: str) -> Any:
+        return mine if family == "kernel" else real(family)
+
+    monkeypatch.setattr(registry, "plugins", plugins)
+
+
+def table(n: int = 40, seed: int = 0) -> pa.Table:
+    """Ages and towns with ties and nulls, a diagnosis, two person columns, a note."""
+    random = Random(seed)
+    ages = [random.choice([None, 1.5, 2.0, 40.0, 41.25]) for _ in range(n)]
+    towns = [random.choice([None, "a", "b"]) for _ in range(n)]
+    columns = {
+        "c0": pa.array(ages, pa.float64()),
+        "c1": pa.array(towns, pa.string()),
+        "c2": pa.array([random.choice(["flu", " FLU", "cold", "?", None]) for _ in range(n)]),
+        "c3": pa.array([random.choice(["ab", "a", None]) for _ in range(n)]),
+        "c4": pa.array([random.choice(["c", "bc"]) for _ in range(n)]),
+        "c5": pa.array([random.randrange(4) for _ in range(n)], pa.int64()),
+    }
+    rows = list(zip(*(column.to_pylist() for column in columns.values()), strict=True))
+    digests = [sha256(repr(row).encode()).digest()[:8] for row in rows]
+    hashes = [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    columns[HASH] = pa.array(hashes, pa.int64())
+    columns[BLOCK] = pa.array([5] * n, pa.int32())
+    return pa.table(columns)
+
+
+def task(source: pa.Table, **changes: Any) -> Task:
+    ages = to_float(source.column("c0").combine_chunks())
+    present = ages[~np.isnan(ages)]
+    low, high = float(present.min()), float(present.max())
+    mean, sd = moments(ages, low, high)
+    types = {"c0": pa.float64(), "c1": pa.string(), "c2": pa.string(), "c5": pa.int64()}
+    fields = [pa.field(name, type) for name, type in types.items()]
+    base = Task(
+        encodings=(
+            Encoding("c0", Scale.CONTINUOUS, True, mean, sd, low, high),
+            Encoding("c1", Scale.NOMINAL, True, categories=pa.array(["a", "b"])),
+        ),
+        recoders=(("c0", {"type": "centroid"}, None), ("c1", {"type": "mode"}, None)),
+        kernel={"type": "runs"},
+        models=({"type": "k_anonymity", "k": K},),
+        metrics=({"type": "cell_size"}, {"type": "sse"}),
+        protected=("c2",),
+        missing_tokens=("?", ""),
+        unit=(),
+        token_key=b"",
+        pseudonyms=(),
+        pseudonym_key=b"",
+        output=pa.schema([*fields, pa.field(STATE, STATE_TYPE)]),
+        max_rows=1000,
+    )
+    return replace(base, **changes)
+
+
+def with_output(base: Task, name: str, **changes: Any) -> Task:
+    output = base.output.insert(0, pa.field(name, pa.string()))
+    return replace(base, output=output, **changes)
+
+
+def rows(released: pa.Table) -> Counter[str]:
+    """The released rows as a multiset."""
+    names = [name for name in released.column_names if name != STATE]
+    return Counter(repr(row) for row in released.select(names).to_pylist())
+
+
+@pytest.mark.parametrize("max_rows", [1000, 10])
+def test_rows_in_are_rows_out(max_rows: int) -> None:
+    source = table()
+    made = task(source, max_rows=max_rows)
+    released = anonymize(source, made)
+    assert released.schema == made.output
+    assert released.num_rows == source.num_rows
+    # What is not recoded is what it was, in the same rows.
+    kept = ["c2", "c5"]
+    assert rows(released.select(kept)) == rows(source.select(kept))
+    classes = Counter(repr(row) for row in released.select(["c0", "c1"]).to_pylist())
+    assert min(classes.values()) >= K
+
+
+@pytest.mark.parametrize("max_rows", [1000, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_does_not_matter(seed: int, max_rows: int) -> None:
+    source = table(seed=seed)
+    made = task(source, max_rows=max_rows, unit=("c3", "c4"), token_key=b"t" * 32)
+    made = with_output(made, TOKEN)
+    expected = rows(anonymize(source, made))
+    for turn in range(4):
+        order = list(range(source.num_rows))
+        Random(turn).shuffle(order)
+        shuffled = source.take(pa.array(order))
+        chunked = pa.concat_tables([shuffled.slice(0, 7), shuffled.slice(7)])
+        assert rows(anonymize(chunked, made)) == expected
+
+
+def test_state_is_on_one_row() -> None:
+    source = table()
+    states = anonymize(source, task(source)).column(STATE).to_pylist()
+    assert [state for state in states if state is not None] == states[:1]
+    state = states[0]
+    assert (state["block"], state["n_rows"], state["n_cells"]) == (5, 40, 40 // K)
+    assert state["states"][0] == [40.0, 40 // K]
+    assert len(state["states"]) == 2
+
+
+def test_state_of_a_block_of_one_row() -> None:
+    source = table()
+    released = anonymize(source.slice(0, K), task(source))
+    assert released.column(STATE).null_count == K - 1
+
+
+def test_only_named_columns_come_out() -> None:
+    """Neither the hash, the block nor the person's columns."""
+    source = table()
+    made = task(source, unit=("c3", "c4"), token_key=b"k")
+    assert anonymize(source, made).column_names == ["c0", "c1", "c2", "c5", STATE]
+
+
+def test_block_is_in_canonical_order() -> None:
+    source = table()
+    block, ordered = to_block(source, task(source, unit=("c3",)))
+    assert block.n == 40
+    assert len(block.tuples.first) == len(set(zip(*source.select(["c0", "c1"]), strict=True)))
+    for i, (age, town, value, person) in enumerate(
+        zip(*(ordered.column(c).to_pylist() for c in ("c0", "c1", "c2", "c3")), strict=True)
+    ):
+        assert block.numeric[i, 1] == (age is None)
+        assert block.nominal[i, 0] == {"a": 0, "b": 1, None: 2}[town]
+        assert (block.sensitive[i, 0] == MISSING) == (value in (None, "?"))
+        assert block.unit is not None
+        assert (block.unit[i] == MISSING) == (person is None)
+    assert block.n_categories.tolist() == [3]
+    assert len(block.widths) == block.numeric.shape[1] == 2
+    assert block.protected == ("c2",)
+    for array in (block.numeric, block.nominal, block.sensitive):
+        assert array.flags.c_contiguous
+
+
+@pytest.mark.parametrize("error", ["ValueError", "KeyError"])
+def test_errors_hold_no_data(error: str) -> None:
+    source = table()
+    made = task(source, kernel={"type": "broken", "error": error})
+    with pytest.raises(BlockError) as caught:
+        anonymize(source, made)
+    assert str(caught.value) == f"a block of 40 rows failed with {error}"
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert MARKER not in "".join(traceback.format_exception(caught.value))
+
+
+def test_errors_of_arrow_hold_no_data() -> None:
+    """A column that is not what the task says: Arrow's own text shows the value."""
+    source = table()
+    bad = source.set_column(0, "c0", pa.array([MARKER] * 40))
+    with pytest.raises(BlockError) as caught:
+        anonymize(bad, task(source))
+    assert MARKER not in "".join(traceback.format_exception(caught.value))
+    unseen = source.set_column(1, "c1", pa.array([MARKER] * 40))
+    with pytest.raises(BlockError, match="the source has changed") as caught:
+        anonymize(unseen, task(source))
+    assert MARKER not in "".join(traceback.format_exception(caught.value))
+
+
+def test_errors_of_ours_keep_their_text() -> None:
+    source = table()
+    with pytest.raises(BlockError, match="block: 40 rows") as caught:
+        anonymize(source, task(source, kernel={"type": "infeasible"}))
+    assert caught.value.__context__ is None
+
+
+def test_keys_are_not_shown() -> None:
+    made = task(table(), token_key=MARKER.encode(), pseudonym_key=MARKER.encode())
+    assert MARKER not in repr(made)
+
+
+def test_pseudonyms_are_hmacs() -> None:
+    source = table()
+    key = bytes(range(32))
+    made = with_output(task(source), "c3", pseudonyms=("c3",), pseudonym_key=key)
+    found = anonymize(source, made)
+    expected = {
+        text: hmac.new(key, f"{len(text)}:{text}".encode(), sha256).hexdigest()
+        for text in ("ab", "a")
+    }
+    assert set(found.column("c3").to_pylist()) == {None, *expected.values()}
+    counts = Counter(source.column("c3").to_pylist())
+    released = Counter(found.column("c3").to_pylist())
+    assert released[None] == counts[None]
+    assert released[expected["ab"]] == counts["ab"]
+    other = replace(made, pseudonym_key=b"another key")
+    assert not set(anonymize(source, other).column("c3").to_pylist()) & set(expected.values())
+
+
+def test_pseudonyms_of_numbers() -> None:
+    source = table()
+    made = task(source, pseudonyms=("c5",), pseudonym_key=b"key")
+    output = made.output.set(3, pa.field("c5", pa.string()))
+    found = anonymize(source, replace(made, output=output)).column("c5").to_pylist()
+    assert hmac.new(b"key", b"1:2", sha256).hexdigest() in found
+
+
+def tokens(*columns: list[Any]) -> list[Any]:
+    """The tokens of three rows or more that are one cell, in the order of the rows."""
+    source = table(len(columns[0]))
+    for place, values in zip((3, 4), columns, strict=False):
+        source = source.set_column(place, f"c{place}", pa.array(values))
+    unit = ("c3", "c4")[: len(columns)]
+    source = source.set_column(5, "c5", pa.array(range(len(columns[0])), pa.int64()))
+    made = with_output(task(table()), TOKEN, unit=unit, token_key=b"token key")
+    found = anonymize(source, made)
+    order = found.column("c5").to_pylist()
+    return [t for _, t in sorted(zip(order, found.column(TOKEN).to_pylist(), strict=True))]
+
+
+def test_tokens_tell_persons_apart() -> None:
+    a, b, c, d, e = tokens(["ab", "a", "ab", None, "1:a"], ["c", "bc", "c", "c", "c"])
+    assert a == c
+    assert a != b  # the same text end to end
+    assert d is None
+    assert len({a, b, e}) == 3
+    assert a == hmac.new(b"token key", b"2:ab1:c", sha256).hexdigest()
+
+
+def test_tokens_of_floats_have_one_zero() -> None:
+    a, b, c = tokens([0.0, -0.0, 1.0])
+    assert a == b != c
+    source = table(3).set_column(3, "c3", pa.array([0.0, -0.0, 1.0]))
+    block, _ = to_block(source, task(table(), unit=("c3",)))
+    assert block.unit is not None
+    assert len(set(block.unit.tolist())) == 2
+
+
+def test_units_of_two_columns_are_pairs() -> None:
+    source = table(200)
+    block, ordered = to_block(source, task(source, unit=("c3", "c4")))
+    pairs = list(zip(*(ordered.column(c).to_pylist() for c in ("c3", "c4")), strict=True))
+    assert block.unit is not None
+    known: dict[int, Any] = {}
+    for code, pair in zip(block.unit.tolist(), pairs, strict=True):
+        if None in pair:
+            assert code == MISSING
+        else:
+            assert known.setdefault(code, pair) == pair
+    assert len(known) == 4
