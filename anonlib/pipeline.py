@@ -5,7 +5,6 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +24,7 @@ from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import Outcome, anonymized, outcome, output_schema, refuse_inexact
 from anonlib.spark.lease import Lease, lease
-from anonlib.spark.publish import Target, digest
+from anonlib.spark.publish import Target
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
@@ -59,6 +58,9 @@ def release(
     with closing(source):
         with progress.stage("scan", spark):
             scanned = _scan(source, config)
+        # Before anything is written: a run that could not be recorded is not begun.
+        records = Storage(spark, config.record_path)
+        records.make_private(records.root)
         with lease(spark, target.path, run_id) as held:
             return run.through(source, scanned, held)
 
@@ -156,16 +158,15 @@ class _Run:
             frame.write.format("delta").mode("error").save(staging)
         staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
         with self.progress.stage("audit", self.spark), translated("audit"):
-            found = outcome(staged, task)
+            found = outcome(staged, schema, task)
             report = self._audit(staged, schema)
-            expected = digest(staged.select(*[column.id for column in schema.released]))
-        self._require(report, found, scanned, expected.n_rows)
+        self._require(report, found, scanned)
         text = manifest(config, self.run_id, report, found, scanned.n_rows)
         with self.progress.stage("publish", self.spark):
             if not held.still_held():
                 raise StorageError("the lease on the target was lost; nothing was published")
             names = {column.id: column.name for column in schema.released}
-            version = self.target.publish(staged, names, expected, self.run_id, text)
+            version = self.target.publish(staged, names, found.digest, self.run_id, text)
             _write_manifest(self.spark, self.target.path, text)
         return self._record(source, scanned, planned, found, report, version)
 
@@ -178,12 +179,15 @@ class _Run:
             spec = AuditSpec(**{**vars(spec), "persons": "token", "token": TOKEN})
         return auditing.audit(staged.select(*columns), spec)
 
-    def _require(self, report: AuditReport, found: Outcome, scanned: Scan, n_staged: int) -> None:
+    def _require(self, report: AuditReport, found: Outcome, scanned: Scan) -> None:
         """Raises AuditError unless the audit passed and no row was lost or invented."""
         if not report.passed:
-            failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
+            failed = [
+                f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds
+            ]
             texts = [*failed, *[str(problem) for problem in report.problems]]
             raise AuditError("the audit failed, nothing was published: " + "; ".join(texts))
+        n_staged = found.digest.n_rows
         if not n_staged == found.n_rows == report.n_rows == scanned.n_rows:
             raise AuditError(
                 f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
@@ -235,9 +239,7 @@ class _Run:
             seconds=dict(self.progress.seconds),
         )
         text = record(self.config, result, source, scanned, planned)
-        storage = Storage(self.spark, self.config.record_path)
-        storage.make_private(storage.root)
-        storage.write(result.record, text)
+        Storage(self.spark, result.record).write(result.record, text)
         return result
 
 
@@ -304,5 +306,3 @@ def _column_plan(config: Config, source: Source, name: str) -> ColumnPlan:
         source_type=column.source_type if column else "",
         released_as=released,
     )
-
-

@@ -184,7 +184,7 @@ def _verdicts(verdicts: "Iterable[Verdict]") -> Table:
 
 
 def _worst(verdicts: "Iterable[Verdict]") -> Table:
-    table = _table("privacy model", ">failing classes", "rows in the smallest of them")
+    table = _table("privacy model", ">failing classes", "smallest (rows)")
     for verdict in verdicts:
         sizes = ", ".join(f"{size:,}" for size in verdict.worst)
         table.add_row(Text(plain(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))

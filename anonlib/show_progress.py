@@ -108,6 +108,7 @@ class TerminalProgress(ShownProgress):
             TimeElapsedColumn(),
             console=Console(stderr=True, highlight=False),
             transient=True,
+            refresh_per_second=5,
         )
         self._running: list[tuple[str, TaskID, _Tasks | None]] = []
         self._lock = threading.Lock()
@@ -161,7 +162,8 @@ class TerminalProgress(ShownProgress):
             for task, tasks in running:
                 with suppress(Exception):  # the session may be on its way down; the run says so
                     tasks.look()
-                    total = tasks.total or None
+                    # One more than there are: a stage is not over when its jobs so far are.
+                    total = tasks.total + 1 if tasks.total else None
                     text = f"{tasks.done}/{tasks.total} tasks" if tasks.total else ""
                     self._lines.update(task, completed=tasks.done, total=total, tasks=text)
 
@@ -181,7 +183,8 @@ class _Tasks:
             info = self._tracker.getJobInfo(job)
             for stage_id in info.stageIds if info else ():
                 stage = self._tracker.getStageInfo(stage_id)
-                if stage is not None:
+                # A stage that has not begun may never do so, since its result may be there already
+                if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks):
                     done += stage.numCompletedTasks
                     total += stage.numTasks
         self.done, self.total = done, total

@@ -158,6 +158,20 @@ def select(key: Floats, item: Ints, start: int, stop: int, middle: int) -> None:
 
 
 @njit
+def sort(key: Floats, item: Ints, n: int) -> None:
+    """Sorts the first n by key. Cost O(n log n)."""
+    run = 1
+    while run < n:
+        run *= 2
+    while run > 1:
+        for start in range(0, n, run):
+            stop, middle = min(start + run, n), start + run // 2
+            if middle < stop:
+                select(key, item, start, stop, middle)
+        run //= 2
+
+
+@njit
 def _describe(leaves: Leaves, leaf: int) -> None:
     """Writes the tile, the box and the norm of a leaf."""
     d = leaves.value.shape[1]

@@ -16,6 +16,7 @@ from anonlib.kernels._leaves import (
     nearest,
     remove,
     select,
+    sort,
 )
 from anonlib.kernels._numba import njit
 
@@ -88,15 +89,14 @@ def mdav(
         if filled == 0 or rest.rows[0] <= REFILL * filled:
             fill(leaves, rest.weight)
             filled = rest.rows[0]
-        item = _outermost(value, rest, ranking)
+        p_and_q = np.full(2, _outermost(value, rest, ranking))
         both = rest.rows[0] >= pairs
-        other = farthest(leaves, value[item]) if both else item
-        _make_cell(leaves, rest, item, k, heap, first, weight, cell, n_cells)
-        n_cells += 1
         if both:
-            if rest.weight[other] == 0:  # all that remain are equally far from `item`
-                other = farthest(leaves, value[item])
-            _make_cell(leaves, rest, other, k, heap, first, weight, cell, n_cells)
+            p_and_q[1] = farthest(leaves, value[p_and_q[0]])
+        for center in p_and_q[: 1 + both]:
+            if rest.weight[center] == 0:  # Q is in P's cell: all that remain are as far from P
+                center = farthest(leaves, value[p_and_q[0]])
+            _make_cell(leaves, rest, center, k, heap, first, weight, cell, n_cells)
             n_cells += 1
     if rest.rows[0] >= k:
         for row in range(len(cell)):
@@ -165,7 +165,8 @@ def _make_cell(
         # Of the farthest tuple (on top) only as many rows as are missing.
         rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
         start = first[i] + weight[i] - rest.weight[i]
-        cell[start : start + rows] = cell_id
+        for row in range(start, start + rows):
+            cell[row] = cell_id
         _take(leaves.value, i, rows, rest)
         if rest.weight[i] == 0:
             remove(leaves, i)
@@ -205,15 +206,13 @@ def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
     the search down the ranking ends early.
     """
     _center(rest)
-    if ranking.seen[0] >= ranking.span[2]:
-        _rank(value, rest, ranking, RANKED)
-    result, certain = _search(value, rest, ranking)
-    if not certain:
-        _rank(value, rest, ranking, RANKED)
+    for attempt in range(3):
+        if attempt > 0 or ranking.seen[0] >= ranking.span[2]:
+            # At the third, more tuples lie equally far than one in RANKED.
+            _rank(value, rest, ranking, RANKED if attempt < 2 else 1)
         result, certain = _search(value, rest, ranking)
-    if not certain:  # more tuples lie equally far than the ranking holds
-        _rank(value, rest, ranking, 1)
-        result, certain = _search(value, rest, ranking)
+        if certain:
+            break
     return result
 
 
@@ -255,8 +254,10 @@ def _rank(value: Floats, rest: Rest, ranking: Ranking, part: int) -> None:
     """Makes the ranking for the present centroid, of one in `part` tuples."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
-    ranking.mean[:] = mean
-    ranking.share[:] = share
+    for j in range(len(mean)):
+        ranking.mean[j] = mean[j]
+    for c in range(len(share)):
+        ranking.share[c] = share[c]
     m = 0
     for i in range(len(value)):
         if weight[i] > 0:
@@ -265,9 +266,9 @@ def _rank(value: Floats, rest: Rest, ranking: Ranking, part: int) -> None:
             m += 1
     size = min(m, max(m // part, 64))
     select(distance, item, 0, m, size)
-    order = np.argsort(distance[:size])
-    item[:size] = item[:size][order]
-    distance[:size] = -distance[:size][order]
+    sort(distance, item, size)
+    for place in range(size):
+        distance[place] = -distance[place]
     ranking.span[0], ranking.span[1], ranking.span[2] = 0, size, m
     ranking.seen[0] = 0
 

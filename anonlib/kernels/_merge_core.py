@@ -152,7 +152,8 @@ def _join(groups: Groups, keep: int, gone: int) -> None:
     """Puts the rows of one cell into another."""
     groups.rows[keep] += groups.rows[gone]
     groups.rows[gone] = 0
-    groups.total[keep] += groups.total[gone]
+    for j in range(groups.total.shape[1]):
+        groups.total[keep, j] += groups.total[gone, j]
     groups.following[groups.last[keep]] = groups.first[gone]
     groups.last[keep] = groups.last[gone]
     _describe(groups, keep)

@@ -21,13 +21,21 @@ R = TypeVar("R")
 
 
 def njit(function: Callable[P, R]) -> Callable[P, R]:
-    """The function compiled at its first call: cached, without the GIL, no fast math."""
+    """The function compiled at its first call: cached, without the GIL, no fast math.
+
+    Private ones (`_name`) are for other compiled functions only, which takes less to compile.
+    """
     config: Any = numba.config
     before = config.CACHE_DIR
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
+        compiled: Callable[P, R] = numba.njit(
+            cache=True,
+            nogil=True,
+            no_cpython_wrapper=function.__name__.startswith("_"),
+            no_cfunc_wrapper=True,
+        )(function)
     finally:
         config.CACHE_DIR = before
     return compiled

@@ -252,9 +252,7 @@ def _buckets(
     return wanted
 
 
-def _trial(
-    features: tuple[Feature, ...], cuts: Cuts, block_of_leaf: Ints, buckets: Ints
-) -> Plan:
+def _trial(features: tuple[Feature, ...], cuts: Cuts, block_of_leaf: Ints, buckets: Ints) -> Plan:
     """A plan on trial."""
     first = np.cumsum(buckets) - buckets
     return Plan(
@@ -267,4 +265,3 @@ def _trial(
         n_merged=0,
         largest=0,
     )
-

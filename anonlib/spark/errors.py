@@ -15,14 +15,20 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
     (r"PATH_NOT_FOUND|FileNotFoundException|NoSuchFileException", InputError, "no such file"),
     (r"TABLE_OR_VIEW_NOT_FOUND", InputError, "no such table in the catalog"),
-    (r"DELTA_TABLE_NOT_FOUND|is not a Delta table|DELTA_MISSING_DELTA", InputError, "no Delta table"),
+    (
+        r"DELTA_TABLE_NOT_FOUND|is not a Delta table|DELTA_MISSING_DELTA",
+        InputError,
+        "no Delta table",
+    ),
     (r"DELTA_\w*VERSION\w*NOT_FOUND|Cannot time travel", InputError, "no such version"),
     (r"DATA_SOURCE_NOT_FOUND|DATA_SOURCE_NOT_EXIST", InputError, "Spark knows no such format"),
     (r"PARSE_SYNTAX_ERROR", InputError, "not valid SQL"),
     (r"UNRESOLVED_COLUMN", InputError, "an unknown column"),
     (
-        r"CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|is not a Parquet file|not an ORC file|"
-        r"MALFORMED|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ",
+        (
+            r"CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|is not a Parquet file|not an ORC file|"
+            r"MALFORMED|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ"
+        ),
         StorageError,
         "a file is corrupt or not of this format",
     ),

@@ -79,9 +79,7 @@ def _rank(encoding: Encoding, hashes: Ints, column: pa.Array) -> tuple[Feature, 
     return feature, _standard(ranks, encoding.mean, encoding.sd)
 
 
-def _indicators(
-    encoding: Encoding, hashes: Ints, column: pa.Array
-) -> list[tuple[Feature, Floats]]:
+def _indicators(encoding: Encoding, hashes: Ints, column: pa.Array) -> list[tuple[Feature, Floats]]:
     """One feature for each of the most frequent categories of the sample, ties in their order."""
     codes = encoding.codes(column)
     counts = np.bincount(codes, minlength=max(1, encoding.n_categories))

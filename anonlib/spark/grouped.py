@@ -16,6 +16,7 @@ from anonlib.config import Config
 from anonlib.errors import ConfigError, Problem
 from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan, with_blocks
+from anonlib.spark.digest import Digest, read, sums
 from anonlib.spark.source import Source
 from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize
 
@@ -103,11 +104,14 @@ class Outcome:
     n_cells: int
     n_blocks: int
     losses: dict[str, float | None]
+    digest: Digest
 
 
-def outcome(staged: DataFrame, task: Task) -> Outcome:
-    """The loss states of all blocks, merged in block order."""
-    states = staged.where(F.col(STATE).isNotNull()).select(f"{STATE}.*").toArrow().to_pylist()
+def outcome(staged: DataFrame, schema: Schema, task: Task) -> Outcome:
+    """The loss states of all blocks, merged in block order, and the digest of what they release."""
+    released = staged.select(*[column.id for column in schema.released])
+    row = staged.agg(*sums(released), F.collect_list(STATE).alias("states")).collect()[0]
+    states = [state.asDict() for state in row.states]
     metrics = [registry.build("metric", spec) for spec in task.metrics]
     merged: list[Floats | None] = [None] * len(metrics)
     for state in sorted(states, key=lambda state: state["block"]):
@@ -124,6 +128,5 @@ def outcome(staged: DataFrame, task: Task) -> Outcome:
         sum(state["n_cells"] for state in states),
         len(states),
         losses,
+        read(row),
     )
-
-

@@ -69,7 +69,7 @@ class Lease:
         if not self._storage.local:
             yield
             return
-        with open(f"{self._storage.local_path(self.work)}/lease.json.lock", "w") as file:
+        with Path(self._storage.local_path(self.work), "lease.json.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from math import ceil
 from secrets import randbits
 from typing import Any
@@ -14,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from anonlib.config import Release
 from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
 from anonlib.spark.source import row_hash
 from anonlib.spark.storage import Storage
@@ -22,25 +22,6 @@ from anonlib.spark.storage import Storage
 MAPPED = set(" ,;{}()\n\t=")
 ROWS_PER_TASK = 250_000
 DELTA = "org.apache.spark.sql.delta"
-
-
-@dataclass(frozen=True)
-class Digest:
-    """Row count and order-free hash of a table: sums of the halves of its row hashes."""
-
-    n_rows: int
-    low: int
-    high: int
-
-
-def digest(frame: DataFrame) -> Digest:
-    """The digest of a frame's rows as a multiset."""
-    hashed = frame.select(row_hash(frame).alias("h"))
-    low = F.col("h").bitwiseAND(F.lit(0xFFFFFFFF))
-    high = F.shiftright("h", 32)
-    row = hashed.agg(F.count(F.lit(1)), F.sum(low), F.sum(high)).head()
-    assert row is not None
-    return Digest(int(row[0]), int(row[1] or 0), int(row[2] or 0))
 
 
 class Target:
@@ -139,16 +120,17 @@ class Target:
         )
         return write.write(transaction, session, none, False)
 
-    def _written(
-        self, actions: Any, transaction: Any, ids: list[str], staged: DataFrame
-    ) -> Digest:
+    def _written(self, actions: Any, transaction: Any, ids: list[str], staged: DataFrame) -> Digest:
         """The digest of the written files, read by the names that they have inside."""
         schema = StructType.fromJson(json.loads(transaction.metadata().schema().json()))
         physical = [
             f.metadata.get("delta.columnMapping.physicalName", f.name) for f in schema.fields
         ]
         types = StructType(
-            [type(f)(p, f.dataType) for p, f in zip(physical, staged.select(*ids).schema, strict=True)]
+            [
+                type(f)(p, f.dataType)
+                for p, f in zip(physical, staged.select(*ids).schema, strict=True)
+            ]
         )
         paths = [f"{self.path}/{path}" for path in _added(actions)]
         # Columns that the folders are named by are not in the files: those that are get compared.

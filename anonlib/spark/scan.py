@@ -1,4 +1,4 @@
-"""The scan: counts, ranges, categories and the seeded sample of a source, and what they rule out."""
+"""The scan: counts, ranges, categories and the seeded sample of a source; what they rule out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from anonlib.encoding import Encoding, moments, to_float
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.resolve import bound_models
 from anonlib.schema import Column, Role, Scale
-from anonlib.spark.source import Source, failed
 from anonlib.spark.errors import translated
+from anonlib.spark.source import Source, failed
 from anonlib.spark.values import canonical, number
 from anonlib.work import HASH
 
@@ -100,7 +100,9 @@ def _problems(source: Source, config: Config, figures: dict[str, Any]) -> Iterat
                 "what means missing under privacy.missing_tokens",
             )
         if count := figures.get(f"{column.id}_infinite"):
-            yield Problem(where, f"{count} infinite values; make them missing or leave the rows out")
+            yield Problem(
+                where, f"{count} infinite values; make them missing or leave the rows out"
+            )
         if figures.get(f"{column.id}_distinct", 0) > 1.2 * config.max_categories:
             yield _too_many(column, config)
 
@@ -113,16 +115,14 @@ def _too_many(column: Column, config: Config) -> Problem:
     return Problem(f"column {column.name}", text)
 
 
-def _categories(
-    source: Source, config: Config
-) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
+def _categories(source: Source, config: Config) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
     """The sorted distinct values of each nominal and ordinal column (declared orders as declared),
     and their hashes; 0 for a declared value that does not occur."""
     columns = [c for c in source.schema.quasi_identifiers if c.by_category]
     if not columns:
         return {}, {}
     sets = [F.collect_set(source.columns[c.id]).alias(c.id) for c in columns]
-    hashed = [F.transform(c.id, lambda v: F.xxhash64(v)).alias(f"{c.id}_hash") for c in columns]
+    hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
     problems, found, hashes = [], {}, {}
     for column in columns:
@@ -146,6 +146,11 @@ def _categories(
     return found, hashes
 
 
+def _hash(value: SparkColumn) -> SparkColumn:
+    # Spark looks at the signature of what it transforms by: F.xxhash64's takes any number.
+    return F.xxhash64(value)
+
+
 def _feasible(
     source: Source, config: Config, figures: dict[str, Any], rows: DataFrame
 ) -> Iterator[Problem]:
@@ -153,7 +158,7 @@ def _feasible(
     n = figures["n"]
     if config.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
-    for i, model in enumerate(bound_models(config)):
+    for model in bound_models(config):
         where = f"privacy.models.{model.type}"
         if model.min_rows > figures["n"]:
             yield Problem(where, f"asks for {model.min_rows} rows; the source has {figures['n']}")
@@ -193,7 +198,10 @@ def _disclosures(source: Source, config: Config, rows: DataFrame) -> Iterator[Pr
             yield Problem(f"attributes.{target.name}", text)
     insensitive = source.schema.of(Role.INSENSITIVE)
     if insensitive and not config.privacy.acknowledge_unique:
-        keys = [F.to_json(F.struct(c.id)) if pa.types.is_nested(c.type) else F.col(c.id) for c in insensitive]
+        keys = [
+            F.to_json(F.struct(c.id)) if pa.types.is_nested(c.type) else F.col(c.id)
+            for c in insensitive
+        ]
         rare = rows.groupBy(*keys).count().where(F.col("count") < config.k).count()
         if rare:
             names = ", ".join(column.name for column in insensitive)
@@ -216,7 +224,9 @@ def _determined(source: Source, config: Config, target: Column) -> list[Column]:
         value = canonical(source.columns[column.id], column.type, tokens)
         hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
     ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
-    labels = source.raw.select(label, *hashed).where("label is not null").groupBy("label").agg(*ends)
+    labels = (
+        source.raw.select(label, *hashed).where("label is not null").groupBy("label").agg(*ends)
+    )
     figures = []
     for column in columns:
         low, high = F.col(f"{column.id}_min"), F.col(f"{column.id}_max")

@@ -38,7 +38,8 @@ def _csv(head: Sequence[str], delimiter: str | None) -> dict[str, str]:
         padded = sum(line.count(f"{delimiter} ") for line in head)
         if padded > 0.9 * n_delimiters:
             options["ignoreLeadingWhiteSpace"] = "true"
-    doubled = any('""' in line.replace(f'{delimiter}""', delimiter) for line in head)
+    empty = re.compile(rf'(?<![^{re.escape(delimiter)}])""(?![^{re.escape(delimiter)}])')
+    doubled = any('""' in empty.sub("", line) for line in head)
     if doubled and not any('\\"' in line for line in head):
         options["escape"] = '"'  # quotes within quotes are doubled, not escaped
     if any(_BROKEN in line for line in head):

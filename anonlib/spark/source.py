@@ -64,7 +64,9 @@ def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = N
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         casts = _casts(config, names, raw)
-        columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}"), config) for i in range(len(names))}
+        columns = {
+            f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}"), config) for i in range(len(names))
+        }
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = [_field(name, typed[i]) for i, name in enumerate(names)]
     schema = resolve(config, fields)

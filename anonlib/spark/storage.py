@@ -2,6 +2,7 @@
 works: local disks, HDFS, object stores."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -46,7 +47,9 @@ class Storage:
         with translated(f"path {path}"):
             if not self._fs.exists(self._path(path)):
                 return []
-            return sorted(status.getPath().getName() for status in self._fs.listStatus(self._path(path)))
+            return sorted(
+                status.getPath().getName() for status in self._fs.listStatus(self._path(path))
+            )
 
     def read(self, path: str) -> str:
         with translated(f"path {path}"):
@@ -63,7 +66,7 @@ class Storage:
         With `new`, raises FileExistsError if it is there.
         """
         if self.local:
-            self._write_local(self.local_path(path), text, new, 0o644 if public else 0o600)
+            self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
             return
         if new and self.exists(path):
             raise FileExistsError(path)
@@ -72,12 +75,12 @@ class Storage:
             stream.write(text.encode("utf-8"))
             stream.close()
 
-    def _write_local(self, path: str, text: str, new: bool, mode: int) -> None:
+    def _write_local(self, path: Path, text: str, new: bool, mode: int) -> None:
         # Hadoop's local create is not atomic and leaves checksum files; a link or a rename of a
         # whole file is, and does not.
-        temporary = f"{path}.{os.getpid()}"
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
         with translated(f"path {path}"):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -85,13 +88,11 @@ class Storage:
                 os.fsync(file.fileno())
         try:
             if new:
-                os.link(temporary, path)
-                os.unlink(temporary)
+                path.hardlink_to(temporary)
             else:
-                os.replace(temporary, path)
-        except FileExistsError:
-            os.unlink(temporary)
-            raise
+                temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def make_private(self, path: str) -> None:
         """Makes a folder that only its owner can look into."""

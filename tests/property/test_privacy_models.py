@@ -67,17 +67,18 @@ def test_cells_are_judged_apart(name: str, data: Any) -> None:
 @QUICK
 def test_min_rows_is_a_lower_bound(name: str, data: Any) -> None:
     model = data.draw(MODELS[name])
-    cell = data.draw(CELL)
     assert model.min_rows >= 1
-    if model.holds(counts(cell))[0]:
-        assert len(cell) >= model.min_rows
+    # Any cell, and cells as diverse as can be.
+    for cell in [data.draw(CELL), *([(i, i) for i in range(n)] for n in range(1, 8))]:
+        if model.holds(counts(cell))[0]:
+            assert len(cell) >= model.min_rows
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("name", ["k_anonymity", "l_diversity"])
 @given(data=st.data())
 @QUICK
 def test_min_rows_is_reached(name: str, data: Any) -> None:
-    """Rows of as many persons and values."""
+    """By rows of as many persons and values; not every model must."""
     model = data.draw(MODELS[name])
     assert model.holds(counts([(i, i) for i in range(model.min_rows)]))[0]
 

@@ -119,7 +119,9 @@ def test_pandas_grouped_map_gives_the_same(spark: SparkSession, tmp_path: Path) 
 @pytest.mark.spark
 def test_unit_counts_persons(spark: SparkSession, tmp_path: Path) -> None:
     """With two rows per person, every class has k persons, and no token is published."""
-    frame = pd.DataFrame({"person": [i // 2 for i in range(400)], "age": [i % 57 for i in range(400)]})
+    frame = pd.DataFrame(
+        {"person": [i // 2 for i in range(400)], "age": [i % 57 for i in range(400)]}
+    )
     parsed = anonlib.parse(
         {
             "source": {"format": "dataframe", "path": "given"},

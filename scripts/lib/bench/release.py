@@ -116,8 +116,9 @@ def one(spark: Any, folder: Path, rows: int, kernel: str, max_rows: int) -> None
     unit = (before + copy(spark, source, folder / "copy")) / 2
     shares = "  ".join(f"{name} {s / unit:.2f}" for name, s in progress.seconds.items())
     print(
-        f"{rows:>10,} rows  {kernel:9} {seconds / unit:5.2f} copies  ({shares})  copy {unit:.1f} s  "
-        f"{1e6 * seconds / rows:.2f} us/row  blocks {result.n_blocks}  ncp {result.losses['ncp']:.4f}  "
+        f"{rows:>10,} rows  {kernel:9} {seconds / unit:5.2f} copies  ({shares})  "
+        f"copy {unit:.1f} s  {1e6 * seconds / rows:.2f} us/row  blocks {result.n_blocks}  "
+        f"ncp {result.losses['ncp']:.4f}  "
         f"JVM {memory.jvm / 2**20:,.0f} MB  worker {memory.worker / 2**20:,.0f} MB",
         flush=True,
     )

@@ -1,0 +1,39 @@
+"""Row count and order-free hash of a table, to tell that two hold the same rows."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from anonlib.spark.source import row_hash
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The number of rows, and the sums of the halves of their 64-bit hashes: equal for equal
+    multisets of rows, in whatever order they were summed."""
+
+    n_rows: int
+    low: int
+    high: int
+
+
+def sums(frame: DataFrame) -> list[Column]:
+    """The aggregates that `read` makes a digest of, over all columns of the frame."""
+    hashed = row_hash(frame)
+    low, high = hashed.bitwiseAND(F.lit(0xFFFFFFFF)), F.shiftright(hashed, 32)
+    return [
+        F.count(F.lit(1)).alias("digest_n"),
+        F.sum(low).alias("digest_low"),
+        F.sum(high).alias("digest_high"),
+    ]
+
+
+def read(row: Row) -> Digest:
+    """The digest in a row of `sums`."""
+    return Digest(int(row.digest_n), int(row.digest_low or 0), int(row.digest_high or 0))
+
+
+def digest(frame: DataFrame) -> Digest:
+    """The digest of a frame's rows."""
+    return read(frame.agg(*sums(frame)).collect()[0])
