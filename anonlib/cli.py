@@ -51,11 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     """The verb's exit code. A Spark session that it started is stopped again."""
-    there = _session() is not None
+    there = _session()
+    if there is not None:  # sessions are active by thread, and this one is new
+        java = there._get_j_spark_session_class(there._jvm)
+        java.setActiveSession(there._jsparkSession)
     try:
         return VERBS[args.verb](args)
     finally:
-        started = None if there else _session()
+        started = None if there is not None else _session()
         if started is not None:
             started.stop()
 

@@ -14,6 +14,7 @@ from anonlib.block import Block, Codes, Floats, Ints
 from anonlib.encoding import Encoding, mix, moments, one_zero, protected_codes, to_float
 from anonlib.errors import InputError
 from anonlib.kernels import Kernel
+from anonlib.kernels._merge import by_first_row
 from anonlib.partition._bisect import part
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -32,7 +33,7 @@ def cells(
     models: Sequence[PrivacyModel] = (),
     **parameters: Any,
 ) -> Ints:
-    """int64[n]: the cell of every row of `data`, 0..m-1; every cell holds the models.
+    """int64[n]: the cell of every row of `data`, 0..m-1 by first row; all hold the models.
 
     data: a float array [n, p], all columns continuous, or a pandas or Arrow table. Of a table,
     `scales` gives the quasi-identifiers their scales ("continuous", "ordinal", "nominal"); other
@@ -55,7 +56,7 @@ def cells(
     order = np.argsort(mix(block.numeric, block.nominal), kind="stable")
     ids = np.empty(block.n, np.int64)
     ids[order] = chosen.cells(part(block, order))
-    return ids
+    return by_first_row(ids)
 
 
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:

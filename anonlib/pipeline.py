@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib import audit as auditing
 from anonlib import registry
@@ -298,7 +299,7 @@ def _column_plan(config: Config, source: Source, name: str) -> ColumnPlan:
         released = "pseudonym (string)"
     else:
         how = column.recoder.type if column.recoder else "as it is"
-        released = f"{how} ({column.released_type})"
+        released = f"{how} ({from_arrow_type(column.released_type).simpleString()})"
     return ColumnPlan(
         name=name,
         role=attribute.role,

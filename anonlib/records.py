@@ -58,7 +58,8 @@ def record(
         "moments": {
             source.schema.by_id(e.id).name: {"mean": e.mean, "sd": e.sd}
             for e in scan.encodings
-            if not e.nominal
+            # The mean of a constant column would be its raw value.
+            if not e.nominal and e.low < e.high
         },
         "missing": {source.schema.by_id(id).name: n for id, n in scan.n_missing.items()},
         "categories": {

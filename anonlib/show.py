@@ -203,7 +203,7 @@ def _number(value: float | None, *, exact: bool = True) -> str:
     if value is None:
         return "not measured"
     text = f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
-    return text if exact else f"at least {text}"
+    return text if exact else f"{text} or better"
 
 
 def _table(*heads: str) -> Table:

@@ -17,6 +17,7 @@ from anonlib.partition._bisect import bisect, part
 from anonlib.recode import Cells
 
 HASH = "__anonlib_hash"
+DEAL = "__anonlib_deal"
 BLOCK = "__anonlib_block"
 TOKEN = "__anonlib_token"
 STATE = "__anonlib_state"

@@ -1,6 +1,7 @@
 """Verifies a published table, under spark-submit:
 
-    spark-submit jobs/audit.py out/adult --conf conf/adult.yaml
+    jars=$(python -m anonlib.spark.jars | paste -sd,)
+    spark-submit --jars "$jars" jobs/audit.py out/adult --conf conf/adult.yaml
 
 The arguments are those of `anonlib audit`. Master, resources and jars are spark-submit's; what
 the config says under `spark` is added. Exit codes: 0 done, 2 config or input error, 3 audit failed,

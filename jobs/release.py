@@ -1,6 +1,7 @@
 """Anonymizes, audits and publishes a table, under spark-submit:
 
-    spark-submit jobs/release.py conf/adult.yaml --set release.mode=overwrite
+    jars=$(python -m anonlib.spark.jars | paste -sd,)
+    spark-submit --jars "$jars" jobs/release.py conf/adult.yaml --set release.mode=overwrite
 
 The arguments are those of `anonlib release`. Master, resources and jars are spark-submit's; what
 the config says under `spark` is added. Exit codes: 0 done, 2 config or input error, 3 audit failed,

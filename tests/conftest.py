@@ -25,6 +25,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         {
             "spark.master": "local[2]",
             "spark.driver.memory": "2g",
+            # Tests are short: the JVM's second compiler would cost more than its code saves.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.sql.shuffle.partitions": "2",
             "spark.default.parallelism": "2",
             "spark.local.dir": str(folder / "local"),

@@ -51,6 +51,11 @@ def between(block: Block, one: Any, other: Any) -> float:
     return float(total)
 
 
+def growth(block: Block, one: Any, other: Any) -> float:
+    """How much merging two cells adds to the sum of squared distances from the centroids."""
+    return len(one) * len(other) / (len(one) + len(other)) * between(block, one, other)
+
+
 def mdav_plain(block: Block, variant: str) -> list[list[int]]:
     """The cells of MDAV before those that fail are merged."""
     k = block.min_rows
@@ -81,12 +86,15 @@ def mdav_plain(block: Block, variant: str) -> list[list[int]]:
         left = []
     joined = [list(cell) for cell in cells]
     for row in left:
-        joined[int(np.argmin([between(block, [row], cell) for cell in cells]))].append(row)
+        nearest = min(
+            range(len(cells)), key=lambda i: (between(block, [row], cells[i]), len(cells[i]))
+        )
+        joined[nearest].append(row)
     return joined
 
 
 def merge_plain(block: Block, cells: list[list[int]]) -> list[list[int]]:
-    """Cells that fail the models, merged with their nearest until all hold."""
+    """Cells that fail the models, merged where it adds least to the sum of squares."""
     cells = sorted((list(cell) for cell in cells), key=min)
     while failing := [cell for cell in cells if not holds(block, cell)]:
         merged: list[list[int]] = []
@@ -94,7 +102,7 @@ def merge_plain(block: Block, cells: list[list[int]]) -> list[list[int]]:
             if any(set(cell) <= set(other) for other in merged):
                 continue
             others = [other for other in cells if other is not cell]
-            nearest = min(others, key=lambda other: (between(block, cell, other), min(other)))
+            nearest = min(others, key=lambda other: (growth(block, cell, other), len(other)))
             cells = [other for other in cells if other is not cell and other is not nearest]
             cells.append(cell + nearest)
             cells.sort(key=min)

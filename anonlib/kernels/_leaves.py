@@ -1,14 +1,4 @@
-"""Points in small leaves, each with bounds: exact search for the nearest and the farthest.
-
-The leaves are the consecutive cells of a k-d tree, kept as one flat list: bounds of all leaves are
-computed in one vectorised sweep, then only leaves that can hold an answer are looked into.
-
-The squared distance of two points is the sum, in column order and in float64, of (x - y)**2 over
-the numeric columns, then of 1 for each nominal column in which they differ. The same points are
-found as by looking at every one: the lower bound is this same sum with each difference replaced
-by a smaller one, and rounding is monotone, so it is below the computed distances; the upper bound
-is computed otherwise and has a margin.
-"""
+"""Points in small leaves, the cells of a k-d tree, kept as one flat list: see `_search`."""
 
 from typing import NamedTuple
 
@@ -19,8 +9,6 @@ from anonlib.kernels._numba import njit
 
 #: Points in a leaf.
 SIZE = 32
-#: Relative margin of the upper bounds: far above what rounding can do, far below what matters.
-MARGIN = 1e-9
 
 
 class Leaves(NamedTuple):
@@ -175,19 +163,21 @@ def sort(key: Floats, item: Ints, n: int) -> None:
 def _describe(leaves: Leaves, leaf: int) -> None:
     """Writes the tile, the box and the norm of a leaf."""
     d = leaves.value.shape[1]
-    for i in range(leaves.size[leaf]):
-        leaves.home[leaves.item[leaf, i]] = leaf
-        leaves.distance[i] = 0.0
     for j in range(d):
-        low, high = np.inf, -np.inf
-        for i in range(leaves.size[leaf]):
-            x = leaves.value[leaves.item[leaf, i], j]
+        leaves.low[j, leaf], leaves.high[j, leaf] = np.inf, -np.inf
+    leaves.norm[leaf] = 0.0
+    for i in range(leaves.size[leaf]):
+        item = leaves.item[leaf, i]
+        leaves.home[item] = leaf
+        norm = 0.0
+        for j in range(d):
+            x = leaves.value[item, j]
             leaves.tile[leaf, j, i] = x
-            low, high = min(low, x), max(high, x)
+            leaves.low[j, leaf] = min(leaves.low[j, leaf], x)
+            leaves.high[j, leaf] = max(leaves.high[j, leaf], x)
             if j < leaves.p:
-                leaves.distance[i] += (x - leaves.center[j]) ** 2
-        leaves.low[j, leaf], leaves.high[j, leaf] = low, high
-    leaves.norm[leaf] = leaves.distance[: leaves.size[leaf]].max()
+                norm += (x - leaves.center[j]) ** 2
+        leaves.norm[leaf] = max(leaves.norm[leaf], norm)
 
 
 @njit
@@ -202,205 +192,3 @@ def remove(leaves: Leaves, item: int) -> None:
     for j in range(leaves.value.shape[1]):
         leaves.tile[leaf, j, place] = leaves.tile[leaf, j, last]
     leaves.size[leaf] = last
-
-
-@njit
-def _bound_below(leaves: Leaves, point: Floats) -> None:
-    """Sets `near`: the squared distances from `point` to the boxes of the leaves."""
-    used = leaves.used[0]
-    near, size = leaves.near, leaves.size
-    for i in range(used):
-        near[i] = 0.0 if size[i] > 0 else np.inf
-    for j in range(leaves.p):
-        low, high, x = leaves.low[j], leaves.high[j], point[j]
-        for i in range(used):
-            gap = max(low[i] - x, x - high[i], 0.0)
-            near[i] += gap * gap
-    for j in range(leaves.p, len(point)):
-        low, high, x = leaves.low[j], leaves.high[j], point[j]
-        for i in range(used):
-            near[i] += 1.0 if x < low[i] or x > high[i] else 0.0
-
-
-@njit
-def _bound_above(leaves: Leaves, point: Floats) -> None:
-    """Sets `far`: no point of a leaf is farther from `point` than that (squared).
-
-    |x - y|**2 = |x - c|**2 + |y - c|**2 - 2 (x - c)(y - c), with the largest |x - c| of the leaf
-    and the smallest product in its box: closer than the far corner of the box.
-    """
-    used = leaves.used[0]
-    far, norm, size = leaves.far, leaves.norm, leaves.size
-    own = 0.0
-    for j in range(leaves.p):
-        own += (point[j] - leaves.center[j]) ** 2
-    for i in range(used):
-        far[i] = (norm[i] + own) * (1.0 + MARGIN) if size[i] > 0 else -np.inf
-    for j in range(leaves.p):
-        low, high, c = leaves.low[j], leaves.high[j], leaves.center[j]
-        double = 2.0 * (point[j] - c)
-        for i in range(used):
-            far[i] -= min((low[i] - c) * double, (high[i] - c) * double)
-    for j in range(leaves.p, len(point)):
-        low, high, x = leaves.low[j], leaves.high[j], point[j]
-        for i in range(used):
-            far[i] += 0.0 if x == low[i] and x == high[i] else 1.0
-
-
-@njit
-def _measure(tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats) -> None:
-    """Sets distance[:size] to the squared distances from `point` to the points of a leaf."""
-    for i in range(size):
-        distance[i] = 0.0
-    for j in range(p):
-        x = point[j]
-        for i in range(size):
-            gap = tile[leaf, j, i] - x
-            distance[i] += gap * gap
-    for j in range(p, len(point)):
-        x = point[j]
-        for i in range(size):
-            distance[i] += 1.0 if tile[leaf, j, i] != x else 0.0
-
-
-@njit
-def farthest(leaves: Leaves, point: Floats) -> int:
-    """The point farthest from `point`, the lowest of several."""
-    _bound_above(leaves, point)
-    p, far, distance, size = leaves.p, leaves.far, leaves.distance, leaves.size
-    tile, item = leaves.tile, leaves.item
-    used = leaves.used[0]
-    promising = 0
-    for leaf in range(used):
-        if far[leaf] > far[promising]:
-            promising = leaf
-    best, result = -1.0, -1
-    for step in range(-1, used):
-        leaf = step if step >= 0 else promising
-        if far[leaf] >= best:
-            _measure(tile, leaf, size[leaf], point, p, distance)
-            for i in range(size[leaf]):
-                if distance[i] > best or (distance[i] == best and item[leaf, i] < result):
-                    best, result = distance[i], item[leaf, i]
-    return result
-
-
-class Nearest(NamedTuple):
-    """A heap, farthest point on top: [k + 1] places, of which the first size[0] are in use;
-    weight[0] is the sum of their points' weights."""
-
-    distance: Floats
-    item: Ints
-    size: Ints
-    weight: Ints
-
-
-@njit
-def make_nearest(k: int) -> Nearest:
-    """An empty heap for the points that weigh k together."""
-    one = np.zeros(1, np.int64)
-    return Nearest(np.empty(k + 1), np.empty(k + 1, np.int64), one, one.copy())
-
-
-@njit
-def nearest(leaves: Leaves, center: int, k: int, weight: Ints, heap: Nearest) -> None:
-    """Fills the heap with the nearest points to point `center`, itself first, that weigh k or more.
-
-    Of points equally far the lowest count as nearer. Without the top, the weights are below k.
-    """
-    point = leaves.value[center]
-    _bound_below(leaves, point)
-    p, near, distance, size = leaves.p, leaves.near, leaves.distance, leaves.size
-    tile, item, order = leaves.tile, leaves.item, leaves.order
-    heap.size[0] = heap.weight[0] = 0
-    limit, within = np.inf, -1.0
-    n = _around(leaves, leaves.home[center], k)
-    for stage in range(3):
-        if stage > 0:
-            # Close leaves first: they lower the limit, and few others need to be looked into.
-            above, within = within, (limit / 4.0 if stage == 1 else limit)
-            n = _between(near, leaves.used[0], above, within, order)
-        for place in range(n):
-            leaf = order[place]
-            if near[leaf] <= limit:
-                _measure(tile, leaf, size[leaf], point, p, distance)
-                for i in range(size[leaf]):
-                    if distance[i] <= limit:
-                        limit = _offer(heap, distance[i], item[leaf, i], k, weight)
-
-
-@njit
-def _around(leaves: Leaves, home: int, k: int) -> int:
-    """Lists in `order` the leaves about `home` that have k points together, or all that there
-    are; their `near` becomes -1. Returns how many."""
-    low = high = home
-    points = leaves.size[home]
-    while points < k and high - low + 1 < leaves.used[0]:
-        if high + 1 < leaves.used[0]:
-            high += 1
-            points += leaves.size[high]
-        else:
-            low -= 1
-            points += leaves.size[low]
-    for place in range(high - low + 1):
-        leaves.order[place] = low + place
-        leaves.near[low + place] = -1.0
-    return high - low + 1
-
-
-@njit
-def _between(near: Floats, used: int, above: float, within: float, order: Ints) -> int:
-    """Lists in `order` the leaves with above < near <= within. Returns how many."""
-    n = 0
-    for leaf in range(used):
-        order[n] = leaf
-        n += above < near[leaf] <= within
-    return n
-
-
-@njit
-def _offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
-    """Puts a point in and takes out those no longer needed.
-
-    Returns the distance that a further point must not exceed.
-    """
-    i = heap.size[0]
-    heap.size[0] += 1
-    while i > 0:
-        above = (i - 1) // 2
-        if not _less(heap.distance[above], heap.item[above], distance, item):
-            break
-        heap.distance[i], heap.item[i] = heap.distance[above], heap.item[above]
-        i = above
-    heap.distance[i], heap.item[i] = distance, item
-    heap.weight[0] += weight[item]
-    while heap.weight[0] - weight[heap.item[0]] >= k:
-        _pop(heap, weight)
-    return heap.distance[0] if heap.weight[0] >= k else np.inf
-
-
-@njit
-def _pop(heap: Nearest, weight: Ints) -> None:
-    """Takes the top out."""
-    heap.weight[0] -= weight[heap.item[0]]
-    last = heap.size[0] - 1
-    heap.size[0] = last
-    distance, item = heap.distance[last], heap.item[last]
-    i = 0
-    while 2 * i + 1 < last:
-        below = 2 * i + 1
-        if below + 1 < last and _less(
-            heap.distance[below], heap.item[below], heap.distance[below + 1], heap.item[below + 1]
-        ):
-            below += 1
-        if not _less(distance, item, heap.distance[below], heap.item[below]):
-            break
-        heap.distance[i], heap.item[i] = heap.distance[below], heap.item[below]
-        i = below
-    heap.distance[i], heap.item[i] = distance, item
-
-
-@njit
-def _less(distance: float, item: int, other_distance: float, other_item: int) -> bool:
-    """Whether the first point is nearer than the second."""
-    return distance < other_distance or (distance == other_distance and item < other_item)

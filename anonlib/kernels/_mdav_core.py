@@ -5,20 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.block import Floats, Ints
-from anonlib.kernels._leaves import (
-    MARGIN,
-    Leaves,
-    Nearest,
-    farthest,
-    fill,
-    make_leaves,
-    make_nearest,
-    nearest,
-    remove,
-    select,
-    sort,
-)
+from anonlib.kernels._leaves import Leaves, fill, make_leaves, remove, select, sort
 from anonlib.kernels._numba import njit
+from anonlib.kernels._search import MARGIN, Nearest, farthest, make_nearest, nearest
 
 #: The leaves are made anew when no more than this share of their rows is left.
 REFILL = 0.7

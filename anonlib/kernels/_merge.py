@@ -25,11 +25,13 @@ def merge_failing(block: Block, cell_id: Ints) -> Ints:
     numbered 0..m-1 by first row.
 
     In rounds: the failing cells, those of fewest rows first, then the first row's, are each merged
-    with the cell whose centroid is nearest at that moment (`nearest_cell`; the first of several);
-    one that an earlier one has been merged with waits for the next round, and may not fail any
-    more. Every round at least halves the failing cells, so there are O(log m).
+    with the cell where that adds least to the sum of squared distances from the centroids, as
+    these are at that moment; one that an earlier one has been merged with waits for the next
+    round, and may hold by then. Every round at least halves the failing cells: there are O(log m).
 
-    Cost O(f (m p + n q)) a round for f failing cells, less where the numeric columns decide.
+    Not simply the nearest centroid: centroids of large cells lie central, most of all in nominal
+    columns, so that one cell could swallow all. Cost O(f (m p + n q)) a round for f failing
+    cells, less where the numeric columns decide.
     Raises InfeasibleError when the block does not hold its models as one cell.
     """
     require_feasible(block)
@@ -44,8 +46,11 @@ def merge_failing(block: Block, cell_id: Ints) -> Ints:
 
 
 def join_nearest(block: Block, cell_id: Ints) -> Ints:
-    """int64[n], with every row of cell -1 in the cell whose centroid is nearest to it, the lowest
-    of several; centroids are those before any of these rows joins. Cost O(r (m p + n q))."""
+    """int64[n], with every row of cell -1 in the cell whose centroid is nearest to it.
+
+    Of several, the one of fewest rows, then the lowest. Centroids are those before any of these r
+    rows joins. Cost O(r (m p + n q)).
+    """
     from anonlib.kernels._merge_core import make_groups, nearest_of
 
     left = np.flatnonzero(cell_id < 0)
@@ -80,7 +85,7 @@ def points(block: Block) -> Floats:
     first = block.tuples.first
     if block.nominal.shape[1] == 0 and len(first) == block.n:
         return plain(block.numeric)
-    return np.concatenate([block.numeric[first], block.nominal[first]], axis=1)
+    return plain(np.concatenate([block.numeric[first], block.nominal[first]], axis=1))
 
 
 def plain(array: Array) -> Array:

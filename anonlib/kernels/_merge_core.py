@@ -84,8 +84,10 @@ def _count(groups: Groups, cell: int, step: int) -> None:
 
 
 @njit
-def nearest_cell(groups: Groups, cell: int, stop: int) -> int:
-    """The cell below `stop` whose centroid is nearest to that of `cell`, the lowest of several.
+def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool) -> int:
+    """The cell below `stop` whose centroid is nearest to that of `cell`, or, for `growth`, with
+    which it is merged at the smallest growth of the sum of squares: the distance times the product
+    of both numbers of rows over their sum. Of several the one of fewest rows, then the lowest.
 
     Squared distance: the sum over the numeric columns of (mean - mean)**2, in order, then over
     the nominal columns of half the squared differences of the categories' shares (which is 1 for
@@ -98,21 +100,23 @@ def nearest_cell(groups: Groups, cell: int, stop: int) -> int:
     for other in range(stop):
         if other == cell or rows[other] == 0:
             continue
+        pairs = rows[cell] * rows[other]
+        factor = pairs / (rows[cell] + rows[other]) if growth else 1.0
         distance = 0.0
         for j in range(mean.shape[1]):
             gap = mean[other, j] - mean[cell, j]
             distance += gap * gap
-            if distance >= best:
+            if factor * distance > best:
                 break
         for h in range(squares.shape[1]):
-            if distance >= best:
+            if factor * distance > best:
                 break
             own = squares[cell, h] / (rows[cell] * rows[cell])
             its = squares[other, h] / (rows[other] * rows[other])
-            product = _in_common(groups, other, h) / (rows[cell] * rows[other])
-            distance += max(0.5 * (own + its) - product, 0.0)
-        if distance < best:
-            best, result = distance, other
+            distance += max(0.5 * (own + its) - _in_common(groups, other, h) / pairs, 0.0)
+        far = factor * distance
+        if far < best or (far == best and rows[other] < rows[result]):
+            best, result = far, other
     _count(groups, cell, -1)
     return result
 
@@ -130,14 +134,15 @@ def _in_common(groups: Groups, cell: int, h: int) -> int:
 
 @njit
 def merge_once(groups: Groups, failing: Ints) -> Ints:
-    """Merges each failing cell, in this order, with the cell nearest to it at that moment, unless
-    an earlier one of them has been merged with it. int64[m], the cell that each becomes part of."""
+    """Merges each failing cell, in this order, with the one where that adds least to the sum of
+    squares at that moment, unless an earlier of them has been merged with it. int64[m], the cell
+    that each becomes part of."""
     m = len(groups.rows)
     into = np.arange(m)
     done = np.zeros(m, np.bool_)
     for cell in failing:
         if not done[cell]:
-            other = nearest_cell(groups, cell, m)
+            other = _nearest_cell(groups, cell, m, True)
             keep, gone = min(cell, other), max(cell, other)
             _join(groups, keep, gone)
             into[gone] = keep
@@ -161,8 +166,8 @@ def _join(groups: Groups, keep: int, gone: int) -> None:
 
 @njit
 def nearest_of(groups: Groups, cells: Ints, stop: int) -> Ints:
-    """The `nearest_cell` below `stop` of each of the cells."""
+    """The cell below `stop` whose centroid is nearest to that of each of the cells."""
     result = np.empty(len(cells), np.int64)
     for i in range(len(cells)):
-        result[i] = nearest_cell(groups, cells[i], stop)
+        result[i] = _nearest_cell(groups, cells[i], stop, False)
     return result

@@ -8,6 +8,9 @@ import numpy as np
 from anonlib.block import Floats, Ints
 from anonlib.kernels._numba import njit
 
+#: Above all item numbers.
+EVERY = 2**62
+
 
 @njit
 def measure(
@@ -54,15 +57,20 @@ def propose(
     Tries the dimensions by descending width until both sides have min_rows rows; the widths of
     those tried become -1. The left side is put in front.
     """
-    most = (stop - start).max()
+    most = 0
+    for node in range(len(start)):
+        most = max(most, stop[node] - start[node])
     key, load = np.empty((2, most)), np.empty((2, most), np.int64)
     middle = np.full(len(start), -1, np.int64)
     for node in range(len(start)):
         a, b = start[node], stop[node]
         rows = weight[a:b].sum()
         while middle[node] < 0:
-            j = int(np.argmax(width[node]))
-            if width[node, j] < 0.0 or (strict and width[node, j] == 0.0):
+            j, widest = -1, -1.0
+            for other in range(width.shape[1]):
+                if width[node, other] > widest:
+                    j, widest = other, width[node, other]
+            if j < 0 or (strict and widest == 0.0):
                 break
             width[node, j] = -1.0
             for i in range(a, b):
@@ -87,7 +95,7 @@ def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, i
     median, below, upto = _weighted_select(key, load, n, (rows + 1) // 2)
     if below > 0 and rows - 2 * below <= 2 * upto - rows:
         return median, -1, below
-    return median, np.iinfo(np.int64).max, upto
+    return median, EVERY, upto
 
 
 @njit

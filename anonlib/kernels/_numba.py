@@ -19,23 +19,24 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: No fast math: results must be those of the oracles to the last bit. The error model of numpy
+#: leaves out checks for division by zero.
+OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 def njit(function: Callable[P, R]) -> Callable[P, R]:
-    """The function compiled at its first call: cached, without the GIL, no fast math.
+    """The function compiled at its first call: cached, and without the GIL.
 
     Private ones (`_name`) are for other compiled functions only, which takes less to compile.
     """
     config: Any = numba.config
+    jit: Any = numba.njit
+    private = function.__name__.startswith("_")
     before = config.CACHE_DIR
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Callable[P, R] = numba.njit(
-            cache=True,
-            nogil=True,
-            no_cpython_wrapper=function.__name__.startswith("_"),
-            no_cfunc_wrapper=True,
-        )(function)
+        compiled: Callable[P, R] = jit(**OPTIONS, no_cpython_wrapper=private)(function)
     finally:
         config.CACHE_DIR = before
     return compiled

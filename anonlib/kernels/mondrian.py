@@ -7,7 +7,7 @@ from pydantic import Field
 
 from anonlib.block import Block, Bools, Floats, Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels._merge import by_first_row, points, require_feasible
+from anonlib.kernels._merge import by_first_row, plain, points, require_feasible
 
 
 class Mondrian(Kernel):
@@ -61,12 +61,12 @@ class Items(NamedTuple):
 def _tuples(block: Block) -> Items:
     tuples = block.tuples
     m = len(tuples.first)
-    value = np.array(points(block))  # its own copy
+    value = np.array(points(block))  # a copy, in any case
     return Items(value, tuples.count.copy(), np.arange(m), tuples.first)
 
 
 def _rows(block: Block) -> Items:
-    value = np.concatenate([block.numeric, block.nominal], axis=1)
+    value = plain(np.concatenate([block.numeric, block.nominal], axis=1))
     return Items(value, np.ones(block.n, np.int64), np.arange(block.n), np.arange(block.n))
 
 

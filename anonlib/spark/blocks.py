@@ -19,12 +19,15 @@ from anonlib.schema import Schema
 from anonlib.spark.features import Feature, coordinates, distinct, features
 from anonlib.spark.scan import Scan
 from anonlib.spark.values import canonical
-from anonlib.work import BLOCK, HASH
+from anonlib.work import BLOCK, DEAL
 
 #: Leaves aim at this share of max_rows, since a sample does not see their exact size.
 FILL = 0.5
 #: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
 IN_TASK = 4
+#: Sampled rows that a plan is fitted on: this many for each leaf, and at least MIN_FITTED.
+FITTED_PER_LEAF = 256
+MIN_FITTED = 10_000
 #: Sketches of distinct values have 64-bit words, this many values of l each.
 VALUES_PER_WORD = 16
 LEAF = "__anonlib_leaf"
@@ -32,8 +35,8 @@ LEAF = "__anonlib_leaf"
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows -> blocks: the leaf of `cuts`, then `first[leaf]` plus the row hash modulo
-    `buckets[leaf]` is the block."""
+    """Rows -> blocks: the leaf of `cuts`, then `first[leaf]` plus DEAL modulo `buckets[leaf]` is
+    the block."""
 
     features: tuple[Feature, ...]
     cuts: Cuts
@@ -95,14 +98,13 @@ def plan(
 def with_blocks(rows: DataFrame, schema: Schema, plan: Plan) -> DataFrame:
     """The rows with BLOCK, computed in the JVM row by row."""
     if plan.n_blocks == 1:
-        return rows.withColumn(BLOCK, F.lit(0))
+        return rows.withColumn(BLOCK, F.lit(0)).drop(DEAL)
     rows = with_leaf(rows, schema, plan.features, plan.cuts)
     block = _lookup(plan.first, F.col(LEAF))
     if plan.buckets.max() > 1:
-        # Another hash than the row order's: buckets must not be runs of it.
-        dealt = F.pmod(F.xxhash64(F.lit(1), F.col(HASH)), _lookup(plan.buckets, F.col(LEAF)))
+        dealt = F.pmod(F.col(DEAL), _lookup(plan.buckets, F.col(LEAF)))
         block = block + dealt
-    return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF)
+    return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
 
 
 def with_leaf(
@@ -155,7 +157,8 @@ def _fit(values: Floats, n_rows: int, config: Config) -> Cuts:
     n_leaves = ceil(n_rows / (FILL * config.partition.max_rows))
     if n_rows <= config.partition.max_rows or not values.shape[1]:
         return no_cuts(values.shape[1])
-    unique, weight = distinct(values)
+    # The sample comes in the order of a hash: its beginning is a sample too.
+    unique, weight = distinct(values[: max(MIN_FITTED, FITTED_PER_LEAF * n_leaves)])
     return step.fit(Sample(unique, weight), n_leaves, config.seed)
 
 

@@ -6,13 +6,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
+from pyspark.logger import PySparkLogger
 
+from anonlib.errors import AnonlibError, BlockError, BusyError, InputError, StorageError
+
+#: What pyspark logs its exceptions to, with the text of the query in them.
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+DENIED = "permission denied"
 #: what a text of the JVM contains -> our error and its text
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
-    (r"Permission denied|AccessControlException|AccessDenied", StorageError, "permission denied"),
     (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
+    (r"File too large", StorageError, "the system's limit of file sizes is reached"),
+    (r"Read-only file system", StorageError, "the file system is read-only"),
+    (
+        r"Permission denied|Operation not permitted|AccessControlException|AccessDenied",
+        StorageError,
+        DENIED,
+    ),
+    (
+        r"ParentNotDirectoryException|Parent path is not a directory",
+        StorageError,
+        "a file is where a folder of this path should be",
+    ),
     (r"PATH_NOT_FOUND|FileNotFoundException|NoSuchFileException", InputError, "no such file"),
     (r"TABLE_OR_VIEW_NOT_FOUND", InputError, "no such table in the catalog"),
     (
@@ -29,37 +46,53 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
             r"CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|is not a Parquet file|not an ORC file|"
             r"MALFORMED|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ"
         ),
-        StorageError,
+        InputError,
         "a file is corrupt or not of this format",
     ),
     (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
-    (r"Concurrent\w*Exception|DELTA_CONCURRENT", StorageError, "the table changed meanwhile"),
+    (r"Concurrent\w*Exception|DELTA_CONCURRENT", BusyError, "the table changed meanwhile"),
 )
 _OURS = re.compile(r"anonlib\.errors\.BlockError: ([^\n]*)")
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Runs Spark work; failures become errors of ours that begin with `what`.
+def translated(what: str, denied: type[AnonlibError] = StorageError) -> Iterator[None]:
+    """Runs Spark work; failures become errors of ours that begin with `what`, missing permissions
+    one of type `denied`.
 
     KeyboardInterrupt and our own errors pass through. The cause is kept for `--debug`.
     """
     try:
-        yield
+        with _unlogged():
+            yield
     except AnonlibError:
         raise
     except Exception as error:
-        raise translate(error, what) from error
+        raise translate(error, what, denied) from error
 
 
-def translate(error: Exception, what: str) -> AnonlibError:
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    before = [(logger, logger.disabled) for logger in map(PySparkLogger.getLogger, _LOGGERS)]
+    for logger, _ in before:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in before:
+            logger.disabled = disabled
+
+
+def translate(
+    error: Exception, what: str, denied: type[AnonlibError] = StorageError
+) -> AnonlibError:
     """The error of ours that stands for an exception of Spark's."""
     text = _full_text(error)
     if found := _OURS.search(text):
         return BlockError(f"{what}: {found.group(1)}")
     for pattern, kind, meaning in _KNOWN:
         if re.search(pattern, text):
-            return kind(f"{what}: {meaning}")
+            return (denied if meaning == DENIED else kind)(f"{what}: {meaning}")
     return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
 
 

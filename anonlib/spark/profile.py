@@ -19,6 +19,7 @@ from anonlib.spark.errors import translated
 from anonlib.spark.session import session
 from anonlib.spark.sniff import sniff
 from anonlib.spark.storage import Storage
+from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT
 
 #: Most rows, and most values, that are looked at for distinct counts.
 MAX_SAMPLE, MAX_VALUES = 100_000, 10_000_000
@@ -33,10 +34,6 @@ _EXTENSIONS = {
 }
 _COMPRESSED = ("gz", "bz2", "zst", "lz4", "snappy", "deflate", "xz")
 
-_WHOLE = r"^[+-]?(0|[1-9][0-9]{0,17})$"
-_NUMBER = r"^[+-]?(0|[1-9][0-9]*|(?=\.))(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?$"
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?$"
 _EMAIL = r"^[^@\s]+@[^@\s]+\.[A-Za-z]{2,}$"
 #: Types that texts are tried as, from the narrowest to the widest, by the bit of their flag.
 _TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
@@ -204,13 +201,13 @@ def _hashable(type: DataType) -> bool:
 
 
 def _flags(text: Column) -> Column:
-    whole = text.rlike(_WHOLE)
+    whole = text.rlike(WHOLE_TEXT)
     fits = {
         "int": whole & text.try_cast("int").isNotNull(),
         "bigint": whole & text.try_cast("bigint").isNotNull(),
-        "double": text.rlike(_NUMBER) & text.try_cast("double").isNotNull(),
-        "date": text.rlike(_DATE) & text.try_cast("date").isNotNull(),
-        "timestamp": text.rlike(_TIME) & text.try_cast("timestamp").isNotNull(),
+        "double": text.rlike(DECIMAL_TEXT) & text.try_cast("double").isNotNull(),
+        "date": text.rlike(DATE_TEXT) & text.try_cast("date").isNotNull(),
+        "timestamp": text.rlike(TIME_TEXT) & text.try_cast("timestamp").isNotNull(),
     }
     flags = F.when(text.rlike(_EMAIL), _EMAIL_FLAG).otherwise(0)
     for type, bit in _TYPES.items():

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.block import Ints
 from anonlib.config import Config
 from anonlib.encoding import Encoding, moments, to_float
-from anonlib.errors import ConfigError, InfeasibleError, Problem
+from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.resolve import bound_models
 from anonlib.schema import Column, Role, Scale
 from anonlib.spark.errors import translated
@@ -44,7 +44,7 @@ def scan(source: Source, config: Config) -> Scan:
     Raises ConfigError or InfeasibleError with all that the figures rule out.
     """
     rows = source.rows()
-    with translated("source"):
+    with translated("source", denied=InputError):
         figures = _figures(source, config)
         problems = [*_problems(source, config, figures)]
         if problems:

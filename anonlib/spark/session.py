@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -29,9 +30,13 @@ STARTED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Shuffle, spill and broadcast files hold raw values: encrypted at rest.
     "spark.io.encryption.enabled": "true",
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.adaptive.enabled": "true",
+}
+
+#: Only for one on this machine.
+LOCAL = {
+    "spark.master": "local[*]",
+    "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "32",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -39,48 +44,63 @@ STARTED = {
 
 
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The active session if there is one (spark-submit, a notebook), else a new one.
+    """The active session if there is one (a notebook), else a new one: that of spark-submit, or
+    one on this machine.
 
     `settings` are Spark's own names and values; on a session that is there only those that can
-    change at run time take effect. Raises InputError when Java or the Delta jars are missing.
+    change at run time take effect. Raises InputError when Java or Delta is missing.
     """
     settings = dict(settings or {})
-    active = SparkSession.getActiveSession()
-    if active is None:
-        active = _start(settings)
+    found = SparkSession.getActiveSession() or _start(settings)
     for key, value in {**REQUIRED, **settings}.items():
-        if active.conf.isModifiable(key):
-            active.conf.set(key, value)
-    return active
+        if found.conf.isModifiable(key):
+            found.conf.set(key, value)
+    _require_delta(found)
+    return found
 
 
 def _start(settings: dict[str, str]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    submitted = "spark.master" in settings or "SPARK_ENV_LOADED" in os.environ
+    # spark-submit has started the JVM, with its own master, jars and logging.
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     with as_file(files("anonlib.spark") / "log4j2.properties") as quiet:
-        conf = {
-            "spark.app.name": "anonlib",
-            **({} if submitted else {"spark.master": "local[*]"}),
-            **({} if "spark.jars.packages" in settings else {"spark.jars": _jars()}),
-            **STARTED,
-            **REQUIRED,
-            **settings,
-        }
-        options = conf.get("spark.driver.extraJavaOptions", "")
-        log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
-        conf["spark.driver.extraJavaOptions"] = f"{log} {options}".strip()
-        builder = SparkSession.builder
-        for key, value in conf.items():
-            builder = builder.config(key, value)
+        conf = {"spark.app.name": "anonlib", **STARTED, **REQUIRED}
+        if not submitted and settings.get("spark.master", "local").startswith("local"):
+            conf |= LOCAL
+        if not submitted and "spark.jars.packages" not in settings:
+            conf["spark.jars"] = ",".join(str(path) for path in ensure_jars())
+        conf |= settings
+        if not submitted:
+            options = conf.get("spark.driver.extraJavaOptions", "")
+            log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
+            conf["spark.driver.extraJavaOptions"] = f"{log} {options}".strip()
+        builder = SparkSession.builder.config(map=dict(conf))
         try:
             with _silent_jvm():
-                return builder.getOrCreate()
+                started = builder.getOrCreate()
         except Exception as error:
             text = (
                 "Spark could not start: a Java runtime (17, 21 or 25) is needed on PATH or in "
                 f"JAVA_HOME, and the settings under `spark` must be valid ({type(error).__name__})"
             )
             raise InputError(text) from error
+    if submitted and not os.environ.get("ANONLIB_DEBUG"):
+        started.sparkContext.setLogLevel("OFF")
+    return started
+
+
+def _require_delta(found: SparkSession) -> None:
+    """Raises InputError when the session has no Delta."""
+    jvm: Any = found._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        jvm.java.lang.Class.forName("io.delta.sql.DeltaSparkSessionExtension", False, loader)
+    except Exception:
+        text = (
+            "Delta is not on Spark's class path; give spark-submit the jars that "
+            "`python -m anonlib.spark.jars` lists, by --jars"
+        )
+        raise InputError(text) from None
 
 
 @contextmanager
@@ -100,7 +120,3 @@ def _silent_jvm() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
-
-
-def _jars() -> str:
-    return ",".join(str(path) for path in ensure_jars())

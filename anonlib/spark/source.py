@@ -10,18 +10,24 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from anonlib.config import Config
+from anonlib.errors import InputError
 from anonlib.resolve import resolve
 from anonlib.schema import Field, Role, Scale, Schema
 from anonlib.spark.errors import translated
 from anonlib.spark.generator import generate
-from anonlib.spark.values import canonical
-from anonlib.work import HASH
+from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, canonical
+from anonlib.work import DEAL, HASH
 
 #: Formats that are quick to read again, column by column; all others are read once and kept on
 #: disk (encrypted, as spills are) while the run lasts.
 COLUMNAR = ("delta", "parquet", "orc")
 #: What text of a CSV file is tried as, where its column is continuous.
-NUMBER_TYPES = ("bigint", "double", "date", "timestamp")
+NUMBER_TYPES = {
+    "bigint": WHOLE_TEXT,
+    "double": DECIMAL_TEXT,
+    "date": DATE_TEXT,
+    "timestamp": TIME_TEXT,
+}
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,12 @@ class Source:
     version: int | None
 
     def rows(self) -> DataFrame:
-        """The columns that blocks need, and HASH, the hash of all of them."""
+        """The columns that blocks need, HASH, the hash of all of them, and DEAL, the hash of these
+        and the identifiers: rows that only identifiers tell apart can be dealt out by it."""
         ids = [c.id for c in self.schema.columns if c.released or c.id in self.schema.unit]
-        frame = self.raw.select(*[self.columns[id].alias(id) for id in ids])
-        return frame.withColumn(HASH, row_hash(frame))
+        frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
+        hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
+        return frame.select(*ids, *hashes)
 
     def close(self) -> None:
         """Gives back what was kept of the source."""
@@ -56,11 +64,12 @@ def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = N
     """
     version = None
     keep = frame is not None or config.source.format not in COLUMNAR
-    with translated("source"):
+    with translated("source", denied=InputError):
         if frame is None:
             frame, version = _read(spark, config)
         if config.source.where:
-            frame = frame.where(config.source.where)
+            with translated("source.where"):
+                frame = frame.where(config.source.where)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         casts = _casts(config, names, raw)
@@ -70,7 +79,7 @@ def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = N
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = [_field(name, typed[i]) for i, name in enumerate(names)]
     schema = resolve(config, fields)
-    kept = {c.id: _without_nan(columns[c.id], c.type, c.role) for c in schema.columns}
+    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     if keep:
         raw = raw.select(*kept).persist(StorageLevel.DISK_ONLY)
     return Source(raw, kept, {id: t for id, t in casts.items() if id in kept}, schema, version)
@@ -134,9 +143,12 @@ def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
     if not ids:
         return {}
     failures = [
-        F.count_if(failed(F.col(id), type, config)).alias(f"{id}_{type}")
+        F.count_if(
+            failed(F.col(id), type, config)
+            | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), config))
+        ).alias(f"{id}_{type}")
         for id in ids
-        for type in NUMBER_TYPES
+        for type, look in NUMBER_TYPES.items()
     ]
     counts = raw.agg(*failures).collect()[0]
     found = {}
@@ -163,10 +175,13 @@ def _read_as(column: Column, type: str | None, config: Config) -> Column:
     return column if type is None else column.try_cast(type)
 
 
-def _without_nan(column: Column, type: pa.DataType, role: Role) -> Column:
-    if role is Role.QUASI_IDENTIFIER and pa.types.is_floating(type):
-        return F.when(~F.isnan(column), column)
-    return column
+def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:
+    """Floats with one zero, since hashes don't tell -0.0 from 0.0 and the order of rows rests on
+    them, and NaN as null in quasi-identifiers."""
+    if not pa.types.is_floating(type):
+        return column
+    column = column + F.lit(0.0).cast("float" if pa.types.is_float32(type) else "double")
+    return F.when(~F.isnan(column), column) if role is Role.QUASI_IDENTIFIER else column
 
 
 def _field(name: str, field: StructField) -> Field:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from anonlib.errors import StorageError
 from anonlib.spark.errors import translated
 
 
@@ -98,12 +99,9 @@ class Storage:
         """Makes a folder that only its owner can look into."""
         with translated(f"path {path}"):
             mode = self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
-            self._fs.mkdirs(self._path(path), mode)
+            if not self._fs.mkdirs(self._path(path), mode):
+                raise StorageError(f"path {path}: the folder can't be made; permission denied?")
             self._fs.setPermission(self._path(path), mode)
-
-    def make_folder(self, path: str) -> None:
-        with translated(f"path {path}"):
-            self._fs.mkdirs(self._path(path))
 
     def delete(self, path: str) -> None:
         """Deletes a file or folder, if it is there."""

@@ -9,6 +9,15 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib.audit.canonical import folded, present
 
+#: How whole numbers, numbers, dates and times look in text: casts alone take too much ("1d" is a
+#: double to Spark, and a time a date).
+WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+DECIMAL_TEXT = r"^[+-]?(0|[1-9][0-9]*|(?=\.))(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?$"
+DATE_TEXT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+TIME_TEXT = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?$"
+)
+
 
 def number(value: Column, type: pa.DataType) -> Column:
     """A continuous value as a double: dates in days, timestamps in microseconds since 1970."""

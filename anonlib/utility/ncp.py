@@ -13,7 +13,8 @@ class Ncp(Metric):
 
     The extent of a continuous or ordinal column is its range, of a nominal column its number of
     distinct categories minus one. Reference: J. Xu et al., Utility-based anonymization using
-    local recoding, KDD 2006. State: n, the sum of penalties, the number of columns that vary
+    local recoding, KDD 2006. Whether a value is missing counts as a column of its own, where the
+    column is not nominal. State: n, the sum of penalties, the number of columns that vary
     times n. Cost O(n log n) per column.
     """
 

@@ -67,7 +67,7 @@ class TestRelease:
         assert "9,090, of 11.0 rows on average" in text
         assert re.search(r"k_anonymity k=10 +10 +10 +holds", text)
         assert re.search(r"attribute=diagnosis +1 +2 +FAILS", text)
-        assert "at least 0.123457" in text
+        assert "0.123457 or better" in text
         assert "not measured" in text
         assert re.search(r"ncp +0.1235\n", text)
         assert re.search(r"sse +not computable\n", text)

@@ -1,0 +1,132 @@
+"""What every kernel promises, over the whole registry."""
+
+from dataclasses import fields, replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from anonlib.block import Block
+from anonlib.errors import InfeasibleError
+from anonlib.registry import plugins
+from tests.support import blocks, make_block
+
+
+def variants() -> list[Any]:
+    """Every kernel as it is, and with each other value of the parameters that list theirs."""
+    found = []
+    for plugin in plugins("kernel").values():
+        if any(field.is_required() for field in plugin.model_fields.values()):
+            continue
+        found.append(plugin())
+        for name, field in plugin.model_fields.items():
+            others = [each for each in get_args(field.annotation) if each != field.default]
+            found += [plugin(**{name: each}) for each in others]
+    return found
+
+
+every_kernel = pytest.mark.parametrize("kernel", variants(), ids=repr)
+
+
+def arrays(block: Block) -> dict[str, Any]:
+    return {f.name: np.array(getattr(block, f.name)) for f in fields(block) if f.name != "models"}
+
+
+def check(kernel: Any, block: Block) -> Any:
+    """The cells, after all that can be said of any."""
+    before = arrays(block)
+    ids = kernel.cells(block)
+    for name, value in arrays(block).items():
+        assert np.array_equal(value, before[name]), name
+    assert ids.shape == (block.n,)
+    assert ids.dtype == np.int64
+    distinct, first = np.unique(ids, return_index=True)
+    assert distinct.tolist() == list(range(len(distinct)))
+    assert (np.diff(first) > 0).all(), "cells are numbered by their first rows"
+    assert block.holds(ids, len(distinct)).all()
+    assert np.bincount(ids, minlength=1).min() >= (block.min_rows if block.n else 0)
+    return ids
+
+
+@every_kernel
+@given(blocks())
+@settings(max_examples=60)
+def test_cells(kernel: Any, block: Block) -> None:
+    ids = check(kernel, block)
+    assert (kernel.cells(block) == ids).all()
+
+
+@every_kernel
+@pytest.mark.parametrize("n", range(1, 22))
+def test_few_rows(kernel: Any, n: int) -> None:
+    random = np.random.default_rng(n)
+    block = make_block(random.normal(size=(n, 2)), random.integers(0, 3, (n, 1)), k=7)
+    if n < 7:
+        with pytest.raises(InfeasibleError):
+            kernel.cells(block)
+    else:
+        check(kernel, block)
+
+
+@every_kernel
+def test_no_rows(kernel: Any) -> None:
+    check(kernel, make_block(np.zeros((0, 3)), np.zeros((0, 2)), sensitive=np.zeros(0)))
+
+
+@every_kernel
+def test_infeasible_text_has_no_values(kernel: Any) -> None:
+    block = make_block(np.full((9, 1), 4711.0), k=3, sensitive=np.full(9, 815), l=2)
+    with pytest.raises(InfeasibleError) as caught:
+        kernel.cells(block)
+    assert "4711" not in str(caught.value)
+    assert "815" not in str(caught.value)
+
+
+@every_kernel
+@pytest.mark.parametrize("shape", [(3, 0), (0, 2), (1, 1), (0, 0)])
+def test_constant_columns(kernel: Any, shape: tuple[int, int]) -> None:
+    check(kernel, make_block(np.ones((30, shape[0])), np.zeros((30, shape[1])), k=4))
+
+
+@every_kernel
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**-10, 1e6, 2.0**14])
+def test_scales(kernel: Any, scale: float) -> None:
+    random = np.random.default_rng(0)
+    check(kernel, make_block(random.integers(-8, 8, (90, 3)) * scale, k=4))
+
+
+@every_kernel
+def test_read_only_and_strided_arrays(kernel: Any) -> None:
+    random = np.random.default_rng(0)
+    block = make_block(random.normal(size=(60, 3)), random.integers(0, 3, (60, 2)), k=4)
+    numeric, nominal = np.asfortranarray(block.numeric), np.asfortranarray(block.nominal)
+    numeric.flags.writeable = nominal.flags.writeable = False
+    other = replace(block, numeric=numeric, nominal=nominal)
+    assert (check(kernel, other) == kernel.cells(block)).all()
+
+
+@every_kernel
+def test_every_cell_has_k_persons(kernel: Any) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(200, 2))
+    unit = np.sort(random.integers(0, 40, 200))
+    ids = check(kernel, make_block(x, k=3, unit=unit))
+    assert min(len(np.unique(unit[ids == c])) for c in range(ids.max() + 1)) >= 3
+
+
+@every_kernel
+def test_every_cell_is_diverse(kernel: Any) -> None:
+    random = np.random.default_rng(0)
+    x = np.sort(random.normal(size=(200, 1)), axis=0)
+    disease = np.repeat([0, 1, 2, -1], 50)  # missing values don't count
+    ids = check(kernel, make_block(x, k=3, sensitive=disease, l=3))
+    assert min(len(set(disease[ids == c]) - {-1}) for c in range(ids.max() + 1)) >= 3
+
+
+@every_kernel
+def test_describes_itself(kernel: Any) -> None:
+    assert kernel.cost.startswith("O(")
+    assert kernel.reference
+    for field in type(kernel).model_fields.values():
+        assert field.description

@@ -1,0 +1,272 @@
+"""`anonlib init` on real tables, and the way from a drafted config to an audited release."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from anonlib import pipeline
+from anonlib.cli import main
+from anonlib.config_file import load
+from anonlib.draft import ColumnProfile, TableProfile
+from anonlib.errors import AnonlibError, InputError
+from anonlib.progress import Progress
+from anonlib.spark import profile as profiling
+from anonlib.spark.profile import profile
+
+pytestmark = pytest.mark.spark
+MARK = "ZZMARKER"
+
+
+def seen(source: Path | str, given: str | None = None, **options: str) -> TableProfile:
+    return profile(str(source), given, options, Progress())
+
+
+def columns(found: TableProfile) -> dict[str, ColumnProfile]:
+    return {column.name: column for column in found.columns}
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    lines = ["person id;age;city, state;zip;born;seen;height;e-mail;income"]
+    for i in range(400):
+        age = "?" if i == 7 else str(20 + i % 60)
+        lines.append(
+            f"{MARK}{i};{age};{MARK}{i % 5}, x;{i % 7:05};{1960 + i % 40}-03-{1 + i % 28:02};"
+            f"2024-01-{1 + i % 28:02} 10:00:00;{150 + i / 10};{MARK}{i}@example.org;{i * 100}"
+        )
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_csv(spark: SparkSession, people: Path) -> None:
+    found = seen(people)
+    assert found.format == "csv"
+    assert found.options == {"header": "true", "delimiter": ";"}
+    assert (found.n_rows, found.n_sample) == (400, 400)
+    by_name = columns(found)
+    assert {name: column.parses_as for name, column in by_name.items()} == {
+        "person id": None,
+        "age": "int",
+        "city, state": None,
+        "zip": None,
+        "born": "date",
+        "seen": "timestamp",
+        "height": "double",
+        "e-mail": None,
+        "income": "int",
+    }
+    assert by_name["person id"].unique
+    assert by_name["e-mail"].emails == 1.0
+    assert (by_name["age"].n_present, by_name["age"].n_distinct) == (399, 60)
+    assert by_name["city, state"].n_distinct == 5
+
+
+def test_draft_holds_no_value_and_fits_its_source(
+    spark: SparkSession, people: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "draft.yaml"
+    assert main(["init", str(people), "--out", str(out)]) == 0
+    captured = capfd.readouterr()
+    assert MARK not in out.read_text() + captured.out + captured.err
+    assert "written: " in captured.err
+    config = load(out)
+    assert config.one_row_per_person == "person id"
+    result = pipeline.check(config, Progress())
+    assert result.n_rows == 400
+    assert {column.name for column in result.columns} == set(config.attributes)
+
+
+def test_from_a_draft_to_an_audited_release(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw, conf, table = (str(tmp_path / name) for name in ("raw", "conf.yaml", "out"))
+    assert main(["generate", "--rows", "600", "--out", raw, "--format", "parquet"]) == 0
+    assert main(["generate", "--rows", "600", "--out", raw]) == 2
+    assert main(["init", raw, "--out", conf, "--quiet"]) == 0
+    drafted = yaml.safe_load(Path(conf).read_text())
+    assert drafted["attributes"]["diagnosis"] == {"role": "sensitive"}
+    assert drafted["one_row_per_person"] == "national_id"
+    release = ["release", conf, "--set", f"release.path={table}", "--run-id", "r-1"]
+    capfd.readouterr()
+    assert main([*release, "--json", "--log-format", "json"]) == 0
+    captured = capfd.readouterr()
+    result = json.loads(captured.out)
+    assert result["n_rows_out"] == 600
+    assert result["audit"]["passed"] is True
+    assert {json.loads(line)["event"] for line in captured.err.splitlines()} == {"started", "done"}
+
+    assert main([*release, "--quiet"]) == 0
+    assert "Run r-1 is done already" in capfd.readouterr().out
+    assert main(["release", conf, "--set", f"release.path={table}"]) == 2
+    assert main(["audit", table, "--conf", conf]) == 0
+    assert "passed" in capfd.readouterr().out
+    stricter = ["--set", "privacy.models.0.k=400"]
+    assert main(["audit", table, "--conf", conf, *stricter]) == 3
+    assert "FAILS" in capfd.readouterr().out
+    assert main(["show", table, "--rows", "2"]) == 0
+    out = capfd.readouterr().out
+    assert "row 2" in out
+    assert "national_id" not in out
+    assert main(["check", conf, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["n_rows"] == 600
+
+
+def test_show_refuses_what_is_not_published(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = str(tmp_path / "raw")
+    spark.range(3).withColumn("a.b", F.lit(MARK)).write.format("delta").option(
+        "delta.columnMapping.mode", "name"
+    ).save(raw)
+    assert main(["show", raw]) == 2
+    captured = capfd.readouterr()
+    assert "no manifest" in captured.err
+    assert MARK not in captured.err + captured.out
+    assert main(["show", raw, "--force"]) == 0
+    assert MARK in capfd.readouterr().out
+    assert main(["show", str(tmp_path / "nope")]) == 2
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "delta"])
+def test_typed_formats(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    path = str(tmp_path / "t.d")
+    frame = spark.range(300).select(
+        F.col("id").alias("row_number"),
+        (F.col("id") % 3).cast("double").alias("few"),
+        F.when(F.col("id") > 9, F.col("id") / 7).alias("many"),
+        F.lit(None).cast("string").alias("none"),
+        F.array("id").alias("tags"),
+        F.create_map("id", "id").alias("map"),
+        F.lit("x").cast("binary").alias("blob"),
+        (F.col("id") % 2 == 0).alias("flag"),
+        F.expr("cast(id as decimal(20,2))").alias("amount"),
+        F.expr("if(id = 5, double('nan'), id)").alias("nan"),
+    )
+    frame.write.format(kind).save(path)
+    found = seen(path)
+    assert found.format == kind
+    by_name = columns(found)
+    assert by_name["row_number"].unique
+    assert (by_name["many"].n_present, by_name["nan"].n_present) == (290, 299)
+    assert by_name["none"].n_present == 0
+    assert by_name["amount"].type == "decimal(20,2)"
+    assert {n for n, c in by_name.items() if not c.n_present} >= {"tags", "map", "none"}
+
+
+def test_catalog_table(spark: SparkSession) -> None:
+    spark.range(30).write.mode("overwrite").saveAsTable("drafted_people")
+    try:
+        for given in (None, "table"):
+            found = seen("drafted_people", given)
+            assert (found.format, found.table, found.path) == ("table", "drafted_people", None)
+            assert found.n_rows == 30
+    finally:
+        spark.sql("drop table drafted_people")
+
+
+def test_names_that_need_care(spark: SparkSession, tmp_path: Path) -> None:
+    names = ["a.b", "c d", "`q`", "größe", "x,y", 'it"s', "no"]
+    path = tmp_path / "odd.json"
+    path.write_text("\n".join(json.dumps(dict.fromkeys(names, i)) for i in range(50)))
+    conf = tmp_path / "draft.yaml"
+    assert main(["init", str(path), "--out", str(conf), "--quiet"]) == 0
+    config = load(conf)
+    assert set(config.attributes) == set(names)
+    assert pipeline.check(config, Progress()).n_rows == 50
+
+
+def test_compressed_json_array(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.json.gz"
+    with gzip.open(path, "wt") as file:
+        json.dump([{"a": i} for i in range(20)], file, indent=1)
+    found = seen(path)
+    assert found.options == {"multiLine": "true"}
+    assert found.n_rows == 20
+
+
+def test_folder_and_glob_of_csv(spark: SparkSession, tmp_path: Path) -> None:
+    for part in range(3):
+        (tmp_path / f"p{part}.tsv").write_text("a\tb\n1\tx\n2\ty\n")
+    for source in (tmp_path, tmp_path / "*.tsv"):
+        found = seen(source)
+        assert (found.format, found.n_rows) == ("csv", 6)
+        assert found.options["delimiter"] == "\t"
+
+
+@pytest.fixture
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiling, "MAX_VALUES", 0)
+
+
+def test_unique_in_the_sample_only(spark: SparkSession, tmp_path: Path, small_sample: None) -> None:
+    path = str(tmp_path / "big.parquet")
+    frame = spark.range(40_000).select(
+        F.col("id"), (F.col("id") % 39_999).alias("nearly"), F.lit(1).alias("one")
+    )
+    frame.write.parquet(path)
+    found = seen(path)
+    assert found.n_rows == 40_000
+    assert 800 < found.n_sample < 1_200
+    by_name = columns(found)
+    assert by_name["id"].unique
+    assert not by_name["nearly"].unique
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "given"),
+    [
+        ("nope.csv", None, None),
+        ("empty.csv", b"", None),
+        ("blank.csv", b"\n\n", None),
+        ("what.dat", b"a,b\n", None),
+        ("not.parquet", b"a,b\n1,2\n", None),
+        ("a.csv", b"a,b\n", "nosuchformat"),
+    ],
+)
+def test_what_can_not_be_read(
+    spark: SparkSession, tmp_path: Path, name: str, content: bytes | None, given: str | None
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(AnonlibError) as caught:
+        seen(path, given)
+    assert name in str(caught.value) or "source: " in str(caught.value)
+
+
+def test_header_only_is_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n")
+    found = seen(path)
+    assert found.n_rows == 0
+    assert [column.name for column in found.columns] == ["a", "b"]
+
+
+def test_unknown_format_says_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "x.dat").write_text("a")
+    with pytest.raises(InputError, match="--format"):
+        seen(tmp_path / "x.dat")
+
+
+def test_latin_1(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("größe,b\n1,Müller\n2,Möller\n".encode("latin-1"))
+    found = seen(path)
+    assert found.options["encoding"] == "ISO-8859-1"
+    assert [column.name for column in found.columns] == ["größe", "b"]
+
+
+def test_same_profile_for_any_partitioning(spark: SparkSession, tmp_path: Path) -> None:
+    found: list[Any] = []
+    for parts in (1, 3):
+        path = str(tmp_path / f"{parts}.parquet")
+        spark.range(0, 500, 1, parts).withColumn("x", F.col("id") % 7).write.parquet(path)
+        found.append(seen(path).columns)
+    assert found[0] == found[1]

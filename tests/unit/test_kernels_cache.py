@@ -1,0 +1,60 @@
+"""Where compiled code is kept."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonlib.kernels import _numba
+
+
+def test_private_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = _numba.private_directory()
+    assert found == tmp_path / "anonlib" / "numba"
+    assert found.stat().st_mode & 0o777 == 0o700
+
+
+def test_directories_that_others_could_write_to_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, temporary = tmp_path / "cache" / "anonlib" / "numba", tmp_path / "temporary"
+    ours.mkdir(parents=True)
+    ours.chmod(0o777)
+    temporary.mkdir()
+    (temporary / f"anonlib-numba-{os.getuid()}").symlink_to(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    found = _numba.private_directory()
+    assert found.parent == temporary
+    assert not found.is_symlink()
+    assert found.stat().st_mode & 0o777 == 0o700
+
+
+def test_works_without_home_and_beside_its_sources_leaves_nothing(tmp_path: Path) -> None:
+    package = Path(_numba.__file__).parent
+    before = set(package.rglob("*"))
+    program = "from anonlib.kernels._leaves import make_nearest; make_nearest(2)"
+    env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(package.parents[1])}
+    env |= {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", program], env=env, check=True)
+    (folder,) = tmp_path.iterdir()
+    assert folder.name == f"anonlib-numba-{os.getuid()}"
+    assert list(folder.rglob("_leaves.make_nearest*.nbc"))
+    assert set(package.rglob("*")) == before
+
+
+def test_a_directory_that_the_user_names_is_used(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert _numba.cache_directory.__wrapped__().parent == tmp_path
+
+
+def test_other_packages_keep_their_cache() -> None:
+    from numba import config
+
+    before = config.CACHE_DIR
+    _numba.njit(_numba._digest)
+    assert before == config.CACHE_DIR
