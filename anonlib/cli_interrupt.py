@@ -1,8 +1,9 @@
 """Ctrl-C and friends: work runs in a thread of its own, so that a signal never strikes in the
 middle of a call to the JVM and what cleans up still can talk to it.
 
-(py4j keeps one connection per thread: an exception that a signal raises while it waits for an
-answer leaves that answer to whoever asks next.)
+(py4j keeps one connection per thread: an exception that is raised between a command and its answer
+leaves that answer to whoever asks next, and what the command began goes on. So where there is a
+JVM, work is stopped before its next command.)
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 #: Seconds between looks at whether the work is over.
 _TICK = 0.2
@@ -40,9 +42,9 @@ def run(work: Callable[[], int]) -> int:
 
     thread = threading.Thread(target=body, name="anonlib", daemon=True)
     signals: list[int] = []
-    with _handlers(signals):
+    stopped: threading.Event | None = None
+    with _handlers(signals), _restored():
         thread.start()
-        stopped: threading.Event | None = None
         while thread.is_alive():
             thread.join(_TICK)
             if signals and stopped is None:
@@ -59,8 +61,21 @@ def run(work: Callable[[], int]) -> int:
 
 
 def _stop(thread: threading.Thread) -> threading.Event:
-    """Has Interrupted raised in the thread as soon as it is back in Python: the event."""
+    """Has Interrupted raised in the thread, before its next command to the JVM or, without one, as
+    soon as it is back in Python: the event."""
     raised = threading.Event()
+    client = _client()
+    if client is not None:
+        send = client.send_command
+
+        def stop_or_send(*args: Any, **more: Any) -> Any:
+            if threading.current_thread() is thread and not raised.is_set():
+                raised.set()
+                raise Interrupted
+            return send(*args, **more)
+
+        client.send_command = stop_or_send
+        return raised
 
     class Raised(Interrupted):
         def __init__(self) -> None:  # called in the thread, when it is raised
@@ -71,9 +86,29 @@ def _stop(thread: threading.Thread) -> threading.Event:
     return raised
 
 
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Afterwards py4j's client sends commands as ever."""
+    try:
+        yield
+    finally:
+        client = _client()
+        if client is not None:
+            vars(client).pop("send_command", None)  # what _stop put before the method
+
+
+def _client() -> Any:
+    """py4j's client, where there is a JVM."""
+    gateway = getattr(_context_class(), "_gateway", None)
+    return getattr(gateway, "_gateway_client", None)
+
+
+def _context_class() -> Any:
+    return getattr(sys.modules.get("pyspark"), "SparkContext", None)
+
+
 def _cancel_jobs() -> None:
-    pyspark = sys.modules.get("pyspark")
-    context = getattr(getattr(pyspark, "SparkContext", None), "_active_spark_context", None)
+    context = getattr(_context_class(), "_active_spark_context", None)
     if context is not None:
         with suppress(Exception):  # the JVM may be going down, too
             context.cancelAllJobs()

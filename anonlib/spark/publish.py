@@ -53,7 +53,7 @@ class Target:
 
     def committed(self, run_id: str) -> tuple[int, str] | None:
         """Version and metadata of a run's commit, if the run is in the table's history."""
-        if self.version < 0:
+        if self._latest() < 0:
             return None
         table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
         found = table.select("version", "userMetadata").where(F.col("userMetadata").isNotNull())
@@ -86,7 +86,7 @@ class Target:
                     raise StorageError("the written files differ from the audited table")
                 return int(transaction.commit(actions, self._operation(text)))
             except BaseException:
-                self._remove(actions)
+                self._remove(actions, run_id)
                 raise
 
     def _n_files(self, n_rows: int) -> int:
@@ -149,12 +149,12 @@ class Target:
         by = some(_seq(jvm, self._release.partition_by))
         return cls(mode, by, none, some(text), *[none] * rest)
 
-    def _remove(self, actions: Any) -> None:
-        """Removes what a failed publication wrote."""
+    def _remove(self, actions: Any, run_id: str) -> None:
+        """Removes what a failed publication wrote, unless its commit came through all the same."""
         with suppress(Exception):
-            if self.version < 0 and self._latest() < 0:
+            if self._latest() < 0:
                 self._storage.delete(self.path)
-            elif actions is not None:
+            elif actions is not None and self.committed(run_id) is None:
                 for path in _added(actions):
                     self._storage.delete(f"{self.path}/{path}")
 
