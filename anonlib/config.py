@@ -125,6 +125,11 @@ class Recode(Section):
     nominal: Recoder
     columns: dict[str, Recoder] = Field(default_factory=dict)
 
+    def of(self, name: str, scale: Scale) -> Recoder:
+        """The recoder of a quasi-identifier."""
+        found: Recoder = self.columns.get(name) or getattr(self, scale)
+        return found
+
 
 class Release(Section):
     """Where the release goes."""
@@ -199,4 +204,4 @@ class Config(Section):
     @property
     def k(self) -> int:
         """The largest number of persons that a model asks of every cell; 0 without k-anonymity."""
-        return max((getattr(model, "k", 0) for model in self.privacy.models), default=0)
+        return max((model.min_persons for model in self.privacy.models), default=0)

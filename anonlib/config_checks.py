@@ -70,7 +70,7 @@ def _attributes(config: Config) -> Iterator[Problem]:
         yield Problem("attributes", "at least one column must be a quasi_identifier")
     if by_role[Role.TARGET] > 1:
         yield Problem("attributes", f"{by_role[Role.TARGET]} targets; at most one is allowed")
-    modelled = {getattr(model, "attribute", None) for model in config.privacy.models}
+    modelled = {model.column for model in config.privacy.models}
     for name, attribute in config.attributes.items():
         where = f"attributes.{name}"
         quasi = attribute.role is Role.QUASI_IDENTIFIER
@@ -131,7 +131,7 @@ def _models(config: Config) -> Iterator[Problem]:
         if "attribute" not in type(model).model_fields:
             continue
         where = f"privacy.models.{i}.attribute"
-        attribute = getattr(model, "attribute", None)
+        attribute = model.column
         if attribute is None and not sensitive:
             yield Problem(where, "no column is sensitive; name one, or remove the model")
         elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):

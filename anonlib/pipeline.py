@@ -30,6 +30,7 @@ from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
 from anonlib.spark.storage import Storage
+from anonlib.spark.tasks import settled
 from anonlib.work import TOKEN, Task
 
 
@@ -62,7 +63,7 @@ def release(
         # Before anything is written: a run that could not be recorded is not begun.
         records = Storage(spark, config.record_path)
         records.make_private(records.root)
-        with lease(spark, target.path, run_id) as held:
+        with lease(spark, target.path, run_id) as held, settled(spark):
             return run.through(source, scanned, held)
 
 
@@ -116,12 +117,8 @@ def published_spec(config: Config) -> AuditSpec:
         if attribute.role not in (Role.DROP, Role.IDENTIFIER) or attribute.pseudonym
     }
     quasi = [n for n, a in released.items() if a.role is Role.QUASI_IDENTIFIER]
-    sets = []
-    for name in quasi:
-        scale = released[name].scale
-        recoder = config.recode.columns.get(name) or getattr(config.recode, scale or "")
-        if recoder.type == "set":
-            sets.append(name)
+    scales = {name: released[name].scale for name in quasi}
+    sets = [n for n, scale in scales.items() if scale and config.recode.of(n, scale).type == "set"]
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),
@@ -281,7 +278,7 @@ def _new_run_id() -> str:
 
 def _task_rows(config: Config) -> int:
     """Most rows that a kernel sees at once: a single block is not cut in its task."""
-    limits = [getattr(step, "limit", 0) for step in config.partition.steps]
+    limits = [step.whole or 0 for step in config.partition.steps]
     return max(config.partition.max_rows, *limits)
 
 

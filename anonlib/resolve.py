@@ -32,7 +32,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
     models = bound_models(config)
-    protected = {m.attribute for m in models if getattr(m, "attribute", None)}  # type: ignore[attr-defined]
+    protected = {model.column for model in models}
     return Schema(
         tuple(columns),
         unit=tuple(ids[name] for name in config.unit),
@@ -45,7 +45,7 @@ def bound_models(config: Config) -> tuple[PrivacyModel, ...]:
     sensitive = [n for n, a in config.attributes.items() if a.role is Role.SENSITIVE]
     bound: list[PrivacyModel] = []
     for model in config.privacy.models:
-        if "attribute" in type(model).model_fields and getattr(model, "attribute", None) is None:
+        if "attribute" in type(model).model_fields and model.column is None:
             bound += [model.model_copy(update={"attribute": name}) for name in sensitive]
         else:
             bound.append(model)
@@ -56,7 +56,7 @@ def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyMod
     """The models with column ids in place of names, as blocks name their columns."""
     result = []
     for model in models:
-        name = getattr(model, "attribute", None)
+        name = model.column
         update = {} if name is None else {"attribute": schema[name].id}
         result.append(model.model_copy(update=update))
     return tuple(result)
@@ -119,13 +119,9 @@ def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Probl
         if pa.types.is_boolean(field.arrow):
             yield Problem(where, "a boolean has no order; choose the scale nominal")
     try:
-        _recoder(config, field.name, attribute.scale).output(field.arrow)
+        config.recode.of(field.name, attribute.scale).output(field.arrow)
     except InputError as error:
         yield Problem(where, str(error))
-
-
-def _recoder(config: Config, name: str, scale: Scale):  # type: ignore[no-untyped-def]
-    return config.recode.columns.get(name) or getattr(config.recode, scale)
 
 
 def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Column:
@@ -141,5 +137,5 @@ def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Colu
     )
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
         return column
-    recoder = _recoder(config, field.name, attribute.scale)
+    recoder = config.recode.of(field.name, attribute.scale)
     return replace(column, scale=attribute.scale, order=attribute.order, recoder=recoder)

@@ -14,6 +14,11 @@ class Partitioner(Plugin):
 
     family: ClassVar[str] = "partitioner"
 
+    @property
+    def whole(self) -> int | None:
+        """The most rows of a table that it keeps in one block; None where it cuts."""
+        return None
+
     @abstractmethod
     def fit(self, sample: Sample, n_leaves: int, seed: int) -> Cuts:
         """A tree of at most `n_leaves` leaves over the sample's features.

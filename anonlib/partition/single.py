@@ -18,7 +18,7 @@ class Single(Partitioner):
     limit: int = Field(200_000, ge=1, description="most rows that one block may have")
 
     @property
-    def max_rows(self) -> int:
+    def whole(self) -> int:
         return self.limit
 
     def fit(self, sample: Sample, n_leaves: int, seed: int) -> Cuts:

@@ -51,9 +51,24 @@ class PrivacyModel(Plugin):
             raise TypeError(f"{cls.__name__} is not monotone: blocks could not be worked on apart")
 
     @property
-    @abstractmethod
+    def column(self) -> str | None:
+        """The column that it protects; None where it looks at persons only, or is not bound yet."""
+        return getattr(self, "attribute", None)
+
+    @property
+    def min_persons(self) -> int:
+        """The smallest number of persons that a cell holding the model can have."""
+        return 1
+
+    @property
+    def min_values(self) -> int:
+        """The smallest number of distinct present values of its column in such a cell."""
+        return 0
+
+    @property
     def min_rows(self) -> int:
-        """The smallest number of rows that a cell holding the model can have."""
+        """The smallest number of rows of such a cell."""
+        return max(self.min_persons, self.min_values)
 
     @abstractmethod
     def holds(self, cells: CellCounts) -> Bools:

@@ -18,7 +18,7 @@ class KAnonymity(PrivacyModel):
     k: int = Field(ge=2, description="the smallest number of persons in a cell")
 
     @property
-    def min_rows(self) -> int:
+    def min_persons(self) -> int:
         return self.k
 
     def holds(self, cells: CellCounts) -> Bools:

@@ -23,10 +23,10 @@ class LDiversity(PrivacyModel):
     kind: Literal["distinct"] = Field("distinct", description="how diversity is counted")
 
     @property
-    def min_rows(self) -> int:
+    def min_values(self) -> int:
         return self.l
 
     def holds(self, cells: CellCounts) -> Bools:
         # An unbound model has no column: the KeyError is ours to fix, not the user's.
-        counts = cells.sensitive[self.attribute or ""]
+        counts = cells.sensitive[self.column or ""]
         return np.bincount(counts.cell, minlength=len(cells.n_rows)) >= self.l

@@ -148,7 +148,7 @@ def _lookup(values: Ints, at: Column) -> Column:
 def _fit(values: Floats, n_rows: int, config: Config) -> Cuts:
     """The tree of the config's first step."""
     step = config.partition.steps[0]
-    limit = getattr(step, "limit", None)
+    limit = step.whole
     if limit is not None:
         if n_rows > limit:
             text = f"one block takes at most {limit} rows, the source has {n_rows}; use kmeans"
@@ -178,7 +178,7 @@ def _count(
     by: str = LEAF,
 ) -> Counts:
     """Exact rows and persons of each leaf, and a sketch of its protected values from below."""
-    words = max(1, ceil(max((getattr(m, "l", 0) for m in models), default=0) / VALUES_PER_WORD))
+    words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
     keys = [by, *schema.unit] if schema.unit else [by]
     person = F.lit(1) if not schema.unit else _all_present(schema.unit)
     inner = [F.count(F.lit(1)).alias("n"), F.max(person).alias("person")]

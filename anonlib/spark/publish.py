@@ -6,6 +6,7 @@ from contextlib import suppress
 from math import ceil
 from secrets import randbits
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
 from anonlib.spark.source import row_hash
 from anonlib.spark.storage import Storage
+from anonlib.spark.tasks import settled
 
 #: Characters that Delta takes in a column name with column mapping only.
 MAPPED = set(" ,;{}()\n\t=")
@@ -81,7 +83,8 @@ class Target:
             try:
                 frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
-                actions = self._write(renamed, transaction, run_id, text)
+                with settled(self._spark):
+                    actions = self._write(renamed, transaction, run_id, text)
                 if self._written(actions, transaction, list(names), staged) != expected:
                     raise StorageError("the written files differ from the audited table")
                 return int(transaction.commit(actions, self._operation(text)))
@@ -96,7 +99,7 @@ class Target:
         )
 
     def _write(self, frame: DataFrame, transaction: Any, run_id: str, text: str) -> Any:
-        jvm, none = self._spark._jvm, _none(self._spark)
+        jvm, none = _jvm(self._spark), _none(self._spark)
         session: Any = self._spark._jsparkSession
         options = {
             "txnAppId": f"anonlib:{run_id}",
@@ -109,7 +112,7 @@ class Target:
             properties["delta.columnMapping.mode"] = "name"
         write = self._delta.commands.WriteIntoDelta(
             self._log,
-            jvm.org.apache.spark.sql.SaveMode.Overwrite,  # type: ignore[union-attr]
+            jvm.org.apache.spark.sql.SaveMode.Overwrite,
             self._delta.DeltaOptions(_map(jvm, options), session.sessionState().conf()),
             _seq(jvm, self._release.partition_by),
             _map(jvm, properties),
@@ -133,19 +136,18 @@ class Target:
             ]
         )
         paths = [f"{self.path}/{path}" for path in _added(actions)]
-        # Columns that the folders are named by are not in the files: those that are get compared.
         frame = self._spark.read.schema(types).option("basePath", self.path).parquet(*paths)
         return digest(frame.toDF(*ids))
 
     def _operation(self, text: str) -> Any:
-        jvm, none = self._spark._jvm, _none(self._spark)
+        jvm, none = _jvm(self._spark), _none(self._spark)
         cls = getattr(self._delta, "DeltaOperations$Write")
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
-        java = jvm.java.lang.Class.forName(f"{DELTA}.DeltaOperations$Write", True, loader)  # type: ignore[union-attr]
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        java = jvm.java.lang.Class.forName(f"{DELTA}.DeltaOperations$Write", True, loader)
         # Mode, partitioning, predicate, metadata; later versions append further options.
         rest = java.getConstructors()[0].getParameterCount() - 4
-        mode = jvm.org.apache.spark.sql.SaveMode.Overwrite  # type: ignore[union-attr]
-        some = jvm.scala.Option.apply  # type: ignore[union-attr]
+        mode = jvm.org.apache.spark.sql.SaveMode.Overwrite
+        some = jvm.scala.Option.apply
         by = some(_seq(jvm, self._release.partition_by))
         return cls(mode, by, none, some(text), *[none] * rest)
 
@@ -169,8 +171,9 @@ def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
 
 
 def _added(actions: Any) -> list[str]:
+    """The paths of new files within the table, as they are on disk: the log has them encoded."""
     found = [actions.apply(i) for i in range(actions.size())]
-    return [a.path() for a in found if a.getClass().getSimpleName() == "AddFile"]
+    return [unquote(a.path()) for a in found if a.getClass().getSimpleName() == "AddFile"]
 
 
 def _run_id(metadata: str) -> str | None:
@@ -182,8 +185,12 @@ def _run_id(metadata: str) -> str | None:
     return found.get("run_id") if isinstance(found, dict) else None
 
 
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm
+
+
 def _none(spark: SparkSession) -> Any:
-    return spark._jvm.scala.Option.apply(None)  # type: ignore[union-attr]
+    return _jvm(spark).scala.Option.apply(None)
 
 
 def _map(jvm: Any, values: Mapping[str, str]) -> Any:

@@ -162,10 +162,9 @@ def _feasible(
         where = f"privacy.models.{model.type}"
         if model.min_rows > figures["n"]:
             yield Problem(where, f"asks for {model.min_rows} rows; the source has {figures['n']}")
-        elif getattr(model, "k", 0) > n:
-            yield Problem(where, f"asks for {getattr(model, 'k', 0)} persons; there are {n}")
-        name = getattr(model, "attribute", None)
-        wanted = getattr(model, "l", 0)
+        elif model.min_persons > n:
+            yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
+        name, wanted = model.column, model.min_values
         if name is not None and wanted:
             values = _distinct(source, config, figures, source.schema[name], wanted)
             if wanted > values:

@@ -34,7 +34,7 @@ class Storage:
 
     def local_path(self, path: str) -> str:
         """A path of this machine's disk as the operating system takes it."""
-        return self._path(path).toUri().getPath()  # type: ignore[no-any-return]
+        return str(self._path(path).toUri().getPath())
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
