@@ -1,4 +1,4 @@
-"""Points in small leaves, the cells of a k-d tree, kept as one flat list: see `_search`."""
+"""Points in small leaves, the cells of a k-d tree in one flat list; `_search` searches them."""
 
 from typing import NamedTuple
 

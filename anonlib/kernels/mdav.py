@@ -31,7 +31,7 @@ class Mdav(Kernel):
     S, of (1 + S) / 2 - s. All of it in float64, rounded after every operation. Of rows equally
     near or far the first one counts.
 
-    Cells that fail the models are merged with the nearest (`merge_failing`).
+    Cells that fail the models are merged with near ones (`merge_failing`).
     """
 
     type: ClassVar[str] = "mdav"

@@ -42,6 +42,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (r"PARSE_SYNTAX_ERROR", InputError, "not valid SQL"),
     (r"UNRESOLVED_COLUMN", InputError, "an unknown column"),
     (
+        r"CAST_INVALID_INPUT|CAST_OVERFLOW",
+        InputError,
+        "a value can't be cast; use try_cast in `where`, or `type` for a column",
+    ),
+    (
         (
             r"CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|is not a Parquet file|not an ORC file|"
             r"MALFORMED|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ"

@@ -17,6 +17,8 @@ from anonlib.spark.values import number
 
 #: Most categories of a nominal column that have a feature of their own.
 TOP_CATEGORIES = 8
+#: Rarer categories, and rarer missing values, don't guide the cuts.
+MIN_SHARE = 0.02
 #: Two rows of different categories are at squared distance 1, as in kernels.
 INDICATOR = float(snap(np.array([np.sqrt(0.5)]))[0])
 
@@ -59,8 +61,8 @@ def features(
             mean, sd = moments(numbers, float(low), float(high))
             feature = Feature(encoding.id, "number", mean, sd)
             added = [(feature, _standard(numbers, mean, sd))]
-        if encoding.missing and encoding.scale is not Scale.NOMINAL:
-            absent = column.is_null().to_numpy(zero_copy_only=False).astype(np.float64)
+        absent = column.is_null().to_numpy(zero_copy_only=False).astype(np.float64)
+        if encoding.scale is not Scale.NOMINAL and absent.mean() >= MIN_SHARE:
             added.append((Feature(encoding.id, "missing"), absent))
         for feature, coordinate in added:
             found.append(feature)
@@ -83,7 +85,13 @@ def _indicators(encoding: Encoding, hashes: Ints, column: pa.Array) -> list[tupl
     """One feature for each of the most frequent categories of the sample, ties in their order."""
     codes = encoding.codes(column)
     counts = np.bincount(codes, minlength=max(1, encoding.n_categories))
-    top = [int(c) for c in np.argsort(-counts, kind="stable")[:TOP_CATEGORIES] if c < len(hashes)]
+    frequent = np.argsort(-counts, kind="stable")[:TOP_CATEGORIES]
+    # The first stays, however rare: a table of such columns alone must have something to cut by.
+    top = [
+        int(c)
+        for i, c in enumerate(frequent)
+        if c < len(hashes) and (i == 0 or counts[c] >= MIN_SHARE * len(codes))
+    ]
     return [
         (
             Feature(encoding.id, "category", hashes=(int(hashes[c]),)),

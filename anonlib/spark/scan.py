@@ -11,9 +11,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.block import Ints
+from anonlib.block import MISSING, Codes, Ints
 from anonlib.config import Config
-from anonlib.encoding import Encoding, moments, to_float
+from anonlib.encoding import Encoding, moments, protected_codes, to_float
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.resolve import bound_models
 from anonlib.schema import Column, Role, Scale
@@ -27,8 +27,9 @@ from anonlib.work import HASH
 class Scan:
     """What the whole source looks like: no values but the categories and ranges of encodings.
 
-    `sample` has the quasi-identifiers and HASH of at most `sample_rows` rows, in order of a
-    seeded hash. By quasi-identifier id: `n_missing`, and `hashes`, Spark's hash of each category.
+    `sample` has the quasi-identifiers, sensitive columns, target and HASH of at most `sample_rows`
+    rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and `hashes`, Spark's
+    hash of each category.
     """
 
     n_rows: int
@@ -39,7 +40,8 @@ class Scan:
 
 
 def scan(source: Source, config: Config) -> Scan:
-    """Reads the source three times: figures of all columns, categories, sample.
+    """Reads the source three times: figures of all columns, sample, categories; and again for what
+    the sample does not prove to be in order.
 
     Raises ConfigError or InfeasibleError with all that the figures rule out.
     """
@@ -49,11 +51,14 @@ def scan(source: Source, config: Config) -> Scan:
         problems = [*_problems(source, config, figures)]
         if problems:
             raise ConfigError(problems)
-        categories, hashes = _categories(source, config)
-        problems = [*_feasible(source, config, figures, rows), *_disclosures(source, config, rows)]
+        sample = _sample(source, rows, figures["n"], config)
+        categories, hashes = _categories(source, config, sample)
+        problems = [
+            *_feasible(source, config, figures["n"], rows, sample),
+            *_disclosures(source, config, rows, sample),
+        ]
         if problems:
             raise InfeasibleError(problems)
-        sample = _sample(source, rows, figures["n"], config)
     encodings = tuple(
         _encoding(column, figures, categories, sample) for column in source.schema.quasi_identifiers
     )
@@ -71,17 +76,12 @@ def _figures(source: Source, config: Config) -> dict[str, Any]:
             aggregates.append(count.alias(f"{id}_failed"))
         if column.role is Role.QUASI_IDENTIFIER:
             aggregates.append(F.count_if(value.isNull()).alias(f"{id}_missing"))
-            if column.by_category:
-                aggregates.append(F.approx_count_distinct(value, 0.02).alias(f"{id}_distinct"))
             if pa.types.is_floating(column.type):
                 infinite = value.isin(float("inf"), float("-inf"))
                 aggregates.append(F.count_if(infinite).alias(f"{id}_infinite"))
             if column.scale is Scale.CONTINUOUS:
                 x = number(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
-        if id in source.schema.protected:
-            kept = canonical(value, column.type, config.privacy.missing_tokens)
-            aggregates.append(F.approx_count_distinct(kept, 0.02).alias(f"{id}_values"))
     row = source.raw.agg(*aggregates).head()
     return row.asDict() if row else {}
 
@@ -103,8 +103,6 @@ def _problems(source: Source, config: Config, figures: dict[str, Any]) -> Iterat
             yield Problem(
                 where, f"{count} infinite values; make them missing or leave the rows out"
             )
-        if figures.get(f"{column.id}_distinct", 0) > 1.2 * config.max_categories:
-            yield _too_many(column, config)
 
 
 def _too_many(column: Column, config: Config) -> Problem:
@@ -115,12 +113,18 @@ def _too_many(column: Column, config: Config) -> Problem:
     return Problem(f"column {column.name}", text)
 
 
-def _categories(source: Source, config: Config) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
+def _categories(
+    source: Source, config: Config, sample: pa.Table
+) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
     """The sorted distinct values of each nominal and ordinal column (declared orders as declared),
     and their hashes; 0 for a declared value that does not occur."""
     columns = [c for c in source.schema.quasi_identifiers if c.by_category]
     if not columns:
         return {}, {}
+    # A column that is wrongly called nominal shows in the sample: its values are not collected.
+    seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
+    if many := [c for c, n in seen.items() if n > config.max_categories + 1]:
+        raise ConfigError([_too_many(column, config) for column in many])
     sets = [F.collect_set(source.columns[c.id]).alias(c.id) for c in columns]
     hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
@@ -152,37 +156,43 @@ def _hash(value: SparkColumn) -> SparkColumn:
 
 
 def _feasible(
-    source: Source, config: Config, figures: dict[str, Any], rows: DataFrame
+    source: Source, config: Config, n_rows: int, rows: DataFrame, sample: pa.Table
 ) -> Iterator[Problem]:
     """Whether the table as one cell holds every model."""
-    n = figures["n"]
+    n = n_rows
     if config.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
     for model in bound_models(config):
         where = f"privacy.models.{model.type}"
-        if model.min_rows > figures["n"]:
-            yield Problem(where, f"asks for {model.min_rows} rows; the source has {figures['n']}")
+        if model.min_rows > n_rows:
+            yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
         elif model.min_persons > n:
             yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
         name, wanted = model.column, model.min_values
         if name is not None and wanted:
-            values = _distinct(source, config, figures, source.schema[name], wanted)
+            values = _distinct(source, config, source.schema[name], wanted, sample)
             if wanted > values:
                 yield Problem(where, f"asks for {wanted} values; column {name} has {values}")
 
 
-def _distinct(
-    source: Source, config: Config, figures: dict[str, Any], column: Column, wanted: int
-) -> int:
-    """Distinct present values; counted exactly where the estimate does not settle it."""
-    estimate = int(figures[f"{column.id}_values"])
-    if estimate > 2 * wanted + 10:
-        return estimate
+def _distinct(source: Source, config: Config, column: Column, wanted: int, sample: pa.Table) -> int:
+    """Distinct present values: those of the sample if they are enough, else counted exactly."""
+    codes = _codes(sample, column, config)
+    seen = len(np.unique(codes[codes != MISSING]))
+    if seen >= wanted:
+        return seen
     kept = canonical(source.columns[column.id], column.type, config.privacy.missing_tokens)
     return source.raw.select(kept.alias("v")).na.drop().distinct().count()
 
 
-def _disclosures(source: Source, config: Config, rows: DataFrame) -> Iterator[Problem]:
+def _codes(sample: pa.Table, column: Column, config: Config) -> Codes:
+    values = sample.column(column.id).combine_chunks()
+    return protected_codes(values, config.privacy.missing_tokens)
+
+
+def _disclosures(
+    source: Source, config: Config, rows: DataFrame, sample: pa.Table
+) -> Iterator[Problem]:
     """What would be published of single persons past the models."""
     if isinstance(config.one_row_per_person, str):
         id = source.schema[config.one_row_per_person].id
@@ -192,7 +202,7 @@ def _disclosures(source: Source, config: Config, rows: DataFrame) -> Iterator[Pr
             text += "does not identify one row per person; name a `unit` instead"
             yield Problem("one_row_per_person", text)
     for target in source.schema.of(Role.TARGET):
-        for column in _determined(source, config, target):
+        for column in _determined(source, config, target, sample):
             text = f"determines the sensitive column {column.name}: publishing it publishes both"
             yield Problem(f"attributes.{target.name}", text)
     insensitive = source.schema.of(Role.INSENSITIVE)
@@ -211,9 +221,14 @@ def _disclosures(source: Source, config: Config, rows: DataFrame) -> Iterator[Pr
             yield Problem("privacy.acknowledge_unique", text)
 
 
-def _determined(source: Source, config: Config, target: Column) -> list[Column]:
+def _determined(source: Source, config: Config, target: Column, sample: pa.Table) -> list[Column]:
     """The sensitive columns of which each target value shows one value, and not all the same."""
-    columns = source.schema.of(Role.SENSITIVE)
+    labels = _codes(sample, target, config)
+    columns = [
+        column
+        for column in source.schema.of(Role.SENSITIVE)
+        if not _varies_within(labels, _codes(sample, column, config))
+    ]
     if not columns:
         return []
     tokens = config.privacy.missing_tokens
@@ -223,7 +238,7 @@ def _determined(source: Source, config: Config, target: Column) -> list[Column]:
         value = canonical(source.columns[column.id], column.type, tokens)
         hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
     ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
-    labels = (
+    grouped = (
         source.raw.select(label, *hashed).where("label is not null").groupBy("label").agg(*ends)
     )
     figures = []
@@ -231,15 +246,23 @@ def _determined(source: Source, config: Config, target: Column) -> list[Column]:
         low, high = F.col(f"{column.id}_min"), F.col(f"{column.id}_max")
         figures.append(F.count_if(low != high).alias(f"{column.id}_open"))
         figures.append((F.min(low) != F.max(high)).alias(f"{column.id}_varies"))
-    row = labels.agg(*figures).collect()[0]
+    row = grouped.agg(*figures).collect()[0]
     return [c for c in columns if row[f"{c.id}_open"] == 0 and row[f"{c.id}_varies"]]
+
+
+def _varies_within(labels: Codes, values: Codes) -> bool:
+    """Whether the sample has a target value with two values of the column: proof enough."""
+    present = (labels != MISSING) & (values != MISSING)
+    pairs = np.unique(np.column_stack([labels[present], values[present]]), axis=0)
+    return len(pairs) > len(np.unique(labels[present]))
 
 
 def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table:
     """At most sample_rows rows: those of the smallest seeded hash, in its order."""
     wanted = config.partition.sample_rows
     seeded = F.xxhash64(F.lit(config.seed), F.col(HASH))
-    ids = [column.id for column in source.schema.quasi_identifiers]
+    wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    ids = [column.id for column in source.schema.of(*wanted_roles)]
     rows = rows.select(*ids, HASH, seeded.alias("seeded"))
     if n > wanted:
         # A little more than wanted, so that a sample short by chance is out of the question.

@@ -17,7 +17,11 @@ def settled(spark: SparkSession) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(Exception):
-            _wait(spark)
+            try:
+                _wait(spark)
+            except KeyboardInterrupt:  # it may have been on its way already when the body failed
+                _wait(spark)
+                raise
         raise
 
 

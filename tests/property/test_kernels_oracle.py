@@ -15,7 +15,7 @@ from tests.support import blocks
 
 @pytest.mark.parametrize("variant", ["figure4", "generic"])
 @given(blocks())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_mdav(variant: str, block: Block) -> None:
     expected = numbered(merge_plain(block, mdav_plain(block, variant)), block.n)
     assert Mdav(variant=variant).cells(block).tolist() == expected.tolist()
@@ -23,14 +23,14 @@ def test_mdav(variant: str, block: Block) -> None:
 
 @pytest.mark.parametrize("mode", ["strict", "relaxed"])
 @given(blocks())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_mondrian(mode: str, block: Block) -> None:
     expected = numbered(mondrian_plain(block, mode), block.n)
     assert Mondrian(mode=mode).cells(block).tolist() == expected.tolist()
 
 
 @given(blocks(max_columns=4), st.integers(1, 9), st.randoms(use_true_random=False))
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_merge(block: Block, m: int, random: object) -> None:
     given_ids = np.random.default_rng(random.getrandbits(32)).integers(0, m, block.n)  # type: ignore[attr-defined]
     before = [np.flatnonzero(given_ids == c).tolist() for c in np.unique(given_ids)]

@@ -171,7 +171,7 @@ def process(folder: Path, steps: Iterable[Step], **env: str) -> tuple[list[int],
     given = json.dumps([vars(step) for step in steps])
     path = os.pathsep.join(filter(None, [str(ROOT), env.pop("PYTHONPATH", "")]))
     places = {"PYTHONPATH": path, "TMPDIR": str(folder / "temporary")}
-    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         child = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.support", str(folder), given],
             env={**os.environ, **places, **env},
@@ -210,7 +210,7 @@ def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
         hooks = {step.moment: lambda step=step: _signal(step)}
         cli._progress = lambda args, hooks=hooks: Hooked(hooks)
         code = cli.main(step.argv)
-        with open(folder / "codes", "a") as file:
+        with (folder / "codes").open("a") as file:
             file.write(f"{code}\n")
 
 

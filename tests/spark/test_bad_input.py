@@ -125,8 +125,10 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "numbers stored as text": (
         lambda f: f.assign(wage=f["wage"].astype(str)),
         {},
-        "column wage: type string is not continuous; its numbers or dates are stored as text: "
-        "add `type: double`",
+        (
+            "column wage: type string is not continuous; its numbers or dates are stored as text: "
+            "add `type: double`"
+        ),
     ),
     "text that is no number": (
         lambda f: f.assign(wage=f["wage"].astype(str).where(f.index > 1, MARKER)),

@@ -37,13 +37,13 @@ def test_directories_that_others_could_write_to_are_passed_over(
 def test_works_without_home_and_beside_its_sources_leaves_nothing(tmp_path: Path) -> None:
     package = Path(_numba.__file__).parent
     before = set(package.rglob("*"))
-    program = "from anonlib.kernels._leaves import make_nearest; make_nearest(2)"
+    program = "from anonlib.kernels._search import make_nearest; make_nearest(2)"
     env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(package.parents[1])}
     env |= {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run([sys.executable, "-c", program], env=env, check=True)
     (folder,) = tmp_path.iterdir()
     assert folder.name == f"anonlib-numba-{os.getuid()}"
-    assert list(folder.rglob("_leaves.make_nearest*.nbc"))
+    assert list(folder.rglob("_search.make_nearest*.nbc"))
     assert set(package.rglob("*")) == before
 
 

@@ -52,7 +52,7 @@ def test_leftover_rows_join_one_by_one_the_cells_as_they_were() -> None:
 def test_thousands_of_failing_cells() -> None:
     """Quickly, and without one cell that swallows them all."""
     random = np.random.default_rng(0)
-    n = 6000
+    n = 3000
     block = make_block(random.normal(size=(n, 2)), random.integers(0, 3, (n, 1)), k=3)
     merged = merge_failing(block, np.arange(n) // 2)
     assert block.holds(merged, merged.max() + 1).all()

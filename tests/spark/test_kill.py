@@ -1,0 +1,282 @@
+"""Runs that end too early, and what the next run makes of what they left; leases and run ids."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from anonlib import pipeline
+from anonlib.errors import BusyError
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.spark import publish
+from anonlib.spark.lease import Lease, lease, work_folder
+from tests.spark.support import (
+    Shell,
+    Step,
+    left,
+    multiset,
+    process,
+    settings,
+    write_config,
+    write_people,
+)
+
+pytestmark = pytest.mark.spark
+
+
+def table(spark: SparkSession, target: str) -> Counter[str]:
+    """The rows that a reader sees now."""
+    return multiset(spark.read.format("delta").load(target))
+
+
+def older_table(spark: SparkSession, target: str) -> None:
+    spark.sql("select id as old from range(7)").write.format("delta").save(target)
+
+
+def settled_files(folder: Path) -> dict[str, int]:
+    """Every file and when it was written."""
+    return {str(p): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
+
+
+# --- killed
+
+
+@pytest.mark.parametrize(
+    ("moment", "there"),
+    [("partition started", True), ("anonymize started", False), ("publish started", True)],
+    ids=["before staging", "while staging", "before publication"],
+)
+def test_kill(shell: Shell, spark: SparkSession, tmp_path: Path, moment: str, there: bool) -> None:
+    """SIGKILL of the driver and its JVM: the target is as it was, and the next run succeeds."""
+    write_people(tmp_path)
+    config = settings(tmp_path, release={"mode": "overwrite"})
+    out, target = tmp_path / "out", config["release"]["path"]
+    if there:
+        older_table(spark, target)
+    before = settled_files(Path(target))
+    step = Step(["release", write_config(tmp_path, config)], moment, signal.SIGKILL)
+    if moment == "anonymize started":
+        step.seen = [str(out / "_table.anonlib" / "staging"), "*.parquet"]
+    codes, printed, said = process(tmp_path / "process", [step])
+    assert codes == []
+    assert (printed, moment.replace(" ", ": ") in said) == ("", True)
+    assert settled_files(Path(target)) == before
+    assert Path(target).exists() == there
+    # What is left is its owner's only, and says whose it was.
+    work = out / "_table.anonlib"
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    assert (work / "lease.json").is_file()
+    assert (work / "staging").exists() == (moment != "partition started")
+
+    assert shell.release(config).code == 0
+    assert left(out) == {"table", "table.private"}
+    assert sum(table(spark, target).values()) == 60
+    if there:
+        assert spark.read.format("delta").option("versionAsOf", 0).load(target).columns == ["old"]
+
+
+# --- leases
+
+
+@pytest.fixture
+def storage(spark: SparkSession, tmp_path: Path) -> Any:
+    from anonlib.spark.storage import Storage
+
+    return Storage(spark, str(tmp_path / "table"))
+
+
+def leave_behind(storage: Any, holder: dict[str, Any]) -> Path:
+    """The folder of a run that had the lease."""
+    work = Path(storage.local_path(work_folder(storage.root)))
+    (work / "staging").mkdir(parents=True)
+    (work / "staging" / "rows.parquet").write_text("rows")
+    (work / "lease.json").write_text(json.dumps(holder))
+    return work
+
+
+def own_lease(storage: Any) -> dict[str, Any]:
+    """What the lease of this very process says."""
+    held = Lease(storage, work_folder(storage.root), "other")
+    return {**json.loads(held._text()), "new_target": False}
+
+
+def dead_pid() -> int:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return child.pid
+
+
+@pytest.mark.parametrize(
+    ("change", "alive"),
+    [
+        (dict, True),
+        (lambda: {"pid": dead_pid()}, False),
+        (lambda: {"pid": 1}, False),  # alive, but not as old as it should be
+        (lambda: {"boot": "before"}, False),
+        (lambda: {"host": "elsewhere", "beat": time.time() - 60}, True),
+        (lambda: {"host": "elsewhere", "beat": time.time() - 600}, False),
+        (lambda: {"host": "elsewhere", "beat": "soon"}, False),
+    ],
+)
+def test_lease_of_another(spark: SparkSession, storage: Any, change: Any, alive: bool) -> None:
+    holder = {**own_lease(storage), **change()}
+    work = leave_behind(storage, holder)
+    if alive:
+        with pytest.raises(BusyError, match="another run \\(other, on "), _lease(spark, storage):
+            pass
+        assert json.loads((work / "lease.json").read_text()) == holder
+        assert (work / "staging" / "rows.parquet").exists()
+    else:
+        with _lease(spark, storage) as held:
+            assert not (work / "staging").exists()
+            assert held.still_held()
+            with pytest.raises(BusyError), _lease(spark, storage):
+                pass
+            assert held.still_held()
+        assert not work.exists()
+
+
+def _lease(spark: SparkSession, storage: Any) -> Any:
+    return lease(spark, storage.root, "mine")
+
+
+def test_half_written_lease(spark: SparkSession, storage: Any) -> None:
+    work = leave_behind(storage, {})
+    (work / "lease.json").write_text('{"run_id": "o')
+    with _lease(spark, storage):
+        assert not (work / "staging").exists()
+    assert not work.exists()
+
+
+def test_table_that_was_never_born(spark: SparkSession, storage: Any) -> None:
+    """Files of a first publication that was killed go; a table that was there before stays."""
+    target = Path(storage.local_path(storage.root))
+    for new_target, gone in ((False, False), (True, True)):
+        target.mkdir(exist_ok=True)
+        (target / "part-0.parquet").write_text("rows")
+        holder = {**own_lease(storage), "pid": dead_pid(), "new_target": new_target}
+        leave_behind(storage, holder)
+        with _lease(spark, storage):
+            assert target.exists() != gone
+
+
+def test_busy_target(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    write_people(tmp_path)
+    config = settings(tmp_path)
+    with lease(spark, config["release"]["path"], "other"):
+        said = shell.release(config)
+    assert said.code == 1
+    place = f"on {socket.gethostname()}, process {os.getpid()}"
+    assert said.error.startswith(f"error: another run (other, {place}) is writing this target")
+    assert left(tmp_path / "out") <= {"table.private"}
+
+
+# --- the target changes
+
+
+def overtaken_before_commit(spark: SparkSession, target: str, patch: pytest.MonkeyPatch) -> None:
+    """Somebody commits between the digest and the commit."""
+    counted = publish.digest
+
+    def digest(frame: DataFrame) -> Any:
+        found = counted(frame)
+        spark.sql("select 9L as old").write.format("delta").mode("append").save(target)
+        return found
+
+    patch.setattr(publish, "digest", digest)
+
+
+@pytest.mark.parametrize("when", ["audit, new", "audit", "commit"])
+def test_target_changes_meanwhile(
+    shell: Shell, spark: SparkSession, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_people(tmp_path)
+    config = settings(tmp_path, release={"mode": "overwrite"})
+    target = config["release"]["path"]
+    if when != "audit, new":
+        older_table(spark, target)
+    hooks = {}
+    if when == "commit":
+        overtaken_before_commit(spark, target, monkeypatch)
+    else:
+        append = spark.sql("select 9L as old").write.format("delta").mode("append").save
+        hooks["audit started"] = lambda: append(target)
+    said = shell.release(config, hooks=hooks)
+    assert said.code == 1
+    assert "changed" in said.error
+    assert len(said.error.splitlines()) == 1
+    assert table(spark, target) == Counter({"9": 1} if when == "audit, new" else [*"01234569"])
+    assert left(tmp_path / "out") == {"table", "table.private"}
+    referenced = {Path(f).name for f in spark.read.format("delta").load(target).inputFiles()}
+    assert {path.name for path in Path(target).glob("*.parquet")} == referenced
+
+
+# --- the audit fails
+
+
+def test_failed_audit(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_people(tmp_path)
+    config = settings(tmp_path, release={"mode": "overwrite"})
+    older_table(spark, config["release"]["path"])
+    before = settled_files(tmp_path / "out")
+    audit = pipeline.auditing.audit
+
+    def stricter(frame: DataFrame, spec: Any) -> Any:
+        return audit(frame, replace(spec, models=(KAnonymity(k=59),)))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.auditing, "audit", stricter)
+        said = shell.release(config)
+    assert said.code == 3
+    assert said.error.startswith("error: the audit failed, nothing was published: k_anonymity k=59")
+    assert len(said.error.splitlines()) == 1
+    assert settled_files(tmp_path / "out") == before
+    # Rows that are lost or come twice on the way are noticed.
+    whole = pipeline.anonymized
+
+    def twice(*args: Any) -> DataFrame:
+        frame = whole(*args)
+        return frame.union(frame.limit(1))
+
+    monkeypatch.setattr(pipeline, "anonymized", twice)
+    said = shell.release(config)
+    assert said.code == 3
+    assert "rows don't add up, nothing was published: 60 scanned" in said.error
+    assert settled_files(tmp_path / "out") == before
+
+
+# --- run ids
+
+
+def test_run_id_is_done_once(shell: Shell, tmp_path: Path) -> None:
+    write_people(tmp_path)
+    config = settings(tmp_path)
+    assert shell.release(config, "--run-id", "monday").code == 0
+    done = settled_files(tmp_path / "out")
+    again = shell.release(config, "--run-id", "monday")
+    assert again.code == 0
+    assert "Run monday is done already" in again.out
+    assert settled_files(tmp_path / "out") == done
+    # Killed between the commit and the manifest, with staging still there.
+    manifest = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
+    text = manifest.read_bytes()
+    manifest.unlink()
+    staging = tmp_path / "out" / "_table.anonlib" / "staging"
+    staging.mkdir(parents=True)
+    assert shell.release(config, "--run-id", "monday").code == 0
+    assert manifest.read_bytes() == text
+    assert settled_files(tmp_path / "out").keys() == done.keys()
+    assert left(tmp_path / "out") == {"table", "table.private"}
+    assert shell.release(config, "--run-id", "tuesday").code == 2
