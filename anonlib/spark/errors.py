@@ -42,6 +42,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (r"PARSE_SYNTAX_ERROR", InputError, "not valid SQL"),
     (r"UNRESOLVED_COLUMN", InputError, "an unknown column"),
     (
+        r"COLUMN_ALREADY_EXISTS",
+        InputError,
+        "the names of two columns are the same, or differ in case only; rename one",
+    ),
+    (
         r"CAST_INVALID_INPUT|CAST_OVERFLOW",
         InputError,
         "a value can't be cast; use try_cast in `where`, or `type` for a column",

@@ -81,7 +81,8 @@ def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = N
     schema = resolve(config, fields)
     kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     if keep:
-        raw = raw.select(*kept).persist(StorageLevel.DISK_ONLY)
+        with translated("source", denied=InputError):
+            raw = raw.select(*kept).persist(StorageLevel.DISK_ONLY)
     return Source(raw, kept, {id: t for id, t in casts.items() if id in kept}, schema, version)
 
 

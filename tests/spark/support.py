@@ -83,8 +83,9 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> str:
 
 
 def multiset(frame: DataFrame) -> Counter[str]:
-    """A table's rows, whatever their order."""
-    return Counter(frame.toPandas().astype(str).agg("|".join, axis=1))
+    """A table's rows, whatever the order of rows and columns."""
+    found = frame.toPandas()
+    return Counter(found[sorted(found.columns)].astype(str).agg("|".join, axis=1))
 
 
 def left(folder: Path) -> set[str]:

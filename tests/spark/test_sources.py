@@ -1,0 +1,179 @@
+"""Sources of every kind, odd names, and values that must come through exactly."""
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import anonlib
+from anonlib.errors import ConfigError
+
+pytestmark = pytest.mark.spark
+
+ODD = ["a b", "c.d", "e,f", "g`h", "naïve-имя-名"]
+
+
+def published(spark: SparkSession, path: Path) -> DataFrame:
+    return spark.read.format("delta").load(str(path))
+
+
+def config(target: Path, source: dict[str, Any], **attributes: Any) -> dict[str, Any]:
+    return {
+        "source": source,
+        "attributes": attributes,
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 2}], "acknowledge_unique": True},
+        "release": {"path": str(target)},
+    }
+
+
+NUMBER = {"role": "quasi_identifier", "scale": "continuous"}
+KEPT = {"role": "insensitive"}
+
+
+def test_formats(spark: SparkSession, tmp_path: Path) -> None:
+    """The same rows give the same release, whatever they are read from."""
+    rows = spark.range(40).select((F.col("id") % 13).alias("age"), F.col("id").alias("kept"))
+    found = []
+    sources: list[dict[str, Any]] = []
+    for name in ("parquet", "orc", "json", "csv", "delta"):
+        path = str(tmp_path / name)
+        rows.write.format(name).option("header", True).save(path)
+        options = {"header": True} if name == "csv" else {}
+        sources.append({"format": name, "path": path, "options": options})
+    rows.write.format("parquet").saveAsTable("people_of_sources")
+    sources.append({"format": "table", "table": "people_of_sources"})
+    kept = {**KEPT, "type": "bigint"}  # text in CSV
+    for i, source in enumerate(sources):
+        parsed = anonlib.parse(config(tmp_path / f"t{i}", source, age=NUMBER, kept=kept))
+        result = anonlib.release(parsed)
+        table = published(spark, tmp_path / f"t{i}")
+        found.append(sorted(map(tuple, table.select("age", "kept").collect())))
+        if source["format"] == "delta":
+            record = json.loads(Path(result.record.removeprefix("file:")).read_text("utf-8"))
+            assert record["source_version"] == 0
+    assert all(rows == found[0] for rows in found)
+    assert len(found[0]) == 40
+
+
+def test_delta_version_and_where(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "delta")
+    spark.range(30).toDF("age").write.format("delta").save(path)
+    spark.range(50).toDF("age").write.format("delta").mode("append").save(path)
+    source = {"format": "delta", "path": path, "version": 0, "where": "age < 20"}
+    result = anonlib.release(anonlib.parse(config(tmp_path / "t", source, age=NUMBER)))
+    assert result.n_rows_out == 20
+
+
+def test_odd_names(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(30).select(
+        *[(F.col("id") % (i + 3)).alias(f"x{i}") for i in range(len(ODD))]
+    )
+    frame = frame.toDF(*ODD)
+    roles: dict[str, Any] = dict.fromkeys(ODD[:3], NUMBER)
+    roles |= {ODD[3]: {"role": "sensitive"}, ODD[4]: KEPT}
+    source = {"format": "dataframe", "path": "given"}
+    raw = config(tmp_path / "t", source, **roles)
+    raw["privacy"]["models"].append({"type": "l_diversity", "l": 2, "attribute": ODD[3]})
+    result = anonlib.release(anonlib.parse(raw), dataframe=frame)
+    assert result.audit is not None
+    assert result.audit.passed
+    table = published(spark, tmp_path / "t")
+    assert table.columns == ODD
+    assert table.count() == 30
+
+
+def test_names_that_differ_in_case_only(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        frame = spark.range(9).select(F.col("id").alias("Age"), F.col("id").alias("kept"))
+        frame = frame.withColumn("age", F.col("kept"))
+        raw = config(
+            tmp_path / "t", {"format": "dataframe", "path": "given"}, Age=NUMBER, kept=KEPT
+        )
+        with pytest.raises(ConfigError, match="differs in case only"):
+            anonlib.release(anonlib.parse(raw), dataframe=frame)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert not (tmp_path / "t").exists()
+
+
+VALUES: dict[str, tuple[str, list[Any]]] = {
+    "whole": ("bigint", [2**53 + 1, None, -(2**63), 2**63 - 1]),
+    "exact": ("decimal(38,10)", [Decimal("1234567890123456789012345678.0123456789"), None]),
+    "day": ("date", [date(1, 1, 1), date(9999, 12, 31), None]),
+    "moment": ("timestamp", [datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), None]),
+    "local": ("timestamp_ntz", [datetime(2024, 2, 29, 1, 2, 3, 4), None]),  # noqa: DTZ001
+    "flag": ("boolean", [True, False, None]),
+    "raw": ("binary", [bytearray(b"\x00\xff"), None]),
+    "pairs": ("map<string,int>", [{"a": 1}, {}, None]),
+    "list": ("array<bigint>", [[2**60 + 1, None], [], None]),
+    "nested": ("struct<a:int,b:string>", [(1, "x"), None]),
+}
+
+
+def exact_rows(spark: SparkSession) -> DataFrame:
+    rows = [(i % 5, *[values[i % len(values)] for _, values in VALUES.values()]) for i in range(24)]
+    types = ", ".join(f"{name} {type}" for name, (type, _) in VALUES.items())
+    return spark.createDataFrame(rows, f"age int, {types}")
+
+
+def test_values_come_through_exactly(spark: SparkSession, tmp_path: Path) -> None:
+    frame = exact_rows(spark)
+    raw = config(
+        tmp_path / "t",
+        {"format": "dataframe", "path": "given"},
+        age=NUMBER,
+        **dict.fromkeys(VALUES, KEPT),
+    )
+    anonlib.release(anonlib.parse(raw), dataframe=frame)
+    table = published(spark, tmp_path / "t")
+    assert dict(table.dtypes) == dict(frame.dtypes)
+    for name in VALUES:
+        text = F.col(name).cast("string")
+        kept = sorted(str(row[0]) for row in table.select(text).collect())
+        assert kept == sorted(str(row[0]) for row in frame.select(text).collect()), name
+
+
+def test_types_that_cannot_be_anonymized(spark: SparkSession, tmp_path: Path) -> None:
+    nominal = {"role": "quasi_identifier", "scale": "nominal"}
+    roles = {**dict.fromkeys(VALUES, KEPT), **dict.fromkeys(["pairs", "list", "raw"], nominal)}
+    raw = config(tmp_path / "t", {"format": "dataframe", "path": "given"}, age=NUMBER, **roles)
+    with pytest.raises(ConfigError) as caught:
+        anonlib.release(anonlib.parse(raw), dataframe=exact_rows(spark))
+    named = {problem.where for problem in caught.value.problems}
+    assert named == {"column pairs", "column list", "column raw"}
+
+
+def test_quasi_identifiers_come_back_in_their_own_type(spark: SparkSession, tmp_path: Path) -> None:
+    names = ["exact", "day", "moment", "local"]
+    frame = exact_rows(spark).select("age", *names, "flag", "whole")
+    roles: dict[str, Any] = dict.fromkeys(["age", *names], NUMBER)
+    roles |= {"flag": {"role": "quasi_identifier", "scale": "nominal"}, "whole": KEPT}
+    raw = config(tmp_path / "t", {"format": "dataframe", "path": "given"}, **roles)
+    result = anonlib.release(anonlib.parse(raw), dataframe=frame)
+    assert result.audit is not None
+    assert result.audit.passed
+    assert dict(published(spark, tmp_path / "t").dtypes) == dict(frame.dtypes)
+
+
+def test_pandas_refuses_what_it_cannot_carry(spark: SparkSession, tmp_path: Path) -> None:
+    frame = exact_rows(spark).select("age", "whole", "day", "flag")
+    raw = config(
+        tmp_path / "t",
+        {"format": "dataframe", "path": "given"},
+        age=NUMBER,
+        **dict.fromkeys(["whole", "day", "flag"], KEPT),
+    )
+    raw["spark"] = {"grouped_map": "pandas"}
+    with pytest.raises(ConfigError) as caught:
+        anonlib.release(anonlib.parse(raw), dataframe=frame)
+    text = str(caught.value)
+    assert "column whole" in text
+    assert "column day" in text
+    assert "column flag" not in text
