@@ -127,7 +127,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
 
     # What was printed, Spark's local and temporary folders, the folder that the process ran in.
     seen = texts_in(tmp_path / "process")
-    assert sum(len(data) for name, data in seen.items() if "blockmgr" in name) > 20_000
+    assert sum(len(data) for name, data in seen.items() if "blockmgr" in name) > 5_000
     assert any("/rdd_" in name for name in seen)  # the source, kept while the killed run lasted
     assert any("/shuffle_" in name for name in seen)
     for marker in (IDENTIFIER, RARE, SICK, KEY, str(RARE_WAGE)):
