@@ -25,7 +25,7 @@ from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import Outcome, anonymized, outcome, output_schema, refuse_inexact
 from anonlib.spark.lease import Lease, lease
-from anonlib.spark.publish import Target
+from anonlib.spark.publish import Target, name_mapping
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
@@ -153,7 +153,8 @@ class _Run:
         staging = f"{held.work}/staging"
         with self.progress.stage("anonymize", self.spark), translated("anonymize"):
             frame = anonymized(rows, schema, planned, task, config)
-            frame.write.format("delta").mode("error").save(staging)
+            mapping = name_mapping(frame.schema)
+            frame.write.format("delta").options(**mapping).mode("error").save(staging)
         staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
         with self.progress.stage("audit", self.spark), translated("audit"):
             found = outcome(staged, schema, task)
