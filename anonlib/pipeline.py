@@ -24,7 +24,7 @@ from anonlib.schema import Column, Role, Schema
 from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import Outcome, anonymized, outcome, output_schema, refuse_inexact
-from anonlib.spark.lease import Lease, lease
+from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.publish import Target, name_mapping
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
@@ -53,6 +53,7 @@ def release(
     done = target.committed(run_id)
     if done is not None:
         return _finish(spark, config, target, run_id, done)
+    tidy(spark, target.path, run_id)
     target.check_free()
     run = _Run(spark, config, progress, run_id, target, key)
     with progress.stage("open", spark):
@@ -153,8 +154,9 @@ class _Run:
         staging = f"{held.work}/staging"
         with self.progress.stage("anonymize", self.spark), translated("anonymize"):
             frame = anonymized(rows, schema, planned, task, config)
-            mapping = name_mapping(frame.schema)
-            frame.write.format("delta").options(**mapping).mode("error").save(staging)
+            # Statistics for skipping files cost as much as writing them, and none is skipped here.
+            options = {"delta.dataSkippingNumIndexedCols": "0", **name_mapping(frame.schema)}
+            frame.write.format("delta").options(**options).mode("error").save(staging)
         staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
         with self.progress.stage("audit", self.spark), translated("audit"):
             found = outcome(staged, schema, task)

@@ -12,7 +12,7 @@ from anonlib.block import Floats, Ints
 from anonlib.config import Config
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition import Cuts, Sample
-from anonlib.partition._plan import no_cuts
+from anonlib.partition._plan import Singles, no_cuts
 from anonlib.partition._repair import Counts, merge_small, size_bound
 from anonlib.privacy import PrivacyModel
 from anonlib.schema import Schema
@@ -31,6 +31,10 @@ MIN_FITTED = 10_000
 #: Sketches of distinct values have 64-bit words, this many values of l each.
 VALUES_PER_WORD = 16
 LEAF = "__anonlib_leaf"
+#: Levels of a tree in one generated method, about 400 bytes each.
+LEVELS = 14
+#: More partitions than a table has.
+EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -110,42 +114,41 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: Plan) -> DataFrame:
 def with_leaf(
     rows: DataFrame, schema: Schema, features: tuple[Feature, ...], cuts: Cuts
 ) -> DataFrame:
-    """The rows with LEAF: the tree walked level by level, each level a handful of array look-ups,
-    so that the code stays small however many leaves there are."""
+    """The rows with LEAF: the tree walked level by level, each level three look-ups in arrays of
+    its own, so that the code stays small however many leaves there are."""
     if cuts.n_leaves == 1:
         return rows.withColumn(LEAF, F.lit(0))
-    xs = [f"__anonlib_x{i}" for i in range(len(features))]
     kept = rows.columns
-    frame = rows.select(
-        *kept, *[c.alias(x) for c, x in zip(coordinates(schema, features), xs, strict=True)]
-    )
-    node = "__anonlib_node"
-    used = [f for f in range(len(features)) if cuts.weights[:, f].any()]
-    tables = {f: _array(cuts.weights[:, f]) for f in used}
-    threshold, left, right = _array(cuts.threshold), _array(cuts.left), _array(cuts.right)
-    frame = frame.withColumn(node, F.lit(0))
-    for _ in range(cuts.depth):
-        at = F.greatest(F.col(node), F.lit(0))
-        score: Column = F.lit(0.0)
-        for f in used:
-            score = score + F.get(tables[f], at) * F.col(xs[f])
-        child = F.when(score < F.get(threshold, at), F.get(left, at)).otherwise(F.get(right, at))
-        frame = frame.withColumn(node, F.when(F.col(node) < 0, F.col(node)).otherwise(child))
-    return frame.select(*kept, (F.lit(-1) - F.col(node)).cast("int").alias(LEAF))
+    x, place = "__anonlib_x", "__anonlib_place"
+    *levels, (_, leaf) = cuts.levels()
+    filled = [F.lit(-1.0)] + [F.lit(0.0)] * (levels[0][0].shape[1] - len(features) - 1)
+    point = F.array(*coordinates(schema, features), *[one.cast("float") for one in filled])
+    frame = rows.select(*kept, point.alias(x), F.lit(0).alias(place))
+    at = F.col(place)
+    for depth, (weights, child) in enumerate(levels):
+        if depth % LEVELS == 0:
+            # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
+            # to its interpreter, which is many times slower.
+            frame = frame.coalesce(EVERY)
+        score = F.call_function("vector_inner_product", F.get(_matrix(weights), at), F.col(x))
+        right = (score >= F.lit(0.0).cast("float")).cast("int")
+        frame = frame.withColumn(place, _lookup(child, at).bitwiseOR(right))
+    return frame.select(*kept, _lookup(leaf, at).alias(LEAF))
 
 
-def _array(values: Any) -> Column:
-    """A numpy array as one folded literal: quick to send and to plan, exact for doubles."""
-    kind = "double" if values.dtype == np.float64 else "int"
-    text = ",".join(repr(float(v)) if kind == "double" else str(int(v)) for v in values)
-    return F.split(F.lit(text), ",").cast(f"array<{kind}>")
+def _matrix(values: Singles) -> Column:
+    """An array of rows of floats as one folded literal: nine digits say a float exactly."""
+    text = ",".join("[" + ",".join(f"{v:.9g}" for v in row) + "]" for row in values.tolist())
+    return F.from_json(F.lit(f"[{text}]"), "array<array<float>>")
 
 
 def _lookup(values: Ints, at: Column) -> Column:
-    return F.get(_array(values), at)
+    """The value at a place of an array, which is one folded literal."""
+    text = ",".join(map(str, values.tolist()))
+    return F.get(F.split(F.lit(text), ",").cast("array<int>"), at)
 
 
-def _fit(values: Floats, n_rows: int, config: Config) -> Cuts:
+def _fit(values: Singles, n_rows: int, config: Config) -> Cuts:
     """The tree of the config's first step."""
     step = config.partition.steps[0]
     limit = step.whole
@@ -162,7 +165,7 @@ def _fit(values: Floats, n_rows: int, config: Config) -> Cuts:
     return step.fit(Sample(unique, weight), n_leaves, config.seed)
 
 
-def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
+def _centers(leaf: Ints, values: Singles, n_leaves: int) -> Floats:
     """Mean features of the sampled rows of each leaf; 0 where none was sampled."""
     count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
     sums = [np.bincount(leaf, values[:, f], minlength=n_leaves) for f in range(values.shape[1])]

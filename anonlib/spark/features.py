@@ -1,5 +1,5 @@
 """Features: what plans cut by. One definition, evaluated on the sample in numpy and on every row
-in the JVM."""
+in the JVM, to the same float32."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from anonlib.block import GRID, Floats, Ints, snap
+from anonlib.block import Floats, Ints
 from anonlib.encoding import Encoding, moments, standardize, to_float
+from anonlib.partition._plan import Singles
 from anonlib.schema import Scale, Schema
 from anonlib.spark.values import number
 
@@ -20,12 +21,14 @@ TOP_CATEGORIES = 8
 #: Rarer categories, and rarer missing values, don't guide the cuts.
 MIN_SHARE = 0.02
 #: Two rows of different categories are at squared distance 1, as in kernels.
-INDICATOR = float(snap(np.array([np.sqrt(0.5)]))[0])
+INDICATOR = float(np.float32(np.sqrt(0.5)))
+#: Outliers beyond this many standard deviations are one: sums stay in range.
+FARTHEST = 2.0**14
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One coordinate of a row, on block.GRID.
+    """One coordinate of a row.
 
     number: the standardized value, 0 where missing. rank: the same of the place of the value's
     hash in `hashes`. missing: 1 where the column is null. category: INDICATOR where the value's
@@ -41,8 +44,8 @@ class Feature:
 
 def features(
     schema: Schema, encodings: tuple[Encoding, ...], hashes: dict[str, Ints], sample: pa.Table
-) -> tuple[tuple[Feature, ...], Floats]:
-    """The features of a table, and those of the sample, float64[m, f].
+) -> tuple[tuple[Feature, ...], Singles]:
+    """The features of a table, and those of the sample, float32[m, f].
 
     `hashes` are Spark's of the categories, by column id.
     """
@@ -67,11 +70,12 @@ def features(
         for feature, coordinate in added:
             found.append(feature)
             values.append(coordinate)
-    return tuple(found), np.column_stack([np.empty((len(sample), 0)), *values])
+    stacked = np.column_stack([np.empty((len(sample), 0)), *values])
+    return tuple(found), stacked.astype(np.float32)
 
 
 def _standard(numbers: Floats, mean: float, sd: float) -> Floats:
-    return snap(np.nan_to_num(standardize(numbers, mean, sd), nan=0.0))
+    return np.clip(np.nan_to_num(standardize(numbers, mean, sd)), -FARTHEST, FARTHEST)
 
 
 def _rank(encoding: Encoding, hashes: Ints, column: pa.Array) -> tuple[Feature, Floats]:
@@ -102,8 +106,8 @@ def _indicators(encoding: Encoding, hashes: Ints, column: pa.Array) -> list[tupl
 
 
 def coordinates(schema: Schema, features: tuple[Feature, ...]) -> list[Column]:
-    """The features of each row as Spark expressions."""
-    return [_expression(feature, schema) for feature in features]
+    """The features of each row as Spark expressions, of type float."""
+    return [_expression(feature, schema).cast("float") for feature in features]
 
 
 def _expression(feature: Feature, schema: Schema) -> Column:
@@ -119,11 +123,13 @@ def _expression(feature: Feature, schema: Schema) -> Column:
         x = F.when(value.isNotNull(), x)
     else:
         x = number(value, schema.by_id(feature.id).type)
-    z = F.rint((x - F.lit(feature.mean)) / F.lit(feature.sd) / F.lit(GRID)) * F.lit(GRID)
-    return F.coalesce(z, F.lit(0.0))
+    half = F.lit(2.0)  # as in `standardize`
+    z = (x / half - F.lit(feature.mean / 2)) / F.lit(feature.sd / 2)
+    z = F.coalesce(z, F.lit(0.0))  # before the bounds, which would pass over nulls
+    return F.least(F.greatest(z, F.lit(-FARTHEST)), F.lit(FARTHEST))
 
 
-def distinct(values: Floats) -> tuple[Floats, Ints]:
+def distinct(values: Singles) -> tuple[Singles, Ints]:
     """The distinct rows in order of first appearance, and how often each stands."""
     unique, first, count = np.unique(values, axis=0, return_index=True, return_counts=True)
     order = np.argsort(first, kind="stable")

@@ -127,6 +127,14 @@ def lease(spark: SparkSession, target: str, run_id: str) -> Iterator[Lease]:
         held.release()
 
 
+def tidy(spark: SparkSession, target: str, run_id: str) -> None:
+    """Removes what a dead run left beside and in a target. Raises BusyError on a live one."""
+    storage = Storage(spark, target)
+    if storage.exists(work_folder(storage.root)):
+        with lease(spark, target, run_id):
+            pass
+
+
 def work_folder(target: str) -> str:
     """The private folder beside a target; its name keeps it out of listings of tables."""
     parent, _, name = target.rstrip("/").rpartition("/")

@@ -49,10 +49,15 @@ def scan(source: Source, config: Config) -> Scan:
     with translated("source", denied=InputError):
         figures = _figures(source, config)
         problems = [*_problems(source, config, figures)]
-        if problems:
+        if figures["n"] == 0:
             raise ConfigError(problems)
         sample = _sample(source, rows, figures["n"], config)
-        categories, hashes = _categories(source, config, sample)
+        try:
+            categories, hashes = _categories(source, config, sample)
+        except ConfigError as error:
+            raise ConfigError([*problems, *error.problems]) from None
+        if problems:
+            raise ConfigError(problems)
         problems = [
             *_feasible(source, config, figures["n"], rows, sample),
             *_disclosures(source, config, rows, sample),

@@ -20,6 +20,11 @@ REQUIRED = {
     # Literals of plans may be raw values (a `where`, a category): no text of a plan shows them.
     "spark.sql.redaction.string.regex": "(?s).+",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # HotSpot leaves methods above this many bytes to its interpreter; then Spark rather compiles
+    # each operator by itself.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Plans of many blocks are literals of megabytes.
+    "spark.sql.maxPlanStringLength": "8192",
     # The default runs a 50-task stage for every snapshot of a small table.
     "spark.databricks.delta.snapshotPartitions": "2",
 }

@@ -52,26 +52,35 @@ def settled_files(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("moment", "there"),
-    [("partition started", True), ("anonymize started", False), ("publish started", True)],
-    ids=["before staging", "while staging", "before publication"],
+    ("moment", "seen", "there"),
+    [
+        ("partition started", "", True),
+        ("anonymize started", "_table.anonlib/staging", False),
+        ("audit ended", "", True),
+        ("publish started", "table", False),
+    ],
+    ids=["before staging", "while staging", "before publication", "while publishing"],
 )
-def test_kill(shell: Shell, spark: SparkSession, tmp_path: Path, moment: str, there: bool) -> None:
+def test_kill(
+    shell: Shell, spark: SparkSession, tmp_path: Path, moment: str, seen: str, there: bool
+) -> None:
     """SIGKILL of the driver and its JVM: the target is as it was, and the next run succeeds."""
     write_people(tmp_path)
-    config = settings(tmp_path, release={"mode": "overwrite"})
+    config = settings(tmp_path, release={"mode": "overwrite" if there else "error"})
     out, target = tmp_path / "out", config["release"]["path"]
     if there:
         older_table(spark, target)
     before = settled_files(Path(target))
     step = Step(["release", write_config(tmp_path, config)], moment, signal.SIGKILL)
-    if moment == "anonymize started":
-        step.seen = [str(out / "_table.anonlib" / "staging"), "*.parquet"]
+    if seen:
+        step.seen = [str(out / seen), "*.parquet"]  # as soon as there is one
     codes, printed, said = process(tmp_path / "process", [step])
     assert codes == []
-    assert (printed, moment.replace(" ", ": ") in said) == ("", True)
-    assert settled_files(Path(target)) == before
-    assert Path(target).exists() == there
+    assert (printed, f"{moment.split()[0]}: started" in said) == ("", True)
+    if there:
+        assert settled_files(Path(target)) == before
+    else:
+        assert left(Path(target) / "_delta_log") == set()  # no reader sees a table
     # What is left is its owner's only, and says whose it was.
     work = out / "_table.anonlib"
     assert stat.S_IMODE(work.stat().st_mode) == 0o700

@@ -1,0 +1,172 @@
+"""What publication gives away and what it does not: order, history, pseudonyms, files, records."""
+
+import hmac
+import json
+import stat
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from anonlib.spark import publish
+from anonlib.spark.digest import Digest
+from tests.spark.support import (
+    Shell,
+    holding,
+    left,
+    multiset,
+    people,
+    settings,
+    texts_in,
+    write_people,
+)
+
+pytestmark = pytest.mark.spark
+
+KEY = "MASTERKEY-0123456789abcdef"
+
+
+def versions(spark: SparkSession, target: str) -> list[DataFrame]:
+    """The table as of each of its versions."""
+    n = spark.sql(f"describe history delta.`{target}`").count()
+    reader = spark.read.format("delta")
+    return [reader.option("versionAsOf", i).load(target) for i in range(n)]
+
+
+def in_file_order(frame: DataFrame) -> list[pd.DataFrame]:
+    files = sorted(frame.inputFiles())
+    return [pq.read_table(file.removeprefix("file://")).to_pandas() for file in files]
+
+
+def pseudonym(scope: str, run_id: str, text: str | None) -> str | None:
+    """As documented, by hand: HKDF (RFC 5869) without salt, one block of output."""
+    if text is None:
+        return None
+    pseudorandom = hmac.digest(bytes(32), KEY.encode(), sha256)
+    key = hmac.digest(pseudorandom, f"anonlib pseudonyms {scope} {run_id}".encode() + b"\1", sha256)
+    return hmac.new(key, f"{len(text)}:{text}".encode(), sha256).hexdigest()
+
+
+def test_order_history_and_pseudonyms(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two publications of the same rows: the same multiset, in orders that say nothing."""
+    n = 2400
+    frame = people(n).assign(position=range(n), mail=[f"{i}@example.org" for i in range(n)])
+    frame["wage"] += np.arange(n)  # sorted as the source is
+    frame.loc[5, "mail"] = None
+    write_people(tmp_path, frame)
+    config = settings(
+        tmp_path,
+        attributes={
+            "position": {"role": "insensitive"},
+            "mail": {"role": "identifier", "pseudonym": True},
+        },
+        kernel="mondrian",
+        release={"mode": "overwrite", "rows_per_file": 1000},
+        pseudonyms={"key_env": "ANONLIB_TEST_KEY"},
+    )
+    config["privacy"]["acknowledge_unique"] = True
+
+    missing = shell.release(config)
+    assert missing.code == 2
+    text = "pseudonyms.key_env: environment variable ANONLIB_TEST_KEY is not set"
+    assert text in missing.error
+    assert left(tmp_path / "out") == set()
+
+    monkeypatch.setenv("ANONLIB_TEST_KEY", KEY)
+    assert shell.release(config, "--run-id", "one").code == 0
+    stable = ("--set", "pseudonyms.scope=stable", "--run-id", "two")
+    assert shell.release(config, *stable).code == 0
+    tables = versions(spark, config["release"]["path"])
+    assert len(tables) == 2
+    kept = ["wage", "city", "illness", "position"]
+    assert multiset(tables[0].select(kept)) == multiset(tables[1].select(kept))
+
+    orders = []
+    for table, scope, run_id in zip(tables, ("release", "stable"), ("one", ""), strict=True):
+        files = in_file_order(table)
+        assert [len(file) > 500 for file in files] == [True] * 3
+        rows = pd.concat(files)
+        orders.append(list(rows["position"]))
+        assert abs(np.corrcoef(orders[-1], range(n))[0, 1]) < 0.12  # 6 standard deviations
+        cells = (rows["wage"].astype(str) + rows["city"]).to_numpy()
+        assert (cells[1:] == cells[:-1]).mean() < 0.05
+        by_source = rows.set_index("position")["mail"].sort_index()
+        wanted = [pseudonym(scope, run_id, mail) for mail in frame["mail"]]
+        assert list(by_source.where(by_source.notna(), None)) == wanted
+    assert orders[0] != orders[1]
+    assert holding(KEY, tmp_path / "out") == []
+    detail = spark.sql(f"describe detail delta.`{config['release']['path']}`").collect()[0]
+    assert "delta.columnMapping.mode" not in detail["properties"]  # no name needs it
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_wrong_files_are_not_published(
+    shell: Shell, spark: SparkSession, tmp_path: Path, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_people(tmp_path)
+    config = settings(tmp_path, release={"mode": "overwrite"})
+    target = Path(config["release"]["path"])
+    if there:
+        spark.range(7).write.format("delta").save(str(target))
+    before = texts_in(tmp_path / "out")
+    digest = publish.digest
+
+    def wrong(frame: DataFrame) -> Digest:
+        found = digest(frame)
+        return Digest(found.n_rows, found.low + 1, found.high)
+
+    monkeypatch.setattr(publish, "digest", wrong)
+    said = shell.release(config)
+    assert said.code == 1
+    assert said.error == "error: the written files differ from the audited table\n"
+    assert texts_in(tmp_path / "out") == before
+    assert target.exists() == there
+
+
+def test_partitions(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """Columns that name the folders, with values that need quoting there."""
+    odd = ["a/b", "x=y", "007", "Größe 1", None, "%41", "a b"]
+    frame = people(70)
+    frame["ill ness"] = [odd[i % 7] for i in range(70)]
+    frame["day"] = pd.to_datetime([f"2020-01-{1 + i % 2:02}" if i % 3 else None for i in range(70)])
+    frame["day"] = frame["day"].dt.date
+    write_people(tmp_path, frame)
+    config = settings(tmp_path, release={"partition_by": ["ill ness", "day"]})
+    attributes = {"ill ness": {"role": "sensitive"}, "day": {"role": "insensitive"}}
+    config["attributes"] |= attributes
+    config["privacy"]["acknowledge_unique"] = True
+    said = shell.release(config)
+    assert said.code == 0, said.err
+    (table,) = versions(spark, config["release"]["path"])
+    source = spark.read.parquet(str(tmp_path / "people.parquet"))
+    kept = ["ill ness", "day", "illness"]
+    assert multiset(table.select(kept)) == multiset(source.select(kept))
+    detail = spark.sql(f"describe detail delta.`{config['release']['path']}`").collect()[0]
+    assert detail["partitionColumns"] == ["ill ness", "day"]
+
+
+def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """The manifest is public, an allow-list, and in the commit too; the record is private."""
+    write_people(tmp_path)
+    config = settings(tmp_path, seed=1234567)
+    assert shell.release(config, "--run-id", "one").code == 0
+    path = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    keys = "anonlib_manifest run_id persons verdicts rows_released rows_suppressed losses software"
+    assert list(manifest) == keys.split()
+    assert (manifest["rows_released"], manifest["rows_suppressed"]) == (60, "0")
+    history = spark.sql(f"describe history delta.`{config['release']['path']}`").collect()[0]
+    assert json.loads(history["userMetadata"]) == manifest
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    (record,) = (tmp_path / "out" / "table.private").iterdir()
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (record, record.parent)] == [0o600, 0o700]
+    seed: Any = json.loads(record.read_text("utf-8"))["seed"]
+    assert seed == 1234567
+    assert holding("1234567", tmp_path / "out" / "table") == []
