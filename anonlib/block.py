@@ -1,7 +1,9 @@
 """A block: the rows that one task anonymizes together, as the arrays that kernels work on."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +14,14 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.object_]
 
 #: Numeric values are multiples of this, so that sums within 53 bits are exact in any order.
 GRID = 2.0**-20
 #: The code of a missing sensitive value.
 MISSING = -1
+#: A nominal column with more categories than this takes no part in class moments.
+MOST_INDICATORS = 100
 
 
 def snap(values: Floats) -> Floats:
@@ -34,6 +39,60 @@ class Tuples:
     id: Ints
 
 
+class Ranks(NamedTuple):
+    """What a numeric column of ranks was made from: rank r of 0..n-1 stands near low + r * step."""
+
+    n: int
+    low: float
+    step: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The hierarchy of a nominal column over its c codes.
+
+    Nodes 0..c-1 are the leaves, which are the codes, in depth-first order: those under node i are
+    low[i] .. high[i] - 1. The inner nodes follow, each before its parent[i]; the last node is the
+    root, its own parent. loss: what is lost of a value that is released as the node: the leaves
+    under it minus 1 over all leaves minus 1, those counted too that the data lack; 1 at the root.
+    """
+
+    parent: Ints
+    low: Ints
+    high: Ints
+    loss: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """Moments of the classes of a target, as exact integers: they don't depend on the order in
+    which rows or blocks are added up.
+
+    d coordinates: the numeric columns in units of GRID, then an indicator for each category of the
+    nominal columns that have at most MOST_INDICATORS. counts: [n_classes], rows; sums: [n_classes,
+    d]; products: [d, d], of all rows. All of them are Python integers.
+    """
+
+    counts: Integers
+    sums: Integers
+    products: Integers
+
+    @classmethod
+    def from_json(cls, text: str) -> "ClassMoments":
+        """What `to_json` wrote."""
+        return cls(*(np.array(values, object) for values in json.loads(text)))
+
+    def to_json(self) -> str:
+        """For the way between processes: integers of any length, in lists."""
+        return json.dumps([part.tolist() for part in (self.counts, self.sums, self.products)])
+
+    def merge(self, other: "ClassMoments") -> "ClassMoments":
+        """The moments of the rows of both."""
+        return ClassMoments(
+            self.counts + other.counts, self.sums + other.sums, self.products + other.products
+        )
+
+
 @dataclass(frozen=True)
 class Block:
     """n rows with p numeric and q nominal quasi-identifiers and s protected columns.
@@ -44,6 +103,11 @@ class Block:
     them. unit: int32[n], codes of persons, or None where every row is a person of its own.
     widths: float64[p], the range of each numeric column over the whole table;
     n_categories: int64[q]. models: the privacy models that every cell must hold.
+    ranks: for each numeric column what its ranks are, None where it has none; trees: for each
+    nominal column its hierarchy, or None; both are empty where all would be None.
+    target: float64[n], what the released table is to predict, or None: with n_classes, codes
+    0..n_classes-1 (missing is a class of its own); without, standardized numbers on GRID, 0 where
+    missing. moments: those of the classes in the whole table, or None: the block is all there is.
     Rows come in canonical order: equal tuples side by side, ties broken by the whole row.
     """
 
@@ -55,6 +119,11 @@ class Block:
     n_categories: Ints
     models: tuple[PrivacyModel, ...]
     protected: tuple[str, ...] = ()
+    ranks: tuple[Ranks | None, ...] = ()
+    trees: tuple[Tree | None, ...] = ()
+    target: Floats | None = None
+    n_classes: int = 0
+    moments: ClassMoments | None = None
 
     @property
     def n(self) -> int:

@@ -134,6 +134,19 @@ def _schema(args: argparse.Namespace) -> int:
     return 0
 
 
+def _kernels(args: argparse.Namespace) -> int:
+    from anonlib.listing import list_kernels
+
+    kernels = list_kernels()
+    if args.json:
+        _print_json([asdict(kernel) for kernel in kernels])
+    else:
+        from anonlib.show import print_kernels
+
+        print_kernels(kernels)
+    return 0
+
+
 def _generate(args: argparse.Namespace) -> int:
     from anonlib.spark.tables import write_people
 
@@ -158,6 +171,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "init": _init,
     "schema": _schema,
+    "kernels": _kernels,
     "generate": _generate,
     "show": _show,
 }

@@ -46,7 +46,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
     )
     top.add_argument("--version", action="version", version=f"anonlib {version}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for add in (_release, _audit, _check, _init, _schema, _generate, _show):
+    for add in (_release, _audit, _check, _init, _schema, _kernels, _generate, _show):
         add(verbs)
     return top.parse_args(argv)
 
@@ -192,6 +192,19 @@ def _schema(verbs: Any) -> None:
               then begin a config with: # yaml-language-server: $schema=anonlib.schema.json
         """,
     )
+
+
+def _kernels(verbs: Any) -> None:
+    parser = _add(
+        verbs,
+        "kernels",
+        "list the kernels: parameters, defaults, cost, reference",
+        """
+            example:
+              anonlib release conf/adult.yaml --set kernel='{type: mondrian, mode: relaxed}'
+        """,
+    )
+    _add_json(parser)
 
 
 def _generate(verbs: Any) -> None:

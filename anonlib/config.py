@@ -29,7 +29,8 @@ NOT_A_NUMBER = "a number is needed, not true or false"
 
 def takes_number(model: type[BaseModel], field: str) -> bool:
     """Whether the field is a number, or a number or none."""
-    info = model.model_fields.get(field)
+    fields = {info.alias or name: info for name, info in model.model_fields.items()}
+    info = fields.get(field)
     return info is not None and bool({info.annotation, *get_args(info.annotation)} & {int, float})
 
 
@@ -77,9 +78,15 @@ class Attribute(Section):
     """What one column is and how it is treated."""
 
     role: Role
-    scale: Scale | None = Field(None, description="quasi-identifiers: how it is measured")
+    scale: Scale | None = Field(None, description="quasi-identifiers, target: how it is measured")
     order: tuple[str, ...] | None = Field(
         None, description="ordinal text: all categories, low to high"
+    )
+    hierarchy: str | None = Field(
+        None,
+        min_length=1,
+        description="nominal: CSV file of the value's generalizations, value first, as ARX has "
+        "them; its path is relative to the config file",
     )
     type: str | None = Field(
         None,

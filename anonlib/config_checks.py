@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anonlib.config import RESERVED_PREFIX, Config
-from anonlib.errors import Problem
+from anonlib.errors import InputError, Problem
+from anonlib.hierarchy import read_hierarchy
 from anonlib.schema import Role, Scale
 
 
@@ -15,6 +16,7 @@ def check(config: Config) -> list[Problem]:
         *_source(config),
         *_names(config),
         *_attributes(config),
+        *_hierarchies(config),
         *_persons(config),
         *_models(config),
         *_recoders(config),
@@ -76,8 +78,11 @@ def _attributes(config: Config) -> Iterator[Problem]:
         quasi = attribute.role is Role.QUASI_IDENTIFIER
         if quasi and attribute.scale is None:
             yield Problem(f"{where}.scale", f"required; one of: {', '.join(Scale)}")
-        if not quasi and attribute.scale is not None:
-            yield Problem(f"{where}.scale", "only quasi-identifiers have a scale; remove it")
+        if attribute.role is Role.TARGET and attribute.scale is Scale.ORDINAL:
+            yield Problem(f"{where}.scale", "a target is continuous or nominal")
+        elif not quasi and attribute.role is not Role.TARGET and attribute.scale is not None:
+            text = "only quasi-identifiers and the target have a scale; remove it"
+            yield Problem(f"{where}.scale", text)
         if attribute.order is not None:
             if attribute.scale is not Scale.ORDINAL:
                 yield Problem(f"{where}.order", "only ordinal columns have an order; remove it")
@@ -90,6 +95,18 @@ def _attributes(config: Config) -> Iterator[Problem]:
         if attribute.role is Role.TARGET and not attribute.public and name not in modelled:
             text = "the target is published: acknowledge it (true), or give it a privacy model"
             yield Problem(f"{where}.public", text)
+
+
+def _hierarchies(config: Config) -> Iterator[Problem]:
+    for name, attribute in config.attributes.items():
+        where = f"attributes.{name}.hierarchy"
+        if attribute.hierarchy is not None and attribute.scale is not Scale.NOMINAL:
+            yield Problem(where, "only nominal columns have a hierarchy; remove it")
+        elif attribute.hierarchy is not None:
+            try:
+                read_hierarchy(attribute.hierarchy)
+            except InputError as error:
+                yield Problem(where, str(error))
 
 
 def _persons(config: Config) -> Iterator[Problem]:

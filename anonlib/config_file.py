@@ -61,11 +61,12 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         place = f", line {mark.line + 1}" if mark else ""
         what = getattr(error, "problem", None) or "not valid YAML"
         raise InputError(f"config {path}{place}: {what}") from None
-    return parse(raw, overrides)
+    return parse(raw, overrides, Path(path).parent)
 
 
-def parse(raw: Any, overrides: Sequence[str] = ()) -> Config:
-    """The config in a mapping, as YAML would give it. Raises ConfigError with all problems."""
+def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -> Config:
+    """The config in a mapping, as YAML would give it; the paths of its hierarchies are relative to
+    `folder`, by default the working directory. Raises ConfigError with all problems."""
     if isinstance(raw, Config):
         return raw
     if not isinstance(raw, Mapping):
@@ -76,6 +77,8 @@ def parse(raw: Any, overrides: Sequence[str] = ()) -> Config:
         apply_override(tree, override, problems)
     tree = _interpolate(tree, "", problems)
     tree = _with_defaults(tree)
+    if folder is not None:
+        _locate_hierarchies(tree, folder)
     _build_plugins(tree, problems)
     config = _validate(tree, problems)
     if config is not None:
@@ -136,6 +139,14 @@ def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
         if isinstance(given, dict) and (key != "kernel" or not given):
             result[key] = {**default, **given}
     return result
+
+
+def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:
+    attributes = tree.get("attributes")
+    for attribute in attributes.values() if isinstance(attributes, dict) else ():
+        path = attribute.get("hierarchy") if isinstance(attribute, dict) else None
+        if path and isinstance(path, str):
+            attribute["hierarchy"] = str(folder / path)
 
 
 def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.block import MISSING, Codes, Floats, Ints, snap
+from anonlib.block import MISSING, Codes, Floats, Ints, Ranks, Tree, snap
 from anonlib.errors import BlockError
 from anonlib.schema import Scale
 
@@ -29,7 +29,8 @@ class Encoding:
     with `missing` a 0/1 column follows, so that it is one standard deviation from a present one.
     Ordinal columns: the same of the rank among `categories`. Nominal columns: the code among
     `categories`; the next code is the missing category. `low` and `high` are the smallest and
-    largest present value (or rank).
+    largest present value (or rank). `tree` is a nominal column's hierarchy, whose leaves are the
+    codes.
     """
 
     id: str
@@ -40,6 +41,7 @@ class Encoding:
     low: float = 0.0
     high: float = 0.0
     categories: pa.Array | None = None
+    tree: Tree | None = None
 
     @property
     def nominal(self) -> bool:
@@ -51,6 +53,11 @@ class Encoding:
         return self._n_present + self.missing
 
     @property
+    def n_classes(self) -> int:
+        """Codes of a target, 0 where it is of numbers."""
+        return self.n_categories if self.nominal else 0
+
+    @property
     def _n_present(self) -> int:
         return 0 if self.categories is None else len(self.categories)
 
@@ -59,6 +66,16 @@ class Encoding:
         """The range over the whole table of each numeric column it becomes."""
         ends = snap(standardize(np.array([self.low, self.high]), self.mean, self.sd))
         return [float(ends[1] - ends[0])] + [1.0] * self.missing
+
+    @property
+    def ranks(self) -> list[Ranks | None]:
+        """What each numeric column it becomes says about ranks."""
+        first: Ranks | None = None
+        if self.scale is Scale.ORDINAL:
+            n = max(1, self._n_present)
+            low = float(snap(standardize(np.array([self.low]), self.mean, self.sd))[0])
+            first = Ranks(n, low, self.widths[0] / (n - 1) if n > 1 else 1.0)
+        return [first] + [None] * self.missing
 
     def numeric(self, values: pa.Array) -> Floats:
         """float64[n, 1 or 2] of a continuous or ordinal column."""
@@ -76,6 +93,12 @@ class Encoding:
         """int32[n] of a nominal column."""
         codes: Codes = np.nan_to_num(self._ranks(values), nan=self._n_present).astype(np.int32)
         return codes
+
+    def target(self, values: pa.Array) -> Floats:
+        """float64[n], the column as a block's target: NaN is missing, too."""
+        if pa.types.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)
+        return self.codes(values).astype(np.float64) if self.nominal else self.numeric(values)[:, 0]
 
     def _ranks(self, values: pa.Array) -> Floats:
         found = pc.index_in(one_zero(values), value_set=one_zero(self.categories))

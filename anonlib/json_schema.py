@@ -6,6 +6,7 @@ from typing import Any
 from anonlib import registry
 from anonlib.config import Config
 from anonlib.config_file import DEFAULTS
+from anonlib.listing import summary
 from anonlib.registry import Plugin
 
 #: the definition of a family's base class -> the family
@@ -51,11 +52,10 @@ def _plugin(cls: type[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
     schema = cls.model_json_schema(ref_template=f"#/$defs/{cls.__name__}.{{model}}")
     for name, definition in schema.pop("$defs", {}).items():
         definitions[f"{cls.__name__}.{name}"] = definition
-    summary = (cls.__doc__ or "").strip().split("\n\n")[0]
     return {
         "type": "object",
         "title": cls.type,
-        "description": " ".join(summary.split()),
+        "description": summary(cls),
         "properties": {"type": {"const": cls.type}, **schema.get("properties", {})},
         "required": ["type", *_required(cls)],
         "additionalProperties": False,

@@ -1,6 +1,7 @@
 """Cells of data in memory: the kernels without Spark, for notebooks and tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from anonlib import registry
 from anonlib.block import Block, Codes, Floats, Ints
 from anonlib.encoding import Encoding, mix, moments, one_zero, protected_codes, to_float
 from anonlib.errors import InputError
+from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels._merge import by_first_row
 from anonlib.partition._bisect import part
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.schema import Scale
+from anonlib.schema import Scale, target_scale
 
 #: Sensitive text that means a missing value, as in a config that does not say.
 MISSING_TOKENS = ("?", "")
@@ -30,7 +32,10 @@ def cells(
     k: int = 10,
     *,
     scales: Mapping[Any, str] | None = None,
+    hierarchies: Mapping[Any, Hierarchy | str | Path] | None = None,
     models: Sequence[PrivacyModel] = (),
+    target: Any = None,
+    target_scale: str | None = None,
     **parameters: Any,
 ) -> Ints:
     """int64[n]: the cell of every row of `data`, 0..m-1 by first row; all hold the models.
@@ -39,7 +44,12 @@ def cells(
     `scales` gives the quasi-identifiers their scales ("continuous", "ordinal", "nominal"); other
     columns count only where a model names them. Null and NaN are missing. Columns are encoded as
     for a release (`Encoding`); ordinal ones by the ranks of their distinct values, or of the
-    categories of an ordered Arrow dictionary or pandas category.
+    categories of an ordered Arrow dictionary or pandas category. `hierarchies` gives nominal
+    columns theirs, or the files that hold them (`read_hierarchy`): codes are in its leaves' order.
+
+    target: what the data are to predict, for kernels that look at it: an array of n values for an
+    array, the name of a column for a table. `target_scale` is "continuous" or "nominal"; if left
+    out, numbers are continuous, unless the kernel needs classes.
 
     kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
     rows. The cells do not depend on the order of rows, but for which of equal rows are in which.
@@ -51,9 +61,13 @@ def cells(
     chosen = _kernel(kernel, parameters)
     held = (_k_anonymity(k), *models)
     columns = _quasi_identifiers(data, scales)
+    trees = _hierarchies(hierarchies, columns)
     protected = _protected(data, held)
-    block = _block([_encoded(*column) for column in columns], protected, held, len(data))
-    order = np.argsort(mix(block.numeric, block.nominal), kind="stable")
+    label = _target(data, target, target_scale, chosen)
+    encoded = [_encoded(*column, trees) for column in columns]
+    block = _block(encoded, protected, held, label, len(data))
+    keys = [] if block.target is None else [block.target]
+    order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
     ids[order] = chosen.cells(part(block, order))
     return by_first_row(ids)
@@ -158,9 +172,56 @@ def _protected(data: Any, models: Sequence[PrivacyModel]) -> dict[str, Codes]:
     return codes
 
 
-def _encoded(name: str, values: pa.Array, scale: Scale) -> tuple[Encoding, pa.Array]:
+def _target(
+    data: Any, given: Any, scale: str | None, kernel: Kernel
+) -> tuple[Encoding, pa.Array] | None:
+    """The target's encoding and values; None where there is none."""
+    if given is None:
+        if kernel.needs_target:
+            raise InputError(f"target: kernel {kernel.type} needs one")
+        return None
+    if isinstance(data, np.ndarray):
+        values = _label(given, len(data))
+    elif isinstance(given, Hashable) and given in _names(data):
+        values = _column(data, given)
+    else:
+        raise InputError("target: must name a column of the table")
+    if scale not in (None, Scale.CONTINUOUS, Scale.NOMINAL):
+        raise InputError("target_scale: must be one of continuous, nominal")
+    if kernel.needs_classes and scale == Scale.CONTINUOUS:
+        raise InputError(f"target_scale: kernel {kernel.type} needs classes; make it nominal")
+    chosen = Scale(scale or target_scale(values.type, kernel.needs_classes))
+    return _encoded("target", values, chosen, {})
+
+
+def _label(given: Any, n: int) -> pa.Array:
+    try:
+        values = pa.array(np.asarray(given), from_pandas=True)
+    except (pa.ArrowException, ValueError):  # their texts may hold values
+        values = None
+    if values is None or len(values) != n:
+        raise InputError(f"target: must be {n} values of one type")
+    return values
+
+
+def _hierarchies(
+    given: Mapping[Any, Hierarchy | str | Path] | None,
+    columns: Sequence[tuple[str, pa.Array, Scale]],
+) -> dict[str, Hierarchy]:
+    nominal = [name for name, _, scale in columns if scale is Scale.NOMINAL]
+    found = {}
+    for name, each in (given or {}).items():
+        if str(name) not in nominal:
+            raise InputError(f"hierarchies: {name}: not a column with the scale nominal")
+        found[str(name)] = each if isinstance(each, Hierarchy) else read_hierarchy(each)
+    return found
+
+
+def _encoded(
+    name: str, values: pa.Array, scale: Scale, hierarchies: Mapping[str, Hierarchy]
+) -> tuple[Encoding, pa.Array]:
     """The encoding fitted on a column, and the values as it takes them."""
-    categories = None
+    categories = tree = None
     if scale is Scale.CONTINUOUS:
         numbers = _numbers(name, values)
         present = numbers[~np.isnan(numbers)]
@@ -170,8 +231,15 @@ def _encoded(name: str, values: pa.Array, scale: Scale) -> tuple[Encoding, pa.Ar
         numbers = to_float(pc.index_in(values, value_set=categories))
         low, high = 0.0, max(0.0, len(categories) - 1.0)
     missing = values.null_count > 0
+    if categories is not None and name in hierarchies:
+        places = hierarchies[name].places(categories)
+        if unknown := int((places < 0).sum()):
+            raise InputError(f"column {name}: {unknown} distinct values are not in its hierarchy")
+        categories = categories.take(pa.array(np.argsort(places, kind="stable")))
+        tree = hierarchies[name].over(np.sort(places), missing=missing)
     mean, sd = moments(numbers, float(low), float(high))
-    return Encoding(name, scale, missing, mean, sd, float(low), float(high), categories), values
+    encoding = Encoding(name, scale, missing, mean, sd, float(low), float(high), categories, tree)
+    return encoding, values
 
 
 def _numbers(name: str, values: pa.Array) -> Floats:
@@ -205,6 +273,7 @@ def _block(
     columns: list[tuple[Encoding, pa.Array]],
     protected: dict[str, Codes],
     models: tuple[PrivacyModel, ...],
+    label: tuple[Encoding, pa.Array] | None,
     n: int,
 ) -> Block:
     numeric = [encoding.numeric(values) for encoding, values in columns if not encoding.nominal]
@@ -219,4 +288,8 @@ def _block(
         n_categories=np.array([e.n_categories for e in encodings if e.nominal], np.int64),
         models=models,
         protected=tuple(protected),
+        ranks=tuple(r for e in encodings if not e.nominal for r in e.ranks),
+        trees=tuple(e.tree for e in encodings if e.nominal),
+        target=None if label is None else label[0].target(label[1]),
+        n_classes=0 if label is None else label[0].n_classes,
     )

@@ -3,7 +3,7 @@
 import secrets
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +25,7 @@ from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import Outcome, anonymized, outcome, output_schema, refuse_inexact
 from anonlib.spark.lease import Lease, lease, tidy
+from anonlib.spark.moments import table_moments
 from anonlib.spark.publish import Target, name_mapping
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
@@ -150,7 +151,9 @@ class _Run:
         rows = source.rows()
         with self.progress.stage("partition", self.spark), translated("partition"):
             planned = plan(rows, schema, scanned, config, models)
-        task = self._task(schema, scanned, models)
+            task = self._task(schema, scanned, models)
+            if config.kernel.needs_classes:
+                task = replace(task, moments=table_moments(rows, task))
         staging = f"{held.work}/staging"
         with self.progress.stage("anonymize", self.spark), translated("anonymize"):
             frame = anonymized(rows, schema, planned, task, config)
@@ -198,6 +201,7 @@ class _Run:
     def _task(self, schema: Schema, scanned: Scan, models: tuple[PrivacyModel, ...]) -> Task:
         return Task(
             encodings=scanned.encodings,
+            target=scanned.target,
             recoders=tuple(
                 (c.id, registry.spec(c.recoder), c.order) for c in schema.quasi_identifiers
             ),

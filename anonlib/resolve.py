@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from anonlib.config import RESERVED_PREFIX, Attribute, Config
 from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.hierarchy import read_hierarchy
 from anonlib.privacy import PrivacyModel
-from anonlib.schema import Column, Field, Role, Scale, Schema, is_atomic, is_number
+from anonlib.schema import Column, Field, Role, Scale, Schema, is_atomic, is_number, target_scale
 
 
 def resolve(config: Config, fields: Sequence[Field]) -> Schema:
@@ -18,7 +19,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     Raises ConfigError with all problems: columns without a role, roles without a column, types
     that a role or recoder can't take.
     """
-    problems = [*_names(config, fields)]
+    problems = [*_names(config, fields), *_target(config)]
     columns = []
     for i, field in enumerate(fields):
         attribute = config.attributes.get(field.name)
@@ -79,6 +80,17 @@ def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
             yield Problem(f"attributes.{name}", "the source has no such column")
 
 
+def _target(config: Config) -> Iterator[Problem]:
+    kernel = config.kernel
+    targets = {n: a.scale for n, a in config.attributes.items() if a.role is Role.TARGET}
+    if kernel.needs_target and not targets:
+        yield Problem("kernel", f"{kernel.type} needs a target; give a column the role target")
+    for name, scale in targets.items():
+        if kernel.needs_classes and scale is Scale.CONTINUOUS:
+            text = f"kernel {kernel.type} needs classes; make it nominal"
+            yield Problem(f"attributes.{name}.scale", text)
+
+
 def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
     where = f"column {field.name}"
     if field.arrow is None:
@@ -94,14 +106,20 @@ def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Probl
         yield Problem(where, f"type {field.type} can't identify a person")
     if attribute.pseudonym and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't become a pseudonym")
-    if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
-        return
-    if not is_atomic(field.arrow):
+    if attribute.role is Role.QUASI_IDENTIFIER and not is_atomic(field.arrow):
         text = f"type {field.type} can't be anonymized; it can be insensitive or dropped"
         yield Problem(where, text)
-        return
-    text_column = pa.types.is_string(field.arrow)
-    if attribute.scale is Scale.CONTINUOUS and not is_number(field.arrow):
+    elif attribute.scale is not None and is_atomic(field.arrow):
+        yield from _measured(config, field, attribute, field.arrow, attribute.scale)
+
+
+def _measured(
+    config: Config, field: Field, attribute: Attribute, type: pa.DataType, scale: Scale
+) -> Iterator[Problem]:
+    """What is wrong with the scale of a quasi-identifier or a target."""
+    where = f"column {field.name}"
+    text_column = pa.types.is_string(type)
+    if scale is Scale.CONTINUOUS and not is_number(type):
         hint = (
             "its numbers or dates are stored as text: add `type: double` (int, date, ...) to read "
             "them as such, or choose another scale"
@@ -110,16 +128,18 @@ def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Probl
         )
         yield Problem(where, f"type {field.type} is not continuous; {hint}")
         return
-    if attribute.scale is Scale.ORDINAL:
+    if attribute.role is Role.TARGET:
+        return
+    if scale is Scale.ORDINAL:
         if text_column and attribute.order is None:
             yield Problem(f"attributes.{field.name}.order", "required: the source has text here")
         if not text_column and attribute.order is not None:
             text = f"only for text: the source has {field.type}, which orders itself"
             yield Problem(f"attributes.{field.name}.order", text)
-        if pa.types.is_boolean(field.arrow):
+        if pa.types.is_boolean(type):
             yield Problem(where, "a boolean has no order; choose the scale nominal")
     try:
-        config.recode.of(field.name, attribute.scale).output(field.arrow)
+        config.recode.of(field.name, scale).output(type)
     except InputError as error:
         yield Problem(where, str(error))
 
@@ -135,7 +155,17 @@ def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Colu
         cast=attribute.type,
         pseudonym=attribute.pseudonym,
     )
+    if attribute.role is Role.TARGET and config.kernel.needs_target:
+        scale = attribute.scale or target_scale(field.arrow, config.kernel.needs_classes)
+        return replace(column, scale=scale)
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
         return column
     recoder = config.recode.of(field.name, attribute.scale)
-    return replace(column, scale=attribute.scale, order=attribute.order, recoder=recoder)
+    hierarchy = None if attribute.hierarchy is None else read_hierarchy(attribute.hierarchy)
+    return replace(
+        column,
+        scale=attribute.scale,
+        order=attribute.order,
+        recoder=recoder,
+        hierarchy=hierarchy,
+    )

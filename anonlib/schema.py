@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonlib.hierarchy import Hierarchy
+
 
 class Role(StrEnum):
     """What a column is."""
@@ -19,7 +21,7 @@ class Role(StrEnum):
 
 
 class Scale(StrEnum):
-    """How a quasi-identifier is measured."""
+    """How a quasi-identifier or a target is measured."""
 
     CONTINUOUS = "continuous"
     ORDINAL = "ordinal"
@@ -49,6 +51,7 @@ class Column:
     order: tuple[str, ...] | None = None
     pseudonym: bool = False
     recoder: Any = None  # a Recoder; recode/ builds on this module
+    hierarchy: Hierarchy | None = None
 
     @property
     def released(self) -> bool:
@@ -94,6 +97,11 @@ class Schema:
         return self.of(Role.QUASI_IDENTIFIER)
 
     @property
+    def target(self) -> Column | None:
+        """The target, if the kernel looks at it: then it has a scale."""
+        return next((column for column in self.of(Role.TARGET) if column.scale is not None), None)
+
+    @property
     def released(self) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.released)
 
@@ -103,6 +111,11 @@ def is_number(type: pa.DataType) -> bool:
     at = pa.types
     tests = (at.is_integer, at.is_floating, at.is_decimal, at.is_date, at.is_timestamp)
     return any(holds(type) for holds in tests)
+
+
+def target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
+    """The scale of a target that has none: numbers are continuous, unless classes are needed."""
+    return Scale.CONTINUOUS if is_number(type) and not needs_classes else Scale.NOMINAL
 
 
 def is_atomic(type: pa.DataType) -> bool:

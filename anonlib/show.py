@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anonlib.cli_errors import plain
+from anonlib.listing import KernelListing
 from anonlib.results import CheckResult, ReleaseResult
 
 if TYPE_CHECKING:  # audit imports Spark
@@ -88,6 +89,23 @@ def print_check(result: CheckResult, config: str, to: Console | None = None) -> 
     _bullets(to, "notes", [plain(note) for note in result.notes])
     to.print()
     _places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
+
+
+def print_kernels(kernels: Iterable[KernelListing], to: Console | None = None) -> None:
+    """The kernels, as they describe themselves."""
+    to = to or console()
+    for i, kernel in enumerate(kernels):
+        if i:
+            to.print()
+        to.print(Text(kernel.type, style="bold"))
+        to.print(Text(kernel.summary))
+        if kernel.parameters:
+            table = _table("parameter", "default", "allowed", "meaning")
+            for each in kernel.parameters:
+                default = "required" if each.default is None else each.default
+                table.add_row(each.name, default, each.allowed, each.description)
+            to.print(table)
+        to.print(_pairs([("cost", kernel.cost), ("reference", kernel.reference)]))
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:

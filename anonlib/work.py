@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib import registry
-from anonlib.block import MISSING, Block, Codes
+from anonlib.block import MISSING, Block, ClassMoments, Codes
 from anonlib.encoding import Encoding, mix, one_zero, protected_codes
 from anonlib.errors import AnonlibError, BlockError
 from anonlib.partition._bisect import bisect, part
@@ -49,6 +49,8 @@ class Task:
     pseudonym_key: bytes = field(repr=False)
     output: pa.Schema
     max_rows: int
+    target: Encoding | None = None
+    moments: ClassMoments | None = None
 
 
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
@@ -90,7 +92,10 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     sensitive = [protected_codes(columns[id], task.missing_tokens) for id in task.protected]
     x = np.column_stack([np.empty((n, 0)), *numeric])
     codes = np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)
-    order = np.lexsort((columns[HASH].to_numpy(), mix(x, codes)))
+    target = None if task.target is None else task.target.target(columns[task.target.id])
+    # Rows that kernels take for equal lie side by side.
+    keys = [columns[HASH].to_numpy(), *([] if target is None else [target]), mix(x, codes)]
+    order = np.lexsort(keys)
     unit = _unit_codes([columns[id] for id in task.unit])
     stacked = np.column_stack([np.empty((n, 0), np.int32), *sensitive]).astype(np.int32)
     block = Block(
@@ -102,6 +107,11 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         n_categories=np.array([e.n_categories for e in task.encodings if e.nominal], np.int64),
         models=tuple(registry.build("privacy model", spec) for spec in task.models),
         protected=task.protected,
+        ranks=tuple(r for e in task.encodings if not e.nominal for r in e.ranks),
+        trees=tuple(e.tree for e in task.encodings if e.nominal),
+        target=None if target is None else target[order],
+        n_classes=0 if task.target is None else task.target.n_classes,
+        moments=task.moments,
     )
     return block, table.take(pa.array(order))
 

@@ -31,12 +31,17 @@ def make_block(
     sensitive: Any = None,
     l: int = 2,  # noqa: E741
     unit: Any = None,
+    target: Any = None,
+    n_classes: int = 0,
 ) -> Block:
-    """A block of k-anonymity; with `sensitive` codes, of distinct l-diversity too."""
+    """A block of k-anonymity; with `sensitive` codes, of distinct l-diversity too. Its target is,
+    if none is given, of three classes."""
     x = snap(np.asarray(numeric, np.float64))
     n = len(x)
     codes = np.zeros((n, 0), np.int32) if nominal is None else np.asarray(nominal, np.int32)
     models: tuple[PrivacyModel, ...] = (KAnonymity(k=k),)
+    if target is None:
+        target, n_classes = np.arange(n) % 3, 3
     if sensitive is not None:
         models += (LDiversity(l=l, attribute="disease"),)
     return Block(
@@ -50,13 +55,16 @@ def make_block(
         n_categories=(codes.max(axis=0, initial=0) + 1).astype(np.int64),
         models=models,
         protected=() if sensitive is None else ("disease",),
+        target=snap(np.asarray(target, np.float64)),
+        n_classes=n_classes,
     )
 
 
 @st.composite
 def blocks(draw: st.DrawFn, *, max_k: int = 6, max_columns: int = 20) -> Block:
     """Blocks that hold their models as one cell, in any row order: k rows to hundreds, many ties
-    and duplicates, constant columns, only numeric or only nominal ones, sensitive codes, units."""
+    and duplicates, constant columns, only numeric or only nominal ones, sensitive codes, units,
+    targets of some classes or numbers."""
     k = draw(st.integers(2, max_k))
     n = draw(st.integers(k, 4 * k + 3) | st.integers(50, 300))
     p = draw(st.integers(0, max_columns))
@@ -76,4 +84,8 @@ def blocks(draw: st.DrawFn, *, max_k: int = 6, max_columns: int = 20) -> Block:
     if draw(st.booleans()):
         unit = random.integers(0, draw(st.integers(k, 4 * k)), n)
         unit[random.permutation(n)[:k]] = np.arange(k)
-    return make_block(numeric, nominal, k=k, sensitive=sensitive, unit=unit)
+    n_classes = draw(st.sampled_from([0, 1, 2, 5]))
+    target = random.integers(0, n_classes, n) if n_classes else random.integers(-9, 9, n) / 4
+    return make_block(
+        numeric, nominal, k=k, sensitive=sensitive, unit=unit, target=target, n_classes=n_classes
+    )

@@ -18,6 +18,16 @@ class Kernel(Plugin):
     cost: ClassVar[str]
     reference: ClassVar[str]
 
+    @property
+    def needs_target(self) -> bool:
+        """Whether it looks at the block's target, with these parameters."""
+        return self.needs_classes
+
+    @property
+    def needs_classes(self) -> bool:
+        """Whether the target it looks at must be one of classes; then it uses their moments."""
+        return False
+
     @abstractmethod
     def cells(self, block: Block) -> Ints:
         """int64[n]: the cell of every row, ids 0..m-1, each in use; every cell holds every model

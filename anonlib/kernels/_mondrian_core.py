@@ -80,7 +80,7 @@ def propose(
             else:
                 bound, last, left = _half(key, load, value[a:b, j], item[a:b], rows)
             if left >= min_rows and rows - left >= min_rows:
-                middle[node] = _divide(value, weight, item, a, b, j, bound, last)
+                middle[node] = divide(value, weight, item, a, b, j, bound, last)
     return middle
 
 
@@ -154,7 +154,7 @@ def _median_of_three(a: float, b: float, c: float) -> float:
 
 
 @njit
-def _divide(
+def divide(
     value: Floats, weight: Ints, item: Ints, a: int, b: int, j: int, bound: float, last: int
 ) -> int:
     """Puts the left side of a cut (see `_half`) in front; where the right side begins."""

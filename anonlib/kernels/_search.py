@@ -66,7 +66,7 @@ def _bound_above(leaves: Leaves, point: Floats) -> None:
 
 
 @njit
-def _measure(tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats) -> None:
+def measure(tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats) -> None:
     """Sets distance[:size] to the squared distances from `point` to the points of a leaf."""
     for i in range(size):
         distance[i] = 0.0
@@ -96,7 +96,7 @@ def farthest(leaves: Leaves, point: Floats) -> int:
     for step in range(-1, used):
         leaf = step if step >= 0 else promising
         if far[leaf] >= best:
-            _measure(tile, leaf, size[leaf], point, p, distance)
+            measure(tile, leaf, size[leaf], point, p, distance)
             for i in range(size[leaf]):
                 if distance[i] > best or (distance[i] == best and item[leaf, i] < result):
                     best, result = distance[i], item[leaf, i]
@@ -141,10 +141,10 @@ def nearest(leaves: Leaves, center: int, k: int, weight: Ints, heap: Nearest) ->
         for place in range(n):
             leaf = order[place]
             if near[leaf] <= limit:
-                _measure(tile, leaf, size[leaf], point, p, distance)
+                measure(tile, leaf, size[leaf], point, p, distance)
                 for i in range(size[leaf]):
                     if distance[i] <= limit:
-                        limit = _offer(heap, distance[i], item[leaf, i], k, weight)
+                        limit = offer(heap, distance[i], item[leaf, i], k, weight)
 
 
 @njit
@@ -177,7 +177,7 @@ def _between(near: Floats, used: int, above: float, within: float, order: Ints) 
 
 
 @njit
-def _offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
+def offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
     """Puts a point in and takes out those no longer needed.
 
     Returns the distance that a further point must not exceed.

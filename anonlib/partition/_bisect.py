@@ -34,6 +34,7 @@ def part(block: Block, rows: Ints) -> Block:
         nominal=np.ascontiguousarray(block.nominal[rows]),
         sensitive=np.ascontiguousarray(block.sensitive[rows]),
         unit=None if block.unit is None else block.unit[rows],
+        target=None if block.target is None else block.target[rows],
     )
 
 

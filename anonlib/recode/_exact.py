@@ -4,6 +4,8 @@ A value is cut into limbs of 32 bits, least significant first, the last one sign
 limb over fewer than 2**31 rows fits 63 bits, so sums and the division are plain int64 arithmetic.
 """
 
+from datetime import date
+
 import numpy as np
 import pyarrow as pa
 
@@ -13,6 +15,8 @@ from anonlib.recode._grouped import numbers
 
 _BITS = 32
 _MASK = 2**_BITS - 1
+_EPOCH = date(1970, 1, 1).toordinal()
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def totals(values: Column, start: Ints) -> list[Ints]:
@@ -41,6 +45,35 @@ def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
     divisor = count.astype(object) * 10 ** max(scale, 0)
     mean: Floats = (numerator * 10 ** max(-scale, 0) / divisor).astype(np.float64)
     return mean
+
+
+def floats(total: list[Ints]) -> Floats:
+    """The numbers behind limbs, to 52 bits."""
+    result = np.zeros(len(total[0]))
+    for i in reversed(range(len(total))):  # the largest first: at most one more rounding each
+        result += np.ldexp(total[i].astype(np.float64), _BITS * i)
+    return result
+
+
+def rounded(values: Floats, column: pa.DataType) -> Column:
+    """Finite values rounded half to even, and cut to what `column` can hold, as its array."""
+    low, high = _range(column)
+    whole = [min(max(round(value), low), high) for value in values.tolist()]
+    last = 3 if pa.types.is_decimal128(column) else 1
+    limbs = [np.array([n >> (_BITS * i) & _MASK for n in whole], np.int64) for i in range(last)]
+    return _array([*limbs, np.array([n >> (_BITS * last) for n in whole], np.int64)], column)
+
+
+def _range(column: pa.DataType) -> tuple[int, int]:
+    """The smallest and largest number behind a value; dates and timestamps of years 1 to 9999."""
+    if pa.types.is_decimal128(column):
+        return 1 - 10**column.precision, 10**column.precision - 1
+    low, high = -(2 ** (column.bit_width - 1)), 2 ** (column.bit_width - 1) - 1
+    if pa.types.is_integer(column):
+        return low, high
+    days = [each.toordinal() - _EPOCH for each in (date.min, date.max)]
+    per_day = 1 if pa.types.is_date32(column) else 86_400 * _PER_SECOND[column.unit]
+    return max(low, days[0] * per_day), min(high, (days[1] + 1) * per_day - 1)
 
 
 def _limbs(values: Column) -> list[Ints]:

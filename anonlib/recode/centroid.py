@@ -8,9 +8,10 @@ from pydantic import Field
 
 from anonlib.block import Floats
 from anonlib.recode import Cells, Column, Recoder
-from anonlib.recode._exact import float_mean, rounded_mean, totals
+from anonlib.recode._exact import float_mean, floats, rounded, rounded_mean, totals
 from anonlib.recode._grouped import Grouped, group, numbers
 from anonlib.recode._types import Kind, accepted, kind
+from anonlib.recode._variance import restored
 from anonlib.schema import Scale
 
 _KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
@@ -26,7 +27,15 @@ class Centroid(Recoder):
     values' mean magnitude off; float32 is averaged in float64, then rounded. An infinite value
     makes the mean infinite, and null where a cell has both infinities.
 
-    Cost O(n). Reference: MDAV-generic, section III.C.1.
+    With `restore_variance` the means are then rescaled about their own mean, block by block, so
+    that the block's released values have the variance of the present values that they stand for:
+    blocks that keep mean and variance are a table that keeps both. One factor for all cells of a
+    block, so the rows of a cell stay alike; but values can leave the range of the original ones,
+    and by far where a block has few cells, of nearly the same mean. Computed in float64, then
+    rounded, and cut to what the type can hold. A block with an infinite value is left as it is.
+
+    Cost O(n). Reference: MDAV-generic, section III.C.1, whose means and variances are of a table
+    that is one block.
     """
 
     type: ClassVar[str] = "centroid"
@@ -34,6 +43,10 @@ class Centroid(Recoder):
     keep_type: bool = Field(
         default=True,
         description="integers and decimals stay what they are, rounded; otherwise float64",
+    )
+    restore_variance: bool = Field(
+        default=False,
+        description="move the means of a block apart, until it has its variance again",
     )
 
     def output(self, column: pa.DataType) -> pa.DataType:
@@ -49,17 +62,33 @@ class Centroid(Recoder):
         if len(present) == 0:
             return pa.array([None] * cells.m, output)
         if kind(present.type) is Kind.FLOAT:
-            return grouped.spread(_float_means(grouped))
+            return grouped.spread(_of_floats(grouped, self.restore_variance))
         total = totals(present, grouped.start)
-        if present.type == output:
-            return grouped.spread(rounded_mean(total, grouped.count, output))
         scale = present.type.scale if isinstance(present.type, pa.Decimal128Type) else 0
-        return grouped.spread(pa.array(float_mean(total, grouped.count, scale)))
+        moved = None
+        if self.restore_variance:
+            each = floats(totals(present, np.arange(len(present))))
+            moved = restored(grouped, each, floats(total) / grouped.count)
+        if present.type == output:
+            means = rounded_mean(total, grouped.count, output)
+            return grouped.spread(means if moved is None else rounded(moved, output))
+        mean = float_mean(total, grouped.count, scale) if moved is None else moved / 10.0**scale
+        return grouped.spread(pa.array(mean))
 
 
-def _float_means(grouped: Grouped) -> Column:
+def _of_floats(grouped: Grouped, restore_variance: bool) -> Column:
     values = numbers(grouped.values)
     x: Floats = values.astype(np.float64, copy=False)
+    mean = _float_means(grouped, x)
+    moved = restored(grouped, x, mean) if restore_variance else None
+    if moved is not None:
+        largest = float(np.finfo(values.dtype).max)
+        mean = np.clip(moved, -largest, largest)
+    mean = mean.astype(values.dtype) + values.dtype.type(0.0)  # no -0.0
+    return pa.array(mean, mask=np.isnan(mean))
+
+
+def _float_means(grouped: Grouped, x: Floats) -> Floats:
     low = np.minimum.reduceat(x, grouped.start)
     high = np.maximum.reduceat(x, grouped.start)
     # Scaled by a power of two to at most 1, exactly, so that no sum overflows (and none of
@@ -70,5 +99,5 @@ def _float_means(grouped: Grouped) -> Column:
         total = np.add.reduceat(np.ldexp(x, -exponent[grouped.cell]), grouped.start)
     # Rounding may carry a mean out of its cell's range: a constant cell keeps its value
     mean = np.clip(total / grouped.count, np.ldexp(low, -exponent), np.ldexp(high, -exponent))
-    mean = np.ldexp(mean, exponent).astype(values.dtype) + values.dtype.type(0.0)  # no -0.0
-    return pa.array(mean, mask=np.isnan(mean))
+    result: Floats = np.ldexp(mean, exponent)
+    return result

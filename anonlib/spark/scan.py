@@ -29,7 +29,7 @@ class Scan:
 
     `sample` has the quasi-identifiers, sensitive columns, target and HASH of at most `sample_rows`
     rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and `hashes`, Spark's
-    hash of each category.
+    hash of each category. `target` is None where the kernel does not look at it.
     """
 
     n_rows: int
@@ -37,6 +37,7 @@ class Scan:
     hashes: dict[str, Ints]
     encodings: tuple[Encoding, ...]
     sample: pa.Table
+    target: Encoding | None = None
 
 
 def scan(source: Source, config: Config) -> Scan:
@@ -67,19 +68,21 @@ def scan(source: Source, config: Config) -> Scan:
     encodings = tuple(
         _encoding(column, figures, categories, sample) for column in source.schema.quasi_identifiers
     )
+    target = source.schema.target
+    label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    return Scan(int(figures["n"]), missing, hashes, encodings, sample)
+    return Scan(int(figures["n"]), missing, hashes, encodings, sample, label)
 
 
 def _figures(source: Source, config: Config) -> dict[str, Any]:
     """One aggregate over the source."""
     aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
     for column in source.schema.columns:
-        id, value = column.id, source.columns[column.id]
+        id, value = column.id, _value(source, column)
         if id in source.casts:
             count = F.count_if(failed(F.col(id), source.casts[id], config))
             aggregates.append(count.alias(f"{id}_failed"))
-        if column.role is Role.QUASI_IDENTIFIER:
+        if column.scale is not None:
             aggregates.append(F.count_if(value.isNull()).alias(f"{id}_missing"))
             if pa.types.is_floating(column.type):
                 infinite = value.isin(float("inf"), float("-inf"))
@@ -89,6 +92,12 @@ def _figures(source: Source, config: Config) -> dict[str, Any]:
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
     row = source.raw.agg(*aggregates).head()
     return row.asDict() if row else {}
+
+
+def _value(source: Source, column: Column) -> SparkColumn:
+    """The column as kernels see it: NaN is missing in a target, too."""
+    value = source.columns[column.id]
+    return F.when(~F.isnan(value), value) if pa.types.is_floating(column.type) else value
 
 
 def _problems(source: Source, config: Config, figures: dict[str, Any]) -> Iterator[Problem]:
@@ -121,16 +130,17 @@ def _too_many(column: Column, config: Config) -> Problem:
 def _categories(
     source: Source, config: Config, sample: pa.Table
 ) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
-    """The sorted distinct values of each nominal and ordinal column (declared orders as declared),
-    and their hashes; 0 for a declared value that does not occur."""
-    columns = [c for c in source.schema.quasi_identifiers if c.by_category]
+    """The distinct values of each nominal and ordinal column, sorted (declared orders as declared,
+    by a hierarchy in the order of its leaves), and their hashes; 0 for a declared value that does
+    not occur."""
+    columns = [c for c in source.schema.columns if c.by_category]
     if not columns:
         return {}, {}
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
     if many := [c for c, n in seen.items() if n > config.max_categories + 1]:
         raise ConfigError([_too_many(column, config) for column in many])
-    sets = [F.collect_set(source.columns[c.id]).alias(c.id) for c in columns]
+    sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
     hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
     problems, found, hashes = [], {}, {}
@@ -146,6 +156,13 @@ def _categories(
                 text = f"lacks {unknown} of the distinct values that the column has"
                 problems.append(Problem(f"attributes.{column.name}.order", text))
             found[column.id] = order
+        elif column.hierarchy is not None:
+            places = column.hierarchy.places(values)
+            if unknown := int((places < 0).sum()):
+                text = f"lacks {unknown} of the distinct values that the column has; add them, or "
+                text += "have the source's options read them as null"
+                problems.append(Problem(f"attributes.{column.name}.hierarchy", text))
+            found[column.id] = values.take(pa.array(np.argsort(places, kind="stable")))
         else:
             found[column.id] = values.take(pc.sort_indices(values))
         place = pc.index_in(found[column.id], value_set=values)
@@ -286,7 +303,10 @@ def _encoding(
     values = sample.column(column.id).combine_chunks()
     found = categories.get(column.id)
     if column.scale is Scale.NOMINAL:
-        return Encoding(column.id, column.scale, missing, categories=found)
+        tree = None
+        if column.hierarchy is not None:
+            tree = column.hierarchy.over(column.hierarchy.places(found), missing=missing)
+        return Encoding(column.id, column.scale, missing, categories=found, tree=tree)
     if found is not None:
         numbers, low, high = _ranks(values, found), 0.0, max(0.0, len(found) - 1.0)
     else:

@@ -185,6 +185,26 @@ def test_centroid_of_floats_keeps_the_sum_and_the_range(
         assert abs(Fraction(got) - mean(some, column)) <= tolerance * size + smallest
 
 
+@pytest.mark.parametrize("column", [pa.float64(), pa.int64()], ids=str)
+@given(
+    lists=st.lists(st.lists(st.integers(-50, 50), min_size=1, max_size=6), min_size=1, max_size=6)
+)
+def test_restored_variance_is_that_of_the_values(
+    column: pa.DataType, lists: list[list[int]]
+) -> None:
+    ids = np.repeat(np.arange(len(lists)), [len(rows) for rows in lists])
+    values = [each for rows in lists for each in rows]
+    recoder = Centroid(restore_variance=True, keep_type=False)
+    got = recoder.recode(pa.array(values, column), Cells(ids, len(lists)), None).to_numpy()
+    means = [sum(rows) / len(rows) for rows in lists]
+    if np.ptp(means) < 1e-12:
+        assert got == pytest.approx(means)
+    else:
+        assert got[ids].mean() == pytest.approx(np.mean(values), abs=1e-9)
+        assert got[ids].var() == pytest.approx(np.var(values))
+        assert (np.diff(got[np.argsort(means, kind="stable")]) >= -1e-9).all()
+
+
 @pytest.mark.parametrize("column", TYPES, ids=str)
 @QUICK
 @given(data=st.data())

@@ -6,13 +6,17 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from pydantic import Field
 
-from anonlib import cli, cli_errors
+from anonlib import cli, cli_errors, listing
 from anonlib.cli import main
 from anonlib.errors import AuditError, BusyError, ConfigError, InputError, Problem, StorageError
+from anonlib.kernels import Kernel
+from anonlib.listing import Parameter
+from anonlib.registry import plugins
 
 CONFIG = """
 source: {format: csv, path: people.csv}
@@ -22,7 +26,7 @@ one_row_per_person: true
 privacy: {models: [{type: k_anonymity, k: 5}]}
 release: {path: out/people}
 """
-VERBS = ("release", "audit", "check", "init", "schema", "generate", "show")
+VERBS = ("release", "audit", "check", "init", "schema", "kernels", "generate", "show")
 
 
 @pytest.fixture
@@ -218,6 +222,50 @@ class TestFailures:
         assert logging.getLogger("py4j").isEnabledFor(logging.CRITICAL)
 
 
+class TestKernels:
+    def test_lists_what_the_classes_say(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["kernels"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        for name, kernel in plugins("kernel").items():
+            assert name in shown
+            assert kernel.cost in shown  # type: ignore[attr-defined]
+
+    def test_parameters_defaults_and_ranges(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["kernels", "--json"]) == 0
+        found = {each["type"]: each for each in json.loads(capsys.readouterr().out)}
+        assert list(found) == list(plugins("kernel"))
+        mode, cut = found["mondrian"]["parameters"]
+        assert (mode["name"], mode["default"]) == ("mode", "strict")
+        assert mode["allowed"] == "strict | relaxed"
+        assert cut["allowed"] == "median | information_gain"
+        assert "LeFevre" in found["mondrian"]["reference"]
+        for name, kernel in plugins("kernel").items():
+            fields = kernel.model_fields
+            assert [p["name"] for p in found[name]["parameters"]] == [
+                field.alias or own for own, field in fields.items()
+            ]
+
+    def test_bounds_and_kinds_of_parameters(self) -> None:
+        class Odd(Kernel):
+            """Does
+            odd things.
+
+            Oddly.
+            """
+
+            type: ClassVar[str] = "odd"
+            share: float = Field(gt=0, le=1, description="of it")
+            most: int | None = Field(None, ge=2, description="most of it")
+            quick: bool = Field(True, description="whether")
+
+        assert listing.summary(Odd) == "Does odd things."
+        assert list(listing._parameters(Odd)) == [
+            Parameter("share", None, "number > 0, <= 1", "of it"),
+            Parameter("most", "null", "integer >= 2 | null", "most of it"),
+            Parameter("quick", "true", "true | false", "whether"),
+        ]
+
+
 def test_plain() -> None:
     assert cli_errors.plain("ok Größe 東\x07\x9b\u202e") == "ok Größe 東\\x07\\x9b\\u202e"
 
@@ -231,6 +279,7 @@ class TestProcess:
             (["--help"], 0),
             (["release", "--help"], 0),
             (["schema"], 0),
+            (["kernels"], 0),
             (["release", "CONF", "--set", "seed=x"], 2),
             (["check", "nope.yaml"], 2),
             (["audit", "t", "--conf", "CONF", "--set", "kernel=x"], 2),

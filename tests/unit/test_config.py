@@ -9,6 +9,7 @@ import pytest
 from anonlib.config_file import parse
 from anonlib.errors import ConfigError
 from anonlib.kernels.mdav import Mdav
+from anonlib.registry import plugins
 
 GOOD: dict[str, Any] = {
     "source": {"format": "csv", "path": "people.csv"},
@@ -84,6 +85,8 @@ def test_paths_may_be_path_objects() -> None:
     assert parse(changed("release", path=Path("a") / "b")).release.path == "a/b"
 
 
+KERNELS = ", ".join(plugins("kernel"))
+
 WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     # name, config, place, part of the text
     ("no_models", changed("privacy", to={"models": []}), "privacy.models", "k_anonymity is"),
@@ -97,7 +100,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "privacy.models.0.k", "required"),
     ("unknown_model", changed("privacy", "models", 0, to={"type": "m_anonymity"}),
      "privacy.models.0.type", "there are: k_anonymity, l_diversity"),
-    ("unknown_kernel", {**GOOD, "kernel": "modav"}, "kernel.type", "there are: mdav, mondrian"),
+    ("unknown_kernel", {**GOOD, "kernel": "modav"}, "kernel.type", f"there are: {KERNELS}"),
     ("unknown_step", {**GOOD, "partition": {"steps": ["kmean"]}},
      "partition.steps.0.type", "there are: kmeans, single"),
     ("unknown_recoder", {**GOOD, "recode": {"columns": {"age": "middle"}}},
@@ -125,6 +128,12 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "attributes.age.scale", "continuous, ordinal, nominal"),
     ("scale_of_sensitive", changed("attributes", "illness", scale="nominal"),
      "attributes.illness.scale", "remove"),
+    ("ordinal_target", changed("attributes", "label", scale="ordinal"),
+     "attributes.label.scale", "continuous or nominal"),
+    ("lambda_too_large", {**GOOD, "kernel": {"type": "mdav_sd", "lambda": 2}},
+     "kernel.lambda", "less than or equal to 1"),
+    ("boolean_lambda", {**GOOD, "kernel": {"type": "mdav_sd", "lambda": True}},
+     "kernel.lambda", "not true or false"),
     ("order_of_nominal", changed("attributes", "city", order=["a", "b"]),
      "attributes.city.order", "only ordinal"),
     ("order_with_a_repeat", changed("attributes", "city", scale="ordinal", order=["a", "a"]),

@@ -278,3 +278,16 @@ def test_mix_tells_columns_apart() -> None:
     swapped = [mix(np.array([[1.0, 2.0]]), none)[0], mix(np.array([[2.0, 1.0]]), none)[0]]
     assert swapped[0] != swapped[1]
     assert mix(np.zeros((2, 0)), np.array([[0], [1]], np.int32))[1] != 0
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 999, 10_000])
+def test_ranks_can_be_told_from_the_encoded_column(n: int, missing: bool) -> None:
+    encoding = ranked(pa.array(np.arange(n)), missing=missing)
+    ranks, *others = encoding.ranks
+    assert ranks is not None
+    assert others == [None] * missing
+    values = pa.array([*range(n), *([None] * missing)], pa.int64())
+    z = encoding.numeric(values)[:, 0]
+    assert np.rint((z - ranks.low) / ranks.step)[:n].tolist() == list(range(n))
+    assert fitted(pa.array([1.0, 2.0])).ranks == [None]

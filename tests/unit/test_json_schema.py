@@ -46,8 +46,9 @@ def test_every_plugin_is_there_with_its_parameters(schema: dict[str, Any], famil
     names = next((c["enum"] for c in choices if "enum" in c), [])
     assert set(found) == set(registry.plugins(family))
     for name, cls in registry.plugins(family).items():
-        required = {key for key, field in cls.model_fields.items() if field.is_required()}
-        assert set(found[name]["properties"]) == {"type", *cls.model_fields}
+        fields = {field.alias or key: field for key, field in cls.model_fields.items()}
+        required = {key for key, field in fields.items() if field.is_required()}
+        assert set(found[name]["properties"]) == {"type", *fields}
         assert set(found[name]["required"]) == {"type", *required}
         assert found[name]["description"]
         assert (name in names) == (not required)

@@ -11,6 +11,7 @@ import anonlib
 from anonlib.errors import InfeasibleError, InputError
 from anonlib.local import cells
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.registry import plugins
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3))
@@ -82,6 +83,57 @@ def test_missing_is_one_deviation_from_the_mean() -> None:
     assert ids[0] in (ids[1], ids[2])
 
 
+LABEL = np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
+
+
+def test_target_of_an_array_is_an_array() -> None:
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=LABEL)
+    scales = dict.fromkeys("abc", "continuous")
+    for kernel in ("lda_mdav", "mdav_sd"):
+        expected = groups(cells(X, kernel, 5, target=LABEL))
+        assert groups(cells(frame, kernel, 5, scales=scales, target="label")) == expected
+        assert groups(cells(X, kernel, 5, target=LABEL == "no")) == expected  # classes, not order
+        assert expected != groups(cells(X, "mdav", 5))
+
+
+def test_all_weight_on_the_target() -> None:
+    ids = cells(X, "mdav_sd", 5, target=LABEL, **{"lambda": 1.0})
+    mixed = [len(set(LABEL[ids == c])) > 1 for c in range(ids.max() + 1)]
+    assert sum(mixed) <= 1  # the rows that are left of a class
+
+
+def test_scale_of_a_target() -> None:
+    numbers = np.repeat([0, 1, 10], 20)
+    near = cells(X[:, :1] * 0, "mdav_sd", 20, target=numbers, lambda_=1.0)
+    assert groups(near) == {frozenset(range(20 * i, 20 * i + 20)) for i in range(3)}
+    as_classes = groups(cells(X, "mdav_sd", 5, target=numbers, target_scale="nominal"))
+    assert as_classes == groups(cells(X, "mdav_sd", 5, target=numbers.astype(str)))
+    assert as_classes != groups(cells(X, "mdav_sd", 5, target=numbers))
+    by_class = groups(cells(X, "lda_mdav", 5, target=numbers))
+    assert by_class == groups(cells(X, "lda_mdav", 5, target=numbers.astype(str)))
+
+
+def test_missing_targets_are_a_class_or_the_mean() -> None:
+    label = np.array(["a", None] * 30, object)
+    known = np.array(["a", "b"] * 30)
+    assert groups(cells(X, "lda_mdav", 5, target=label)) == groups(
+        cells(X, "lda_mdav", 5, target=known)
+    )
+    number = np.array([-1.0, np.nan, 1.0] * 20)
+    at_mean = np.array([-1.0, 0.0, 1.0] * 20)
+    sd = np.sqrt(1.5)  # of the present values; that of all is smaller
+    found = cells(X, "mdav_sd", 5, target=number, lambda_=0.5)
+    weight = 1 / (1 + sd**2)
+    assert groups(found) == groups(cells(X, "mdav_sd", 5, target=at_mean, lambda_=weight))
+
+
+def test_rows_of_equal_values_are_told_apart_by_their_target() -> None:
+    x = np.zeros((40, 1))
+    label = np.arange(40) % 2
+    expected = {frozenset(label[list(g)]) for g in groups(cells(x, "mdav_sd", 20, target=label))}
+    assert expected == {frozenset({0}), frozenset({1})}
+
+
 def test_models() -> None:
     frame = pd.DataFrame({"x": np.arange(40.0), "disease": np.repeat(["a", "b", "?", "A "], 10)})
     model = LDiversity(l=2, attribute="disease")
@@ -103,18 +155,34 @@ def test_infeasible() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"kernel": "mdaw"}, "unknown kernel 'mdaw'; there are: mdav, mondrian"),
+        ({"kernel": "mdaw"}, f"unknown kernel 'mdaw'; there are: {', '.join(plugins('kernel'))}"),
         ({"k": 1}, "k_anonymity: k: "),
         ({"variant": "x"}, "kernel mdav: variant: "),
         ({"gamma": 1}, "kernel mdav: gamma: "),
         ({"models": ["l_diversity"]}, "models: str is not a privacy model"),
         ({"models": [LDiversity(l=2, attribute="x")]}, "attribute must name a column of a table"),
         ({"scales": {"x": "continuous"}}, "the columns of an array are continuous"),
+        ({"kernel": "mdav_sd"}, "target: kernel mdav_sd needs one"),
+        ({"target": LABEL[:5]}, "target: must be 60 values of one type"),
+        ({"target": np.array([1, "secret"] * 30, object)}, "must be 60 values of one type"),
+        ({"target": LABEL, "target_scale": "ordinal"}, "must be one of continuous, nominal"),
+        ({"target": LABEL, "target_scale": "continuous"}, "continuous, but of type string"),
+        (
+            {"kernel": "lda_mdav", "target": LABEL, "target_scale": "continuous"},
+            "kernel lda_mdav needs classes",
+        ),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
         cells(X, **arguments)
+
+
+@pytest.mark.parametrize("target", ["c", LABEL, ["a"], 0])
+def test_target_that_is_no_column(target: Any) -> None:
+    frame = pd.DataFrame({"a": np.arange(20.0), "b": LABEL[:20]})
+    with pytest.raises(InputError, match="target: must name a column"):
+        cells(frame, scales={"a": "continuous"}, target=target)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,68 @@ def test_infinities_have_means_too() -> None:
     assert recode(Centroid(), *cells) == [infinity, -infinity, None]
 
 
+RESTORING = Centroid(restore_variance=True)
+
+
+def test_restored_variance() -> None:
+    # Sums of squares about the mean, 4: of all 40, of the two means 4 * 9.
+    factor = (40 / 36) ** 0.5
+    cells = [0.0, 2.0], [6.0, 8.0]
+    assert recode(RESTORING, *cells) == pytest.approx([4 - 3 * factor, 4 + 3 * factor])
+    # A cell with more than half missing takes no part, a missing value of another none either.
+    cells = [0.0, 2.0, None], [8.0, 6.0], [100.0, None, None]
+    assert recode(RESTORING, *cells) == [*recode(RESTORING, *cells[:2]), None]
+    assert recode(RESTORING, *cells)[0] == pytest.approx(4 - 3 * factor)
+
+
+def test_restored_variance_where_there_is_none_to_restore() -> None:
+    largest, infinity = 2**63 - 1, float("inf")
+    for cells in (
+        ([1, 5, 9],),
+        ([1, 3], [0, 4]),
+        ([largest] * 3, [1] * 2),
+        ([0, 0, 1], [0, 0, 0, 0, 1, 1], [1, 0, 0, 0, 0, 0, 0, 1, 1]),
+        ([infinity, 1.0], [2.0, 3.0]),
+        ([infinity, -infinity], [2.0, 3.0]),
+    ):
+        assert recode(RESTORING, *cells) == recode(Centroid(), *cells)
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "high"),
+    [
+        (pa.int8(), -128, 127),
+        (pa.int64(), -(2**63), 2**63 - 1),
+        (pa.decimal128(38, 2), Decimal("-" + "9" * 36 + ".99"), Decimal("9" * 36 + ".99")),
+        (pa.date32(), date.min, date.max),
+    ],
+    ids=str,
+)
+def test_restored_variance_stays_within_the_type(column: pa.DataType, low: Any, high: Any) -> None:
+    cells = [low, low, high], [low, high], [high, high, low]
+    moved = recode(RESTORING, *cells, type=column)
+    assert (moved[0], moved[2]) == (low, high)
+
+
+def test_restored_variance_of_huge_and_tiny_floats() -> None:
+    largest = float(np.finfo(np.float64).max)
+    cells = [-largest, -largest, largest], [-largest, largest], [largest, largest, -largest]
+    assert recode(RESTORING, *cells) == [-largest, 0.0, largest]
+    for scale in (1e300, 1e-300):
+        moved = recode(RESTORING, [0.0, 2.0 * scale], [6.0 * scale, 8.0 * scale])
+        assert moved[1] - moved[0] == pytest.approx(6 * (40 / 36) ** 0.5 * scale)
+
+
+def test_restored_variance_keeps_or_leaves_the_type() -> None:
+    cells = [Decimal("0.0"), Decimal("0.2")], [Decimal("0.6"), Decimal("0.8")]
+    factor = (40 / 36) ** 0.5
+    assert recode(RESTORING, *cells) == [Decimal("0.1"), Decimal("0.7")]
+    loose = Centroid(restore_variance=True, keep_type=False)
+    assert recode(loose, *cells) == pytest.approx([0.4 - 0.3 * factor, 0.4 + 0.3 * factor])
+    days = [date(2000, 1, 1 + 10 * i) for i in (0, 2)], [date(2000, 3, 1 + 10 * i) for i in (0, 2)]
+    assert recode(RESTORING, *days) == [date(2000, 1, 9), date(2000, 3, 13)]
+
+
 @pytest.mark.parametrize("column", [pa.float32(), pa.float64()], ids=str)
 @pytest.mark.parametrize("recoder", [Centroid(), Median(), Mode(), Interval(), Set()])
 def test_zero_has_one_form(recoder: Any, column: pa.DataType) -> None:

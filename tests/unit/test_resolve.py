@@ -28,6 +28,26 @@ class OneCell(Kernel):
         return np.zeros(block.n, np.int64)
 
 
+class ByTarget(OneCell):
+    """One that looks at the target."""
+
+    type: ClassVar[str] = "by_target"
+
+    @property
+    def needs_target(self) -> bool:
+        return True
+
+
+class ByClass(OneCell):
+    """One that looks at the classes of the target."""
+
+    type: ClassVar[str] = "by_class"
+
+    @property
+    def needs_classes(self) -> bool:
+        return True
+
+
 def quasi(scale: str, **more: Any) -> dict[str, Any]:
     return {"role": "quasi_identifier", "scale": scale, **more}
 
@@ -244,3 +264,51 @@ def test_a_target_with_a_model_is_protected() -> None:
     models = [k, {**l, "attribute": "label"}]
     found = config({"label": {"role": "target"}}, privacy={"models": models})
     assert resolve(found, [AGE, Field("label", "string", TEXT)]).protected == ("c1",)
+
+
+def target(**more: Any) -> dict[str, Any]:
+    return {"label": {"role": "target", "public": True, **more}}
+
+
+NUMBER = Field("label", "int", pa.int32())
+WORDS = Field("label", "string", TEXT)
+
+
+@pytest.mark.parametrize("kernel", [ByTarget(), ByClass()])
+def test_kernel_that_needs_a_target(kernel: Kernel) -> None:
+    assert problems(config({}, kernel=kernel)) == [
+        f"kernel: {kernel.type} needs a target; give a column the role target"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "field", "given", "scale"),
+    [
+        (OneCell(), NUMBER, None, None),
+        (OneCell(), NUMBER, "nominal", None),
+        (ByTarget(), NUMBER, None, Scale.CONTINUOUS),
+        (ByTarget(), NUMBER, "nominal", Scale.NOMINAL),
+        (ByTarget(), WORDS, None, Scale.NOMINAL),
+        (ByTarget(), Field("label", "boolean", pa.bool_()), None, Scale.NOMINAL),
+        (ByClass(), NUMBER, None, Scale.NOMINAL),
+    ],
+)
+def test_scale_of_the_target(
+    kernel: Kernel, field: Field, given: str | None, scale: Scale | None
+) -> None:
+    schema = resolve(config(target(scale=given), kernel=kernel), [AGE, field])
+    assert schema["label"].scale is scale
+    assert schema.target == (schema["label"] if scale else None)
+    assert schema["label"].released_type == field.arrow
+
+
+def test_target_that_can_not_have_its_scale() -> None:
+    (text,) = problems(config(target(scale="continuous"), kernel=ByTarget()), WORDS)
+    assert text.startswith("column label: type string is not continuous")
+    assert problems(config(target(scale="continuous"), kernel=ByClass()), NUMBER) == [
+        "attributes.label.scale: kernel by_class needs classes; make it nominal"
+    ]
+    nested = Field("label", "map<string,int>", MAP.arrow)
+    assert problems(config(target(scale="nominal"), kernel=ByTarget()), nested) == [
+        "column label: type map<string,int> can't be target; it can be insensitive or dropped"
+    ]

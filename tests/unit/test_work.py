@@ -13,10 +13,12 @@ import pyarrow as pa
 import pytest
 
 from anonlib import registry
-from anonlib.block import MISSING, Block, Ints
+from anonlib.block import MISSING, Block, ClassMoments, Ints, Ranks, Tree
 from anonlib.encoding import Encoding, moments, to_float
 from anonlib.errors import BlockError, InfeasibleError, Problem
 from anonlib.kernels import Kernel
+from anonlib.kernels._discriminant import class_moments
+from anonlib.partition._bisect import part
 from anonlib.schema import Scale
 from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize, to_block
 
@@ -198,6 +200,78 @@ def test_block_is_in_canonical_order() -> None:
     assert block.protected == ("c2",)
     for array in (block.numeric, block.nominal, block.sensitive):
         assert array.flags.c_contiguous
+
+
+def test_ranks_and_hierarchies_reach_the_block() -> None:
+    tree = Tree(np.full(4, 3), np.array([0, 1, 2, 0]), np.array([1, 2, 3, 3]), np.eye(4)[3])
+    made = task(table())
+    ages, other = made.encodings
+    sizes = Encoding("c5", Scale.ORDINAL, False, 1.0, 1.0, 0.0, 2.0, pa.array([0, 1, 2]))
+    encodings = (ages, replace(other, tree=tree), sizes)
+    source = table().set_column(
+        table().column_names.index("c5"), "c5", pa.array(np.arange(table().num_rows) % 3)
+    )
+    block, _ = to_block(source, replace(made, encodings=encodings))
+    assert block.ranks == (None, None, Ranks(3, -1.0, 1.0))
+    assert block.trees == (tree,)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "n_classes"),
+    [
+        (Encoding("c2", Scale.NOMINAL, True, categories=pa.array([" FLU", "?", "cold", "flu"])), 5),
+        (Encoding("c5", Scale.CONTINUOUS, False, 1.5, 0.5, 0.0, 3.0), 0),
+    ],
+)
+def test_target_is_in_the_rows_order(encoding: Encoding, n_classes: int) -> None:
+    source = table()
+    block, ordered = to_block(source, task(source, target=encoding))
+    assert block.n_classes == n_classes
+    codes = {" FLU": 0.0, "?": 1.0, "cold": 2.0, "flu": 3.0, None: 4.0}
+    values = ordered.column(encoding.id).to_pylist()
+    expected = [codes[v] if n_classes else (v - 1.5) / 0.5 for v in values]
+    assert block.target is not None
+    assert block.target.tolist() == expected
+    for start, count in zip(block.tuples.first, block.tuples.count, strict=True):
+        assert (np.diff(block.target[start : start + count]) >= 0).all()
+    half = part(block, np.arange(0, 40, 2))
+    assert half.target is not None
+    assert half.target.tolist() == expected[::2]
+
+
+def test_missing_numbers_of_a_target_are_at_the_mean() -> None:
+    source = table()
+    ages = source.column("c0").to_pylist()
+    odd = pa.array([float("nan") if age == 2.0 else age for age in ages])
+    encoding = Encoding("c0", Scale.CONTINUOUS, True, 10.0, 2.0, 1.5, 41.25)
+    expected = [0.0 if age in (None, 2.0) else (age - 10.0) / 2.0 for age in ages]
+    assert encoding.target(odd).tolist() == expected
+    assert encoding.n_classes == 0
+
+
+def test_moments_of_the_classes_reach_the_block() -> None:
+    source = table()
+    zeros = np.zeros((2, 2), object)
+    moments = ClassMoments(zeros[0], zeros, zeros)
+    assert to_block(source, task(source, moments=moments))[0].moments is moments
+
+
+def test_moments_of_batches_are_those_of_the_table() -> None:
+    from anonlib.spark.moments import _partial
+
+    source = table()
+    town = Encoding("c1", Scale.NOMINAL, True, categories=pa.array(["a", "b"]))
+    made = task(source, target=town, protected=(), models=())
+    columns = source.select(["c0", "c1", HASH])
+    (found,) = _partial(iter(columns.to_batches(max_chunksize=7)), made)
+    moments = ClassMoments.from_json(found.column(0)[0].as_py())
+    whole = class_moments(to_block(source, made)[0])
+    assert moments.to_json() == whole.to_json()
+    assert next(_partial(iter([]), made)).num_rows == 0
+    with pytest.raises(BlockError) as caught:
+        list(_partial(iter(columns.drop(["c0"]).to_batches()), made))
+    assert str(caught.value) == "class moments failed with KeyError"
+    assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("error", ["ValueError", "KeyError"])

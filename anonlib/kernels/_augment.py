@@ -1,0 +1,14 @@
+"""Other distances than that of the quasi-identifiers, for kernels that know only that one."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from anonlib.block import Block, Floats, snap
+
+
+def with_columns(block: Block, columns: Floats) -> Block:
+    """The block with further numeric columns, float64[n, r], on the grid."""
+    numeric = np.concatenate([block.numeric, snap(columns)], axis=1)
+    widths = np.ptp(numeric, axis=0) if block.n else np.zeros(numeric.shape[1])
+    return replace(block, numeric=numeric, widths=widths, ranks=())

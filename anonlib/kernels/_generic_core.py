@@ -1,0 +1,278 @@
+"""The compiled core of MDAV-generic: plain passes over the distinct tuples that are left."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anonlib.block import Codes, Floats, Ints
+from anonlib.kernels._numba import njit
+from anonlib.kernels._search import Nearest, make_nearest, offer
+
+#: What is left is moved together when so small a share of its places is in use.
+COMPACT = 0.75
+
+
+class Trees(NamedTuple):
+    """The hierarchies of q nominal columns, side by side (see `Tree`; loss is squared); that of
+    column h is from start[h] on, and has size[h] leaves."""
+
+    parent: Ints
+    low: Ints
+    high: Ints
+    loss: Floats
+    start: Ints
+    size: Ints
+
+
+class Rest(NamedTuple):
+    """What is not in a cell yet, by place: the tuples in order, and gaps.
+
+    number: float64[p + o, m], continuous columns and ranks; code: int32[q, m]. item: which tuple,
+    weight: how many rows it has left, 0 in a gap. used: the places in use, the tuples among them,
+    the rows of these. total: [p], sums of the continuous columns. tally: rows per rank and code,
+    column g of o + q from start[g] on. distance: of each place, as of the last `_measure`; loss
+    is for it, convex for `_median`.
+    """
+
+    number: Floats
+    code: Codes
+    item: Ints
+    weight: Ints
+    used: Ints
+    total: Floats
+    tally: Ints
+    start: Ints
+    distance: Floats
+    loss: Floats
+    convex: Ints
+
+
+@njit
+def mdav_generic(
+    number: Floats,
+    code: Codes,
+    n_ranks: Ints,
+    trees: Trees,
+    first: Ints,
+    weight: Ints,
+    k: int,
+    convex: bool,
+) -> Ints:
+    """int64[n], the cell of every row.
+
+    number, code: as in Rest, for all tuples, of which i has the weight[i] rows from first[i] on;
+    they are used up. n_ranks: [o]. convex: whether ranks are averaged by the convex median.
+    """
+    rest = _make_rest(number, code, n_ranks, trees.size, weight)
+    cell = np.full(weight.sum(), -1, np.int64)
+    heap = make_nearest(k)
+    x, c = np.empty(len(number)), np.empty(len(code), np.int64)
+    n_cells = 0
+    while rest.used[2] >= 2 * k:
+        pair = rest.used[2] >= 3 * k
+        _average(rest, n_ranks, convex, x, c)
+        _measure(rest, n_ranks, trees, x, c)
+        center = _farthest(rest)
+        for _ in range(1 + pair):
+            _read(rest, center, x, c)
+            _measure(rest, n_ranks, trees, x, c)
+            center = _farthest(rest)
+            _make_cell(rest, n_ranks, k, heap, first, weight, cell, n_cells)
+            n_cells += 1
+            if rest.weight[center] == 0:  # all that remain are as far from the first center
+                center = _farthest(rest)
+        if rest.used[1] <= COMPACT * rest.used[0]:
+            _compact(rest)
+    for row in range(len(cell)):
+        if cell[row] < 0:
+            cell[row] = n_cells
+    return cell
+
+
+@njit
+def _make_rest(number: Floats, code: Codes, n_ranks: Ints, n_codes: Ints, weight: Ints) -> Rest:
+    m, o, q = len(weight), len(n_ranks), len(code)
+    p = len(number) - o
+    start = np.zeros(o + q + 1, np.int64)
+    widest = 1
+    for g in range(o + q):
+        size = n_ranks[g] if g < o else n_codes[g - o]
+        start[g + 1] = start[g] + size
+        widest = max(widest, size)
+    rest = Rest(
+        number,
+        code,
+        np.arange(m),
+        weight.copy(),
+        np.array([m, m, weight.sum()]),
+        np.zeros(p),
+        np.zeros(start[o + q], np.int64),
+        start,
+        np.empty(m),
+        np.empty(widest),
+        np.empty(widest, np.int64),
+    )
+    for i in range(m):
+        _count(rest, n_ranks, i, weight[i])
+    return rest
+
+
+@njit
+def _count(rest: Rest, n_ranks: Ints, i: int, rows: int) -> None:
+    """Adds rows of the tuple at place i to total and tally."""
+    p, o = len(rest.total), len(n_ranks)
+    for j in range(p):
+        rest.total[j] += rows * rest.number[j, i]
+    for g in range(o):
+        rest.tally[rest.start[g] + int(rest.number[p + g, i])] += rows
+    for h in range(len(rest.code)):
+        rest.tally[rest.start[o + h] + rest.code[h, i]] += rows
+
+
+@njit
+def _average(rest: Rest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -> None:
+    """The average record: means, medians, and the most frequent codes, the lowest of several."""
+    p, o = len(rest.total), len(n_ranks)
+    for j in range(p):
+        x[j] = rest.total[j] / rest.used[2]
+    for g in range(o):
+        tally = rest.tally[rest.start[g] : rest.start[g + 1]]
+        x[p + g] = _median(tally, rest.convex, convex)
+    for h in range(len(c)):
+        tally = rest.tally[rest.start[o + h] : rest.start[o + h + 1]]
+        c[h] = 0
+        for code in range(len(tally)):
+            if tally[code] > tally[c[h]]:
+                c[h] = code
+
+
+@njit
+def _median(tally: Ints, scratch: Ints, convex: bool) -> int:
+    """The lower median; with `convex`, of frequencies raised to the larger of those at most that
+    have as large ones on both sides."""
+    n = len(tally)
+    most = 0
+    for r in range(n):
+        most = max(most, tally[r])
+        scratch[r] = most if convex else tally[r]
+    most = total = 0
+    for r in range(n - 1, -1, -1):
+        most = max(most, tally[r])
+        scratch[r] = min(scratch[r], most)
+        total += scratch[r]
+    below, rank = 0, 0
+    while 2 * (below + scratch[rank]) < total:
+        below += scratch[rank]
+        rank += 1
+    return rank
+
+
+@njit
+def _read(rest: Rest, i: int, x: Floats, c: Ints) -> None:
+    """The record of the tuple at place i."""
+    for j in range(len(x)):
+        x[j] = rest.number[j, i]
+    for h in range(len(c)):
+        c[h] = rest.code[h, i]
+
+
+@njit
+def _measure(rest: Rest, n_ranks: Ints, trees: Trees, x: Floats, c: Ints) -> None:
+    """Sets `distance` to the squared distances from a record, gaps included."""
+    used, p, distance = rest.used[0], len(rest.total), rest.distance
+    for i in range(used):
+        distance[i] = 0.0
+    for j in range(p):
+        column, at = rest.number[j], x[j]
+        for i in range(used):
+            gap = column[i] - at
+            distance[i] += gap * gap
+    for g in range(len(n_ranks)):
+        column, at, n = rest.number[p + g], x[p + g], n_ranks[g]
+        for i in range(used):
+            gap = (column[i] - at) / n
+            distance[i] += gap * gap
+    for h in range(len(c)):
+        _spread(trees, h, c[h], rest.loss)
+        code, loss = rest.code[h], rest.loss
+        for i in range(used):
+            distance[i] += loss[code[i]]
+
+
+@njit
+def _spread(trees: Trees, h: int, code: int, loss: Floats) -> None:
+    """Sets loss[other] to that of the lowest node of column h with both codes under it."""
+    loss[code] = 0.0
+    low, high = code, code + 1
+    node = trees.start[h] + code
+    while high - low < trees.size[h]:
+        node = trees.start[h] + trees.parent[node]
+        for other in range(trees.low[node], low):
+            loss[other] = trees.loss[node]
+        for other in range(high, trees.high[node]):
+            loss[other] = trees.loss[node]
+        low, high = trees.low[node], trees.high[node]
+
+
+@njit
+def _farthest(rest: Rest) -> int:
+    """The place of largest distance, the first of several."""
+    best, result = -1.0, -1
+    for i in range(rest.used[0]):
+        if rest.distance[i] > best and rest.weight[i] > 0:
+            best, result = rest.distance[i], i
+    return result
+
+
+@njit
+def _make_cell(
+    rest: Rest,
+    n_ranks: Ints,
+    k: int,
+    heap: Nearest,
+    first: Ints,
+    weight: Ints,
+    cell: Ints,
+    cell_id: int,
+) -> None:
+    """Moves the k rows of smallest distance, the first of several, from the rest into a cell."""
+    heap.size[0] = heap.weight[0] = 0
+    limit = np.inf
+    for i in range(rest.used[0]):
+        if rest.distance[i] < limit and rest.weight[i] > 0:
+            limit = offer(heap, rest.distance[i], i, k, rest.weight)
+    for place in range(heap.size[0]):
+        i = heap.item[place]
+        item = rest.item[i]
+        # Of the farthest tuple (on top) only as many rows as are missing.
+        rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
+        start = first[item] + weight[item] - rest.weight[i]
+        for row in range(start, start + rows):
+            cell[row] = cell_id
+        _count(rest, n_ranks, i, -rows)
+        rest.weight[i] -= rows
+        rest.used[1] -= rest.weight[i] == 0
+        rest.used[2] -= rows
+
+
+@njit
+def _compact(rest: Rest) -> None:
+    """Closes the gaps."""
+    used = rest.used[0]
+    for j in range(len(rest.number)):
+        _close(rest.number[j], rest.weight, used)
+    for h in range(len(rest.code)):
+        _close(rest.code[h], rest.weight, used)
+    _close(rest.item, rest.weight, used)
+    rest.used[0] = _close(rest.weight, rest.weight, used)
+
+
+@njit
+def _close(values: Any, weight: Ints, used: int) -> int:
+    """Moves the values of the places that are no gaps together. Returns how many."""
+    kept = 0
+    for i in range(used):
+        if weight[i] > 0:
+            values[kept] = values[i]
+            kept += 1
+    return kept

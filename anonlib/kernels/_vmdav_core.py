@@ -1,0 +1,172 @@
+"""The compiled core of V-MDAV, on the distinct tuples of a block."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.block import Floats, Ints
+from anonlib.kernels._leaves import Leaves, fill, make_leaves, remove
+from anonlib.kernels._mdav_core import REFILL
+from anonlib.kernels._numba import njit
+from anonlib.kernels._search import Nearest, make_nearest, measure, nearest
+
+
+class Rest(NamedTuple):
+    """Rows and the cells they are in. first, weight: [m], tuple i has the weight[i] rows from
+    first[i] on; left: [m], how many of them, the last ones, are in no cell yet; rows: [1], their
+    sum. cell: [n], -1 for none."""
+
+    first: Ints
+    weight: Ints
+    left: Ints
+    rows: Ints
+    cell: Ints
+
+
+class Group(NamedTuple):
+    """The tuples of the cell that is being made. item: [2k], of which the first size[0] are in
+    use; low, high: [d], the box around them. box: [2, d, L], for the search."""
+
+    item: Ints
+    size: Ints
+    low: Floats
+    high: Floats
+    box: Floats
+
+
+@njit
+def vmdav(
+    value: Floats, p: int, outermost: Ints, first: Ints, weight: Ints, k: int, gain: float
+) -> Ints:
+    """int64[n], the cell of every row; -1 for at most k - 1 rows that are left over.
+
+    value: float64[m, p + q], distinct tuples, codes after the numeric columns; tuple i has the
+    weight[i] rows from first[i] on. outermost: [m], the tuples in the order in which they begin
+    cells. A row joins a full cell if its squared distance from that is below `gain` times its
+    squared distance from other rows.
+    """
+    n, d = weight.sum(), value.shape[1]
+    rest = Rest(first, weight, weight.copy(), np.full(1, n), np.full(n, -1, np.int64))
+    leaves, heap, pair = make_leaves(value, p), make_nearest(k), make_nearest(2)
+    item, size = np.empty(2 * k, np.int64), np.zeros(1, np.int64)
+    group = Group(item, size, np.empty(d), np.empty(d), np.empty((2, d, len(leaves.size))))
+    filled, n_cells, place = 0, 0, 0
+    while rest.rows[0] >= 2 * k:
+        if filled == 0 or rest.rows[0] <= REFILL * filled:
+            fill(leaves, rest.left)
+            filled = rest.rows[0]
+        while rest.left[outermost[place]] == 0:
+            place += 1
+        _begin(leaves, rest, outermost[place], k, heap, group, n_cells)
+        n_rows = k
+        while gain > 0.0 and n_rows < 2 * k - 1:
+            closest, near = _closest(leaves, group)
+            nearest(leaves, closest, 2, rest.left, pair)
+            # On top is the second row, which is at distance 0 where the tuple has two.
+            if not near < gain * pair.distance[0]:
+                break
+            _take(leaves, rest, closest, 1, group, n_cells)
+            n_rows += 1
+        n_cells += 1
+    if rest.rows[0] >= k:
+        for row in range(n):
+            if rest.cell[row] < 0:
+                rest.cell[row] = n_cells
+    return rest.cell
+
+
+@njit
+def _begin(
+    leaves: Leaves, rest: Rest, center: int, k: int, heap: Nearest, group: Group, cell_id: int
+) -> None:
+    """Makes the k rows nearest to tuple `center`, its own first, a cell."""
+    nearest(leaves, center, k, rest.left, heap)
+    group.size[0] = 0
+    for j in range(len(group.low)):
+        group.low[j], group.high[j] = np.inf, -np.inf
+    for place in range(heap.size[0]):
+        item = heap.item[place]
+        # Of the farthest tuple (on top) only as many rows as are missing.
+        extra = heap.weight[0] - k if place == 0 else 0
+        _take(leaves, rest, item, rest.left[item] - extra, group, cell_id)
+
+
+@njit
+def _take(leaves: Leaves, rest: Rest, item: int, rows: int, group: Group, cell_id: int) -> None:
+    """Moves rows of a tuple from the rest into the cell."""
+    start = rest.first[item] + rest.weight[item] - rest.left[item]
+    for row in range(start, start + rows):
+        rest.cell[row] = cell_id
+    rest.left[item] -= rows
+    rest.rows[0] -= rows
+    if rest.left[item] == 0:
+        remove(leaves, item)
+    group.item[group.size[0]] = item
+    group.size[0] += 1
+    for j in range(len(group.low)):
+        x = leaves.value[item, j]
+        group.low[j] = min(group.low[j], x)
+        group.high[j] = max(group.high[j], x)
+
+
+@njit
+def _closest(leaves: Leaves, group: Group) -> tuple[int, float]:
+    """The tuple of the rest that is nearest to any of the group, the lowest of several, and its
+    squared distance."""
+    _bound_below(leaves, leaves.low, leaves.high, leaves.used[0], group.low, group.high)
+    best, result = np.inf, -1
+    for place in range(group.size[0]):
+        item = group.item[place]
+        best, result = _look(leaves, leaves.home[item], leaves.value[item], best, result)
+    n = _gather(leaves, group, best)
+    for place in range(group.size[0]):
+        point = leaves.value[group.item[place]]
+        _bound_below(leaves, group.box[0], group.box[1], n, point, point)
+        for i in range(n):
+            if leaves.near[i] <= best:
+                best, result = _look(leaves, leaves.order[i], point, best, result)
+    return result, best
+
+
+@njit
+def _bound_below(
+    leaves: Leaves, low: Floats, high: Floats, n: int, below: Floats, above: Floats
+) -> None:
+    """Sets near[:n] to the squared distances of the box from `below` to `above` from the boxes
+    from low[:, i] to high[:, i]."""
+    near = leaves.near
+    for i in range(n):
+        near[i] = 0.0
+    for j in range(leaves.p):
+        for i in range(n):
+            gap = max(low[j, i] - above[j], below[j] - high[j, i], 0.0)
+            near[i] += gap * gap
+    for j in range(leaves.p, len(below)):
+        for i in range(n):
+            near[i] += 1.0 if above[j] < low[j, i] or below[j] > high[j, i] else 0.0
+
+
+@njit
+def _gather(leaves: Leaves, group: Group, within: float) -> int:
+    """Lists in `order` the leaves with near <= within, and their boxes in the group's. Returns how
+    many."""
+    order, n = leaves.order, 0
+    for leaf in range(leaves.used[0]):
+        order[n] = leaf
+        n += leaves.near[leaf] <= within and leaves.size[leaf] > 0
+    for j in range(len(group.low)):
+        for i in range(n):
+            group.box[0, j, i] = leaves.low[j, order[i]]
+            group.box[1, j, i] = leaves.high[j, order[i]]
+    return n
+
+
+@njit
+def _look(leaves: Leaves, leaf: int, point: Floats, best: float, result: int) -> tuple[float, int]:
+    """`best` and `result`, or what of the leaf is nearer to `point`: squared distance, tuple."""
+    size, distance, item = leaves.size[leaf], leaves.distance, leaves.item
+    measure(leaves.tile, leaf, size, point, leaves.p, distance)
+    for i in range(size):
+        if distance[i] < best or (distance[i] == best and item[leaf, i] < result):
+            best, result = distance[i], item[leaf, i]
+    return best, result

@@ -1,0 +1,126 @@
+"""MDAV-generic: MDAV on records of continuous, ordinal and nominal columns."""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.block import Block, Codes, Floats, Ints, Tree
+from anonlib.kernels import Kernel
+from anonlib.kernels._merge import merge_failing, plain, require_feasible
+
+if TYPE_CHECKING:  # a core, which needs numba
+    from anonlib.kernels._generic_core import Trees
+
+
+class MdavGeneric(Kernel):
+    """Maximum distance to average record; k is the block's `min_rows`.
+
+    While 3k rows remain: P is the row farthest from the average record of the remaining rows, Q
+    the row farthest from P; P and its k - 1 nearest rows are a cell, then Q and its k - 1 nearest
+    of what is left. (Where Q is in P's cell, which takes ties, Q is the farthest from P of the rows
+    that are not.) From 2k to 3k - 1 rows give P's cell and one of the rest; fewer, one cell.
+
+    The squared distance of two records is the sum, over the continuous, then the ordinal, then the
+    nominal columns, of the squares of:
+
+    - continuous: the difference, standardized. A missing value stands at the mean, and the 0/1
+      column that says so is continuous too.
+    - ordinal: the difference of ranks, over the number of categories. A missing value stands at
+      the rank nearest to the mean; its 0/1 column as above.
+    - nominal: 1 where they differ; with `hierarchy`, for a column that has one, the leaves under
+      the lowest common ancestor minus 1, over all leaves minus 1 (1 if that is the root; missing
+      stands right under the root).
+
+    The average record has the mean, the lower median of ranks, and the most frequent category, the
+    first of several in order of codes. The convex median is the lower median of the frequencies
+    made convex: each raised to min(the largest at or below it, the largest at or above it); it can
+    be a category that no row has. All of it in float64, rounded after every operation. Of rows
+    equally near or far the first one counts.
+
+    The paper leaves open how columns are put together; the sum of squares is what it is for
+    continuous columns alone, and gives the cells of `mdav` with `variant: generic`. Cells that
+    fail the models are merged with near ones (`merge_failing`).
+    """
+
+    type: ClassVar[str] = "mdav_generic"
+    cost: ClassVar[str] = "O(n^2 d / k)"
+    reference: ClassVar[str] = (
+        "J. Domingo-Ferrer, V. Torra, Ordinal, continuous and heterogeneous k-anonymity through "
+        "microaggregation, Data Mining and Knowledge Discovery 11(2), 2005; convex median: the "
+        "same, Median-based aggregation operators for prototype construction in ordinal scales, "
+        "International Journal of Intelligent Systems 18(6), 2003"
+    )
+    ordinal: Literal["median", "convex_median"] = Field(
+        "median", description="the average of an ordinal column"
+    )
+    nominal: Literal["equal", "hierarchy"] = Field(
+        "equal", description="the distance in a nominal column: 0 or 1, or by its hierarchy"
+    )
+
+    def cells(self, block: Block) -> Ints:
+        if block.n == 0:
+            return np.zeros(0, np.int64)
+        require_feasible(block)
+        from anonlib.kernels._generic_core import mdav_generic
+
+        number, code, n_ranks = _records(block)
+        cell_id = mdav_generic(
+            number,
+            code,
+            n_ranks,
+            _trees(block, hierarchies=self.nominal == "hierarchy"),
+            block.tuples.first,
+            block.tuples.count,
+            block.min_rows,
+            self.ordinal == "convex_median",
+        )
+        return merge_failing(block, cell_id)
+
+
+def _records(block: Block) -> tuple[Floats, Codes, Ints]:
+    """The distinct tuples by column: the continuous columns, then ranks; codes; and of each column
+    of ranks how many there are."""
+    x = block.numeric[block.tuples.first].T
+    ranks = block.ranks or (None,) * len(x)
+    ordinal = {j: each for j, each in enumerate(ranks) if each is not None}
+    columns = [x[j] for j in range(len(x)) if j not in ordinal]
+    columns += [np.rint((x[j] - each.low) / each.step) for j, each in ordinal.items()]
+    number = np.array(columns, np.float64).reshape(x.shape)
+    code = np.array(block.nominal[block.tuples.first].T, order="C")
+    return number, code, np.array([each.n for each in ordinal.values()], np.int64)
+
+
+def _trees(block: Block, *, hierarchies: bool) -> "Trees":
+    """The hierarchies side by side; where there is none, all leaves stand right under the root."""
+    from anonlib.kernels._generic_core import Trees
+
+    given = block.trees if hierarchies and block.trees else (None,) * len(block.n_categories)
+    trees = [
+        _flat(int(n)) if tree is None else tree
+        for tree, n in zip(given, block.n_categories, strict=True)
+    ]
+    nodes = np.array([len(tree.parent) for tree in trees], np.int64)
+
+    def joined(arrays: list[Ints]) -> Ints:
+        return np.concatenate([np.zeros(0, np.int64), *arrays])
+
+    return Trees(
+        joined([tree.parent for tree in trees]),
+        joined([tree.low for tree in trees]),
+        joined([tree.high for tree in trees]),
+        np.concatenate([np.zeros(0), *(tree.loss**2 for tree in trees)]),
+        np.cumsum(nodes) - nodes,
+        plain(block.n_categories),
+    )
+
+
+def _flat(n: int) -> Tree:
+    """n leaves under a root."""
+    leaves = np.arange(n)
+    return Tree(
+        np.full(n + 1, n),
+        np.append(leaves, 0),
+        np.append(leaves + 1, n),
+        np.append(np.zeros(n), 1.0),
+    )

@@ -1,0 +1,71 @@
+"""What plug-ins say about themselves, read from their classes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from anonlib import registry
+from anonlib.kernels import Kernel
+from anonlib.registry import Plugin
+
+_BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as a config would write it; `default` is None where it must be given."""
+
+    name: str
+    default: str | None
+    allowed: str
+    description: str
+
+
+@dataclass(frozen=True)
+class KernelListing:
+    """A kernel; `cost` is its running time in n, k and d."""
+
+    type: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    cost: str
+    reference: str
+
+
+def list_kernels() -> tuple[KernelListing, ...]:
+    """All kernels, by name."""
+    return tuple(
+        KernelListing(cls.type, summary(cls), tuple(_parameters(cls)), cls.cost, cls.reference)
+        for cls in cast("list[type[Kernel]]", list(registry.plugins("kernel").values()))
+    )
+
+
+def summary(plugin: type[Plugin]) -> str:
+    """The first paragraph of its documentation, in one line."""
+    return " ".join((plugin.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _parameters(plugin: type[Plugin]) -> Iterator[Parameter]:
+    schema = plugin.model_json_schema()
+    for name, field in schema.get("properties", {}).items():
+        default = _written(field["default"]) if "default" in field else None
+        yield Parameter(name, default, _allowed(field), field.get("description", ""))
+
+
+def _allowed(field: dict[str, Any]) -> str:
+    """What a parameter may be, from its JSON schema."""
+    if "anyOf" in field:
+        return " | ".join(_allowed(each) for each in field["anyOf"])
+    if "enum" in field:
+        return " | ".join(_written(each) for each in field["enum"])
+    if field.get("type") == "boolean":
+        return "true | false"
+    bounds = [f"{sign} {_written(field[key])}" for key, sign in _BOUNDS.items() if key in field]
+    return " ".join([str(field.get("type", "any")), ", ".join(bounds)]).strip()
+
+
+def _written(value: Any) -> str:
+    """A value as YAML has it."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

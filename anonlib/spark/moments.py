@@ -1,0 +1,47 @@
+"""The moments of the target's classes over the whole table, so that all blocks share them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from anonlib.block import ClassMoments
+from anonlib.errors import AnonlibError, BlockError
+from anonlib.kernels._discriminant import class_moments
+from anonlib.work import HASH, Task, to_block
+
+
+def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
+    """The moments of all rows, exact: one pass through Python, without a shuffle."""
+    assert task.target is not None
+    ids = [encoding.id for encoding in (*task.encodings, task.target)]
+    # What is not needed for moments stays here, keys above all.
+    slim = replace(task, protected=(), unit=(), models=(), token_key=b"", pseudonym_key=b"")
+    frame = rows.select(*ids, HASH).coalesce(rows.sparkSession.sparkContext.defaultParallelism)
+    found = frame.mapInArrow(lambda batches: _partial(batches, slim), "moments string").collect()
+    return reduce(ClassMoments.merge, (ClassMoments.from_json(row.moments) for row in found))
+
+
+def _partial(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """The moments of one task's rows. Errors are raised without their cause, whose text may hold
+    data."""
+    try:
+        total: ClassMoments | None = None
+        for batch in batches:
+            moments = _moments(batch, task)
+            total = moments if total is None else total.merge(moments)
+        texts = [] if total is None else [total.to_json()]
+    except AnonlibError as error:
+        text = str(error)
+    except Exception as error:
+        text = f"class moments failed with {type(error).__name__}"
+    else:
+        yield pa.record_batch({"moments": pa.array(texts, pa.string())})
+        return
+    raise BlockError(text) from None
+
+
+def _moments(batch: pa.RecordBatch, task: Task) -> ClassMoments:
+    return class_moments(to_block(pa.Table.from_batches([batch]), task)[0])

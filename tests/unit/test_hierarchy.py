@@ -1,0 +1,252 @@
+"""Hierarchies: reading, validation, the trees that blocks carry, and where they are named."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from anonlib.block import Tree
+from anonlib.config_file import load
+from anonlib.errors import ConfigError, InputError
+from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.local import cells
+from anonlib.resolve import resolve
+from anonlib.schema import Field
+from tests.oracles_generic import lost
+from tests.support import data_dir
+
+ANIMALS = """\
+cat;pet;animal;*
+wolf;wild;animal;*
+dog;pet;animal;*
+oak;plant;*
+"""
+
+
+def written(folder: Path, text: str, name: str = "h.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def leaves(hierarchy: Hierarchy) -> list[str]:
+    return list(hierarchy.names[: hierarchy.tree.high[-1]])
+
+
+def wrong(folder: Path, text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        read_hierarchy(written(folder, text))
+    return str(caught.value)
+
+
+def test_leaves_stand_depth_first_in_the_order_of_the_file(tmp_path: Path) -> None:
+    hierarchy = read_hierarchy(written(tmp_path, ANIMALS))
+    assert leaves(hierarchy) == ["cat", "dog", "wolf", "oak"]
+    names, tree = hierarchy.names, hierarchy.tree
+    below = {names[i]: leaves(hierarchy)[tree.low[i] : tree.high[i]] for i in range(len(names))}
+    assert below["pet"] == ["cat", "dog"]
+    assert below["animal"] == ["cat", "dog", "wolf"]
+    assert below["*"] == leaves(hierarchy)
+    assert names[-1] == "*"
+    assert (tree.parent[:-1] > np.arange(len(names) - 1)).all()
+    assert tree.parent[-1] == len(names) - 1
+    loss = dict(zip(names, tree.loss.tolist(), strict=True))
+    assert (loss["cat"], loss["pet"], loss["animal"], loss["*"]) == (0, 1 / 3, 2 / 3, 1)
+    assert loss["plant"] == 0  # no more than the oak, its only leaf
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ANIMALS.replace(";", ","),
+        "\ufeff" + ANIMALS,
+        ANIMALS.replace("\n", "\r\n") + "\r\n",
+        ANIMALS.replace("oak;plant;*", "oak;plant;*;;"),
+        ANIMALS.replace("oak;plant;*", "oak;oak;plant;plant;*;*"),
+        ANIMALS.replace("cat;pet", '"cat";"pet"'),
+    ],
+    ids=["commas", "mark", "lines", "empty ends", "repeats", "quotes"],
+)
+def test_forms_of_the_same(tmp_path: Path, text: str) -> None:
+    one = read_hierarchy(written(tmp_path, ANIMALS))
+    other = read_hierarchy(written(tmp_path, text))
+    assert other.names == one.names
+    for field in ("parent", "low", "high", "loss"):
+        assert (getattr(other.tree, field) == getattr(one.tree, field)).all()
+
+
+def test_intervals_with_commas_or_semicolons(tmp_path: Path) -> None:
+    text = '1,"[0; 5[",*\n2,"[0; 5[",*\n7,"[5; 9[",*\n'
+    assert leaves(read_hierarchy(written(tmp_path, text))) == ["1", "2", "7"]
+    assert leaves(read_hierarchy(written(tmp_path, "1;a,b;*\n2;a,b;*\n"))) == ["1", "2"]
+
+
+def test_one_value(tmp_path: Path) -> None:
+    hierarchy = read_hierarchy(written(tmp_path, "only;*\n"))
+    assert hierarchy.tree.loss.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "has no rows"),
+        ("\n\n", "has no rows"),
+        ("secret;*\n*\n", "line 2: has no group above the value"),
+        ("a;*\nb;*\nsecret;x\nd;y\n", "line 3 and 1 more: have another root than most"),
+        ("secret;g;*\nb;g;*\nsecret;g;*\n", "line 3: has a value of an earlier row"),
+        ("secret;;*\nb;*\n", "line 1: has an empty name between others"),
+        ("a;g;*\nb;h;*\nc;g;h;*\n", "line 3: has a name that stands elsewhere in the tree too"),
+        ("a;secret;*\nsecret;*\n", "line 2: has a value that is a group of others"),
+    ],
+)
+def test_what_is_wrong_is_said_by_line(tmp_path: Path, text: str, expected: str) -> None:
+    said = wrong(tmp_path, text)
+    assert said == f"hierarchy {tmp_path}/h.csv: {expected}"
+    assert "secret" not in said
+
+
+def test_several_problems_together(tmp_path: Path) -> None:
+    said = wrong(tmp_path, "a;*\na;*\nb\n")
+    assert "has no group" in said
+    assert "an earlier row" in said
+    assert "another root" in said
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be read"):
+        read_hierarchy(tmp_path / "absent.csv")
+    with pytest.raises(InputError, match="can't be read"):
+        read_hierarchy(tmp_path)
+    (tmp_path / "h.csv").write_bytes(b"\xff\xfe;*\n")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_hierarchy(tmp_path / "h.csv")
+    assert "not CSV" in wrong(tmp_path, f"{'x' * 200_000};*\n")
+
+
+def test_places(tmp_path: Path) -> None:
+    hierarchy = read_hierarchy(written(tmp_path, ANIMALS))
+    assert hierarchy.places(pa.array(["oak", "fish", "cat"])).tolist() == [3, -1, 0]
+    numbers = read_hierarchy(written(tmp_path, "1;*\n20;*\n"))
+    assert numbers.places(pa.array([20, 1, 3])).tolist() == [1, 0, -1]
+
+
+def check_tree(tree: Tree) -> None:
+    nodes, c = len(tree.parent), tree.high[-1]
+    assert tree.low[:c].tolist() == list(range(c))
+    assert tree.high[:c].tolist() == list(range(1, c + 1))
+    assert (tree.parent[:-1] > np.arange(nodes - 1)).all()
+    assert (tree.parent[:-1] >= c).all()
+    assert tree.parent[-1] == nodes - 1
+    assert tree.low[-1] == 0
+    assert tree.loss[-1] == 1
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("places", [[], [0], [3], [1, 2], [0, 1, 2, 3]])
+def test_over_some_of_the_leaves(tmp_path: Path, places: list[int], missing: bool) -> None:
+    hierarchy = read_hierarchy(written(tmp_path, ANIMALS))
+    tree = hierarchy.over(np.array(places, np.int64), missing=missing)
+    check_tree(tree)
+    c = len(places)
+    assert tree.high[-1] == c + missing
+    for i, place in enumerate(places):
+        for j, other in enumerate(places):
+            assert lost(tree, i, j) == lost(hierarchy.tree, place, other)
+        if missing:
+            assert lost(tree, i, c) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern", ["arx/adult_hierarchy_*.csv", "anjana/*.csv", "basic_mondrian/*"]
+)
+def test_distances_in_files_of_others(pattern: str) -> None:
+    """The leaves under the lowest common ancestor, counted in the rows of the file."""
+    files = sorted((data_dir() / "adult_hierarchies").glob(pattern))
+    assert len(files) >= 7
+    for path in files:
+        separator = "," if "anjana" in pattern else ";"
+        table = pd.read_csv(path, sep=separator, header=None, dtype=str, names=range(8))
+        rows = {row[0]: [x for x in row[1:] if isinstance(x, str)] for row in table.to_numpy()}
+        hierarchy = read_hierarchy(path)
+        assert sorted(leaves(hierarchy)) == sorted(rows)
+        check_tree(hierarchy.tree)
+        for i, one in enumerate(leaves(hierarchy)[::3]):
+            for other in leaves(hierarchy)[1::5]:
+                if one != other:
+                    common = next(name for name in rows[one] if name in rows[other])
+                    under = sum(common in above for above in rows.values())
+                    expected = (under - 1) / (len(rows) - 1)
+                    place = leaves(hierarchy).index(other)
+                    assert lost(hierarchy.tree, 3 * i, place) == pytest.approx(expected)
+
+
+class TestCells:
+    """`anonlib.cells` with hierarchies."""
+
+    TABLE = pd.DataFrame({"kind": ["oak", "wolf", "cat", "dog"] * 3})
+
+    def test_mondrian_cuts_by_the_order_of_the_leaves(self, tmp_path: Path) -> None:
+        given: dict[str, Any] = {"scales": {"kind": "nominal"}, "k": 6, "kernel": "mondrian"}
+        path = written(tmp_path, ANIMALS)
+        # By name: cat and dog, oak and wolf. By leaves: cat and dog, wolf and oak.
+        assert cells(self.TABLE, **given).tolist() == [0, 0, 1, 1] * 3
+        swapped = written(tmp_path, "cat;a;*\noak;a;*\ndog;b;*\nwolf;b;*\n", "other.csv")
+        by_tree = cells(self.TABLE, hierarchies={"kind": str(swapped)}, **given)
+        assert by_tree.tolist() == [0, 1, 0, 1] * 3
+        assert cells(self.TABLE, hierarchies={"kind": read_hierarchy(path)}, **given).max() == 1
+
+    def test_distances_reach_the_kernel(self, tmp_path: Path) -> None:
+        path = written(tmp_path, "oak;a;*\ndog;a;*\nwolf;b;*\ncat;b;*\n")
+        given: dict[str, Any] = {"scales": {"kind": "nominal"}, "k": 6, "kernel": "mdav_generic"}
+        ids = cells(self.TABLE, hierarchies={"kind": path}, nominal="hierarchy", **given)
+        assert ids.tolist() == [0, 1, 1, 0] * 3
+
+    def test_what_is_wrong(self, tmp_path: Path) -> None:
+        path = written(tmp_path, ANIMALS.replace("oak", "elm"))
+        with pytest.raises(InputError, match="column kind: 1 distinct values are not in its"):
+            cells(self.TABLE, k=2, scales={"kind": "nominal"}, hierarchies={"kind": path})
+        with pytest.raises(InputError, match="hierarchies: kind: not a column with the scale"):
+            cells(self.TABLE, k=2, scales={"kind": "ordinal"}, hierarchies={"kind": path})
+
+
+CONFIG = """
+source: {format: csv, path: people.csv}
+attributes:
+  kind: {role: quasi_identifier, scale: nominal, hierarchy: trees/h.csv}
+one_row_per_person: true
+privacy: {models: [{type: k_anonymity, k: 5}]}
+release: {path: out/people}
+"""
+
+
+class TestConfig:
+    def test_path_is_relative_to_the_config(self, tmp_path: Path) -> None:
+        (tmp_path / "trees").mkdir()
+        path = written(tmp_path / "trees", ANIMALS)
+        config = load(written(tmp_path, CONFIG, "conf.yaml"))
+        assert config.attributes["kind"].hierarchy == str(path)
+        schema = resolve(config, [Field("kind", "string", pa.string())])
+        assert schema["kind"].hierarchy is not None
+        assert leaves(schema["kind"].hierarchy) == ["cat", "dog", "wolf", "oak"]
+        override = f"attributes.kind.hierarchy={path}"
+        assert load(tmp_path / "conf.yaml", [override]).attributes["kind"].hierarchy == str(path)
+
+    def test_what_is_wrong_with_the_file_is_a_problem_of_the_config(self, tmp_path: Path) -> None:
+        (tmp_path / "trees").mkdir()
+        for text, said in ((None, "can't be read"), ("a;*\na;*\n", "line 2: has a value of")):
+            if text is not None:
+                written(tmp_path / "trees", text)
+            with pytest.raises(ConfigError) as caught:
+                load(written(tmp_path, CONFIG, "conf.yaml"))
+            (problem,) = caught.value.problems
+            assert problem.where == "attributes.kind.hierarchy"
+            assert said in problem.text
+
+    @pytest.mark.parametrize("scale", ["continuous", "ordinal"])
+    def test_only_nominal_columns_have_one(self, tmp_path: Path, scale: str) -> None:
+        text = CONFIG.replace("nominal", scale)
+        with pytest.raises(ConfigError, match="only nominal columns have a hierarchy"):
+            load(written(tmp_path, text, "conf.yaml"))
