@@ -1,0 +1,57 @@
+"""t-closeness of a released table."""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from anonlib.audit.models._shares import Shares, SharesAudit
+from anonlib.audit.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class TClosenessAudit(SharesAudit):
+    """Measures the earth mover's distance of `attribute` in every class from the whole table.
+
+    Cost of the ordered distance: O(classes * values).
+    """
+
+    type: ClassVar[str] = "t_closeness"
+    greater_is_better: ClassVar[bool] = False
+    t: float = Field(gt=0, le=1)
+    distance: Literal["equal", "ordered"] = "equal"
+
+    @property
+    def required(self) -> float:
+        return self.t
+
+    def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        shares = Shares(view.sensitive[self.attribute])
+        found, n_values = shares.against(rows, view)
+        if self.distance == "equal":
+            more = F.transform("entries", lambda e: F.greatest(e["p"] - e["q"], F.lit(0.0)))
+            value = F.aggregate(more, F.lit(0.0), lambda total, x: total + x)
+            return found.select("n_rows", value.alias("value"))
+        ranked = shares.reference(view).select("rank", "q").collect()
+        whole = [row["q"] for row in sorted(ranked, key=lambda row: row["rank"])]
+        value = _running(F.array(*[F.lit(q) for q in whole])) / max(1, n_values - 1)
+        return found.select("n_rows", value.alias("value"))
+
+
+def _running(whole: "Column") -> "Column":
+    """The sum of the absolute running differences between a class and the whole table."""
+    from pyspark.sql import functions as F
+
+    of_class = F.map_from_entries(F.transform("entries", lambda e: F.struct(e["rank"], e["p"])))
+    start = F.struct(F.lit(0.0).alias("running"), F.lit(0.0).alias("total"))
+
+    def step(state: "Column", pair: "Column") -> "Column":
+        p = F.coalesce(F.try_element_at(of_class, pair["rank"]), F.lit(0.0))
+        running = state["running"] + p - pair["q"]
+        return F.struct(running.alias("running"), (state["total"] + F.abs(running)).alias("total"))
+
+    pairs = F.transform(whole, lambda q, i: F.struct(i.alias("rank"), q.alias("q")))
+    return F.aggregate(pairs, start, step)["total"]
