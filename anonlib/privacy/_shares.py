@@ -40,3 +40,12 @@ def against(cells: CellCounts, column: str) -> tuple[SparseCounts, Floats, Float
 def reference_of(values: Ints, n_values: int) -> Reference:
     """The reference of coded values, -1 where missing."""
     return Reference(np.bincount(values[values >= 0], minlength=n_values), int((values < 0).sum()))
+
+
+def whole_table(column: str, reference: Reference, n_persons: int) -> CellCounts:
+    """The whole table as one cell."""
+    value = np.flatnonzero(reference.count)
+    counts = SparseCounts(np.zeros(len(value), np.int64), value, reference.count[value])
+    n_rows = int(reference.count.sum()) + reference.n_missing
+    sizes = (np.array([n_rows]), np.array([n_persons]))
+    return CellCounts(*sizes, {column: counts}, {column: reference})
