@@ -1,14 +1,15 @@
 """A block: the rows that one task anonymizes together, as the arrays that kernels work on."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
+from anonlib.privacy import CellCounts, PrivacyModel, Reference, SparseCounts
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -124,6 +125,7 @@ class Block:
     target: Floats | None = None
     n_classes: int = 0
     moments: ClassMoments | None = None
+    references: Mapping[str, Reference] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -164,7 +166,7 @@ class Block:
             n_persons = np.bincount(sparse(cell_id, unit).cell, minlength=n_cells)
         codes = self.sensitive if rows is None else self.sensitive[rows]
         found = {name: sparse(cell_id, codes[:, j]) for j, name in enumerate(self.protected)}
-        return CellCounts(n_rows, n_persons, found)
+        return CellCounts(n_rows, n_persons, found, self.references)
 
     def holds(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> Bools:
         """bool[n_cells]: which cells hold every model (arguments as for `counts`)."""

@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from anonlib.block import MISSING, Codes, Floats, Ints, Ranks, Tree, snap
 from anonlib.errors import BlockError
+from anonlib.privacy import Reference
+from anonlib.privacy._shares import reference_of
 from anonlib.schema import Scale
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
@@ -144,6 +146,44 @@ def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
     return center + 2 * mean * half, 2 * sd * half
 
 
+@dataclass(frozen=True)
+class Values:
+    """The present values of a protected column in the whole table, in their order (text folded),
+    and how often each stands there."""
+
+    categories: pa.Array
+    reference: Reference
+
+
+def protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
+    """The values of a column that is in memory: text in the order of its folded letters."""
+    codes = protected_codes(values, missing_tokens)
+    _, first = np.unique(codes[codes != MISSING], return_index=True)
+    found = values.filter(pa.array(codes != MISSING)).take(pa.array(first))
+    if pa.types.is_string(found.type):
+        found = pa.array([fold(value) for value in found.to_pylist()], pa.string())
+    found = one_zero(found).take(pc.sort_indices(found))
+    places = codes_among(values, missing_tokens, found).astype(np.int64)
+    return Values(found, reference_of(places, len(found)))
+
+
+def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:
+    """int32[n]: the places of a protected column's values among the categories of `Values`;
+    MISSING for null, NaN and tokens. Raises BlockError for a value that is not among them."""
+    codes = protected_codes(values, missing_tokens)
+    present = codes != MISSING
+    if pa.types.is_string(values.type):
+        encoded = values.dictionary_encode()
+        texts = pa.array([fold(value) for value in encoded.dictionary.to_pylist()], pa.string())
+        places = pc.index_in(texts, value_set=categories).take(encoded.indices)
+    else:
+        places = pc.index_in(one_zero(values), value_set=categories)
+    found = places.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int32)
+    if (found[present] == MISSING).any():
+        raise BlockError("a sensitive value that the scan did not see: the source has changed")
+    return np.where(present, found, MISSING).astype(np.int32)
+
+
 def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
@@ -158,8 +198,8 @@ def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
     codes: Codes = indices.astype(np.int32)
     if text:
-        missing = {_fold(token) for token in missing_tokens}
-        folded = [_fold(value) for value in encoded.dictionary.to_pylist()]
+        missing = {fold(token) for token in missing_tokens}
+        folded = [fold(value) for value in encoded.dictionary.to_pylist()]
         number = {value: i for i, value in enumerate(dict.fromkeys(folded))}
         recode = [MISSING if value in missing else number[value] for value in folded]
         codes = np.array([*recode, MISSING], np.int32)[codes]
@@ -173,7 +213,8 @@ def one_zero(values: pa.Array) -> pa.Array:
     return pc.add(values, pa.scalar(0.0, values.type))
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """The form in which sensitive text is compared."""
     # By way of upper case, as the JVM folds (dotless i): what is one there must be one here.
     return text.strip().upper().lower().casefold()
 
@@ -188,7 +229,7 @@ def _of_type(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
     local = pa.timestamp(type.unit) if pa.types.is_timestamp(type) else type
     found = []
     for token in tokens:
-        if pa.types.is_boolean(type) and _fold(token) not in ("true", "false"):
+        if pa.types.is_boolean(type) and fold(token) not in ("true", "false"):
             continue  # Arrow reads 0 and 1 too
         with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
             found.append(pa.scalar(read(token)).cast(local).cast(type).as_py())

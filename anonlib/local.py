@@ -1,6 +1,7 @@
 """Cells of data in memory: the kernels without Spark, for notebooks and tests."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,21 @@ from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.block import Block, Codes, Floats, Ints
-from anonlib.encoding import Encoding, mix, moments, one_zero, protected_codes, to_float
+from anonlib.encoding import (
+    Encoding,
+    codes_among,
+    mix,
+    moments,
+    one_zero,
+    protected_values,
+    to_float,
+)
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels._merge import by_first_row
 from anonlib.partition._bisect import part
-from anonlib.privacy import PrivacyModel
+from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.schema import Scale, target_scale
 
@@ -62,10 +71,11 @@ def cells(
     held = (_k_anonymity(k), *models)
     columns = _quasi_identifiers(data, scales)
     trees = _hierarchies(hierarchies, columns)
-    protected = _protected(data, held)
+    protected, references = _protected(data, held)
     label = _target(data, target, target_scale, chosen)
     encoded = [_encoded(*column, trees) for column in columns]
     block = _block(encoded, protected, held, label, len(data))
+    block = replace(block, references=references)
     keys = [] if block.target is None else [block.target]
     order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
@@ -158,9 +168,12 @@ def _column(data: Any, name: Any) -> pa.Array:
     return values
 
 
-def _protected(data: Any, models: Sequence[PrivacyModel]) -> dict[str, Codes]:
-    """The codes of the columns that models name."""
+def _protected(
+    data: Any, models: Sequence[PrivacyModel]
+) -> tuple[dict[str, Codes], dict[str, Reference]]:
+    """The codes and references of the columns that models name."""
     codes: dict[str, Codes] = {}
+    references: dict[str, Reference] = {}
     for model in models:
         if not isinstance(model, PrivacyModel):
             raise InputError(f"models: {type(model).__name__} is not a privacy model")
@@ -168,8 +181,11 @@ def _protected(data: Any, models: Sequence[PrivacyModel]) -> dict[str, Codes]:
             name = model.model_dump()["attribute"]
             if isinstance(data, np.ndarray) or name not in _names(data):
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
-            codes[name] = protected_codes(_column(data, name), MISSING_TOKENS)
-    return codes
+            column = _column(data, name)
+            found = protected_values(column, MISSING_TOKENS)
+            codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
+            references[name] = found.reference
+    return codes, references
 
 
 def _target(

@@ -216,6 +216,7 @@ class _Run:
             pseudonym_key=self.key,
             output=output_schema(schema),
             max_rows=_task_rows(self.config),
+            values=scanned.values,
         )
 
     def _record(

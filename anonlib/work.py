@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from anonlib import registry
 from anonlib.block import MISSING, Block, ClassMoments, Codes
-from anonlib.encoding import Encoding, mix, one_zero, protected_codes
+from anonlib.encoding import Encoding, Values, codes_among, mix, one_zero, protected_codes
 from anonlib.errors import AnonlibError, BlockError
 from anonlib.partition._bisect import bisect, part
 from anonlib.recode import Cells
@@ -51,6 +51,7 @@ class Task:
     max_rows: int
     target: Encoding | None = None
     moments: ClassMoments | None = None
+    values: dict[str, Values] = field(default_factory=dict)  # of columns with a reference
 
 
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
@@ -89,7 +90,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     n = table.num_rows
     numeric = [e.numeric(columns[e.id]) for e in task.encodings if not e.nominal]
     nominal = [e.codes(columns[e.id]) for e in task.encodings if e.nominal]
-    sensitive = [protected_codes(columns[id], task.missing_tokens) for id in task.protected]
+    sensitive = [_protected(columns[id], task, id) for id in task.protected]
     x = np.column_stack([np.empty((n, 0)), *numeric])
     codes = np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)
     target = None if task.target is None else task.target.target(columns[task.target.id])
@@ -112,8 +113,15 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         target=None if target is None else target[order],
         n_classes=0 if task.target is None else task.target.n_classes,
         moments=task.moments,
+        references={id: values.reference for id, values in task.values.items()},
     )
     return block, table.take(pa.array(order))
+
+
+def _protected(values: pa.Array, task: Task, id: str) -> Codes:
+    if id in task.values:
+        return codes_among(values, task.missing_tokens, task.values[id].categories)
+    return protected_codes(values, task.missing_tokens)
 
 
 def _unit_codes(columns: list[pa.Array]) -> Codes | None:

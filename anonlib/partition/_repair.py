@@ -1,50 +1,66 @@
 """Repair: leaves that could not hold the privacy models are merged with the nearest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from anonlib.block import Bools, Floats, Ints
 from anonlib.partition._plan import Cuts
-from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
+from anonlib.privacy import CellCounts, PrivacyModel, Reference, SparseCounts
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Exact counts of b leaves: rows and persons, int64[b], and for each protected column a sketch
-    of its values, int64[b, words], whose set bits are at most as many as there are values.
+    """Exact counts of b leaves: rows and persons, int64[b]. Of each protected column either its
+    exact `counts`, where a model looks at these, with their `references`; or a sketch of its
+    values, int64[b, words], whose set bits are at most as many as there are values.
     `shared`: whether a person may have rows in several leaves."""
 
     n_rows: Ints
     n_persons: Ints
     sketches: dict[str, Ints]
     shared: bool
+    counts: dict[str, SparseCounts] = field(default_factory=dict)
+    references: dict[str, Reference] = field(default_factory=dict)
 
     def merged(self, group: Ints, n_groups: int) -> "Counts":
-        """The counts of unions of leaves, persons as a lower bound."""
+        """The counts of unions of leaves, persons as a lower bound; leaves of group -1 are left
+        out."""
+        kept = group >= 0
         sketches = {}
         for id, words in self.sketches.items():
             union = np.zeros((n_groups, words.shape[1]), np.int64)
-            np.bitwise_or.at(union, group, words)
+            np.bitwise_or.at(union, group[kept], words[kept])
             sketches[id] = union
-        n_rows = np.bincount(group, self.n_rows, n_groups).astype(np.int64)
+        n_rows = np.bincount(group[kept], self.n_rows[kept], n_groups).astype(np.int64)
         n_persons = n_rows
         if self.shared:
             # All persons of one leaf may be among those of another: the largest count is certain.
             n_persons = np.zeros(n_groups, np.int64)
-            np.maximum.at(n_persons, group, self.n_persons)
-        return Counts(n_rows, n_persons, sketches, self.shared)
+            np.maximum.at(n_persons, group[kept], self.n_persons[kept])
+        counts = {id: _united(counted, group) for id, counted in self.counts.items()}
+        return Counts(n_rows, n_persons, sketches, self.shared, counts, self.references)
 
     def hold(self, models: Sequence[PrivacyModel]) -> Bools:
         """bool[b]: which leaves certainly hold every model. Values that share a bit count as one,
         which can only make a leaf look less diverse than it is."""
-        sensitive = {id: _bits(words) for id, words in self.sketches.items()}
-        cells = CellCounts(self.n_rows, self.n_persons, sensitive)
+        sensitive = {id: _bits(words) for id, words in self.sketches.items()} | self.counts
+        cells = CellCounts(self.n_rows, self.n_persons, sensitive, self.references)
         result = np.ones(len(self.n_rows), np.bool_)
         for model in models:
             result &= model.holds(cells)
         return result
+
+
+def _united(counts: SparseCounts, group: Ints) -> SparseCounts:
+    """The counts with leaves as groups."""
+    cell = group[counts.cell]
+    kept = cell >= 0
+    pair = np.column_stack([cell[kept], counts.value[kept]])
+    unique, place = np.unique(pair, axis=0, return_inverse=True)
+    total = np.bincount(place, counts.count[kept], len(unique)).astype(np.int64)
+    return SparseCounts(unique[:, 0], unique[:, 1], total)
 
 
 def _bits(words: Ints) -> SparseCounts:
@@ -75,14 +91,7 @@ def merge_small(
 
 
 def _group_holds(group: Ints, id: int, counts: Counts, models: Sequence[PrivacyModel]) -> bool:
-    members = np.flatnonzero(group == id)
-    part = Counts(
-        counts.n_rows[members],
-        counts.n_persons[members],
-        {name: words[members] for name, words in counts.sketches.items()},
-        counts.shared,
-    )
-    return bool(part.merged(np.zeros(len(members), np.int64), 1).hold(models)[0])
+    return bool(counts.merged(np.where(group == id, 0, -1), 1).hold(models)[0])
 
 
 def _leaf_ranges(cuts: Cuts) -> list[list[Ints]]:

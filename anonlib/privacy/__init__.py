@@ -2,8 +2,9 @@
 `audit/models/`, written apart."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from anonlib.registry import Plugin
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
@@ -27,16 +29,27 @@ class SparseCounts:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """How often each value of a protected column stands in all rows to be released: `count[v]`
+    rows have value v (values in their order), `n_missing` have none. It is one for all blocks."""
+
+    count: Ints
+    n_missing: int
+
+
+@dataclass(frozen=True)
 class CellCounts:
     """All that a privacy model may look at, for m cells at once.
 
     `n_rows` and `n_persons` are int64[m]; they differ only where persons have several rows.
-    `sensitive` holds the counts of each protected column by its name.
+    `sensitive` holds the counts of each protected column by its name, `references` the
+    references of those that a model measures cells against: their values are numbered alike.
     """
 
     n_rows: Ints
     n_persons: Ints
-    sensitive: dict[str, SparseCounts]
+    sensitive: Mapping[str, SparseCounts]
+    references: Mapping[str, Reference] = field(default_factory=dict)
 
 
 class PrivacyModel(Plugin):
@@ -44,6 +57,9 @@ class PrivacyModel(Plugin):
 
     family: ClassVar[str] = "privacy model"
     monotone: ClassVar[bool]
+    #: What it looks at besides persons: nothing, which values of its column a cell has, or how
+    #: often each stands there (and in the reference).
+    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "persons"
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

@@ -1,26 +1,48 @@
-"""Distinct l-diversity: every cell shows at least l values of a sensitive column."""
+"""l-diversity: every cell is diverse in a sensitive column."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, Ints, PrivacyModel
+from anonlib.privacy._shares import shares
+
+#: What l values of equal frequency may seem to lack; the audit allows 1e-9.
+ROUNDING = 1e-12
 
 
 class LDiversity(PrivacyModel):
-    """Every cell has at least `l` distinct present values of `attribute`.
+    """Every cell is diverse in the present values of `attribute`.
 
-    Missing values never count towards l. A config that leaves `attribute` out asks it of every
-    sensitive column. Reference: A. Machanavajjhala et al., l-diversity: privacy beyond
-    k-anonymity, ACM TKDD 1(1), 2007 (the distinct form).
+    - distinct: it has at least `l` values.
+    - entropy: the entropy of their distribution is at least log(l).
+    - recursive: the most frequent of m values stands less than `c` times as often as the l-th,
+      (l+1)-th, ..., m-th most frequent together.
+
+    Missing values never count. A config that leaves `attribute` out asks it of every sensitive
+    column. Reference: A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, ACM TKDD
+    1(1), 2007.
     """
 
     type: ClassVar[str] = "l_diversity"
     monotone: ClassVar[bool] = True
     l: int = Field(ge=2, description="the smallest number of distinct values in a cell")  # noqa: E741
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
-    kind: Literal["distinct"] = Field("distinct", description="how diversity is counted")
+    kind: Literal["distinct", "entropy", "recursive"] = Field(
+        "distinct", description="how diversity is counted"
+    )
+    c: float | None = Field(None, gt=0, description="the factor of the recursive kind")
+
+    @model_validator(mode="after")
+    def _c_with_recursive(self) -> Self:
+        if (self.c is None) == (self.kind == "recursive"):
+            raise ValueError("c goes with `kind: recursive`, which needs it")
+        return self
+
+    @property
+    def looks_at(self) -> Literal["values", "counts"]:  # type: ignore[override]
+        return "values" if self.kind == "distinct" else "counts"
 
     @property
     def min_values(self) -> int:
@@ -28,5 +50,23 @@ class LDiversity(PrivacyModel):
 
     def holds(self, cells: CellCounts) -> Bools:
         # An unbound model has no column: the KeyError is ours to fix, not the user's.
-        counts = cells.sensitive[self.column or ""]
-        return np.bincount(counts.cell, minlength=len(cells.n_rows)) >= self.l
+        counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
+        diverse: Bools = np.bincount(counts.cell, minlength=m) >= self.l
+        if self.kind == "entropy":
+            p = shares(counts, m)
+            entropy = -np.bincount(counts.cell, p * np.log(p), m)
+            diverse &= entropy >= np.log(self.l) - ROUNDING
+        elif self.kind == "recursive" and self.c is not None:
+            largest, tail = self._frequencies(counts.cell, counts.count, m)
+            diverse &= largest < self.c * tail
+        return diverse
+
+    def _frequencies(self, cell: Ints, count: Ints, m: int) -> tuple[Ints, Ints]:
+        """int64[m] each: the largest count of a cell, and the sum of those from the l-th on."""
+        order = np.lexsort((-count, cell))
+        cell, count = cell[order], count[order]
+        start = np.searchsorted(cell, np.arange(m))
+        rank = np.arange(len(cell)) - start[cell]
+        largest = np.bincount(cell[rank == 0], count[rank == 0], m)
+        tail = np.bincount(cell[rank >= self.l - 1], count[rank >= self.l - 1], m)
+        return largest.astype(np.int64), tail.astype(np.int64)

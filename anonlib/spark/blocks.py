@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 
 from anonlib.block import Floats, Ints
 from anonlib.config import Config
+from anonlib.encoding import codes_among
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition import Cuts, Sample
 from anonlib.partition._plan import Singles, no_cuts
 from anonlib.partition._repair import Counts, merge_small, size_bound
-from anonlib.privacy import PrivacyModel
+from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.schema import Schema
 from anonlib.spark.features import Feature, coordinates, distinct, features
 from anonlib.spark.scan import Scan
@@ -77,15 +78,16 @@ def plan(
     found, values = features(schema, scan.encodings, scan.hashes, scan.sample)
     cuts = _fit(values, scan.n_rows, config)
     if cuts.n_leaves == 1:
+        # The scan has shown that the whole table holds the models.
         counts = Counts(np.array([scan.n_rows]), np.array([scan.n_rows]), {}, False)
         block_of_leaf, centers = np.zeros(1, np.int64), np.zeros((1, values.shape[1]))
     else:
         leaves = with_leaf(rows, schema, found, cuts)
-        counts = _count(leaves, schema, models, config, cuts.n_leaves)
+        counts = _count(leaves, schema, scan, models, config, cuts.n_leaves)
         centers = _centers(cuts.assign(values), values, cuts.n_leaves)
         block_of_leaf = merge_small(cuts, counts, centers, models)
     sizes = np.bincount(block_of_leaf, counts.n_rows).astype(np.int64)
-    buckets = _buckets(rows, schema, found, cuts, block_of_leaf, sizes, config, models)
+    buckets = _buckets(rows, schema, scan, found, cuts, block_of_leaf, sizes, config, models)
     first = np.cumsum(buckets) - buckets
     return Plan(
         found,
@@ -175,18 +177,21 @@ def _centers(leaf: Ints, values: Singles, n_leaves: int) -> Floats:
 def _count(
     rows: DataFrame,
     schema: Schema,
+    scan: Scan,
     models: tuple[PrivacyModel, ...],
     config: Config,
     n_leaves: int,
     by: str = LEAF,
 ) -> Counts:
-    """Exact rows and persons of each leaf, and a sketch of its protected values from below."""
+    """Exact rows and persons of each leaf, and its protected values: exact counts of those that
+    models look at the counts of, of others a sketch from below."""
     words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
     keys = [by, *schema.unit] if schema.unit else [by]
     person = F.lit(1) if not schema.unit else _all_present(schema.unit)
     inner = [F.count(F.lit(1)).alias("n"), F.max(person).alias("person")]
     sketches = []
-    for id in schema.protected:
+    by_sketch = [id for id in schema.protected if id not in scan.values]
+    for id in by_sketch:
         value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
         for word in range(words):
             sketches.append(f"{id}_{word}")
@@ -207,10 +212,24 @@ def _count(
         return result
 
     sketched = {
-        id: np.column_stack([full(f"{id}_{word}") for word in range(words)])
-        for id in schema.protected
+        id: np.column_stack([full(f"{id}_{word}") for word in range(words)]) for id in by_sketch
     }
-    return Counts(full("n"), full("persons"), sketched, bool(schema.unit))
+    counted = {id: _value_counts(rows, schema, scan, config, id, by) for id in scan.values}
+    references = {id: values.reference for id, values in scan.values.items()}
+    return Counts(full("n"), full("persons"), sketched, bool(schema.unit), counted, references)
+
+
+def _value_counts(
+    rows: DataFrame, schema: Schema, scan: Scan, config: Config, id: str, by: str
+) -> SparseCounts:
+    """How often each value of a column stands in each leaf."""
+    tokens = config.privacy.missing_tokens
+    value = canonical(F.col(id), schema.by_id(id).type, tokens).alias("value")
+    found = rows.select(by, value).na.drop().groupBy(by, "value").count().toArrow()
+    code = codes_among(found.column("value").combine_chunks(), (), scan.values[id].categories)
+    cell, count = found.column(by).to_numpy(), found.column("count").to_numpy()
+    order = np.lexsort((code, cell))
+    return SparseCounts(*[part[order].astype(np.int64) for part in (cell, code, count)])
 
 
 def _all_present(unit: tuple[str, ...]) -> Column:
@@ -232,6 +251,7 @@ def _bit(value: Column, word: int, words: int) -> Column:
 def _buckets(
     rows: DataFrame,
     schema: Schema,
+    scan: Scan,
     features: tuple[Feature, ...],
     cuts: Cuts,
     block_of_leaf: Ints,
@@ -248,7 +268,7 @@ def _buckets(
     while (wanted > 1).any():
         trial = _trial(features, cuts, block_of_leaf, wanted)
         blocks = with_blocks(rows, schema, trial)
-        counts = _count(blocks, schema, models, config, trial.n_blocks, by=BLOCK)
+        counts = _count(blocks, schema, scan, models, config, trial.n_blocks, by=BLOCK)
         failing = ~size_bound(counts, models)
         owner = np.repeat(np.arange(len(wanted)), wanted)
         shrink = np.unique(owner[failing & (wanted[owner] > 1)])

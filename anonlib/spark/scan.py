@@ -13,14 +13,19 @@ from pyspark.sql import functions as F
 
 from anonlib.block import MISSING, Codes, Ints
 from anonlib.config import Config
-from anonlib.encoding import Encoding, moments, protected_codes, to_float
+from anonlib.encoding import Encoding, Values, fold, moments, protected_codes, to_float
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.privacy import Reference
+from anonlib.privacy._shares import whole_table
 from anonlib.resolve import bound_models
 from anonlib.schema import Column, Role, Scale
 from anonlib.spark.errors import translated
 from anonlib.spark.source import Source, failed
 from anonlib.spark.values import canonical, number
 from anonlib.work import HASH
+
+#: Most distinct values of a column whose distribution models look at.
+MAX_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class Scan:
 
     `sample` has the quasi-identifiers, sensitive columns, target and HASH of at most `sample_rows`
     rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and `hashes`, Spark's
-    hash of each category. `target` is None where the kernel does not look at it.
+    hash of each category. `values`, by id, are those of the protected columns that models look at
+    the counts of. `target` is None where the kernel does not look at it.
     """
 
     n_rows: int
@@ -37,6 +43,7 @@ class Scan:
     hashes: dict[str, Ints]
     encodings: tuple[Encoding, ...]
     sample: pa.Table
+    values: dict[str, Values]
     target: Encoding | None = None
 
 
@@ -59,8 +66,9 @@ def scan(source: Source, config: Config) -> Scan:
             raise ConfigError([*problems, *error.problems]) from None
         if problems:
             raise ConfigError(problems)
+        values = _values(source, config)
         problems = [
-            *_feasible(source, config, figures["n"], rows, sample),
+            *_feasible(source, config, figures["n"], rows, sample, values),
             *_disclosures(source, config, rows, sample),
         ]
         if problems:
@@ -71,7 +79,7 @@ def scan(source: Source, config: Config) -> Scan:
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    return Scan(int(figures["n"]), missing, hashes, encodings, sample, label)
+    return Scan(int(figures["n"]), missing, hashes, encodings, sample, values, label)
 
 
 def _figures(source: Source, config: Config) -> dict[str, Any]:
@@ -178,7 +186,12 @@ def _hash(value: SparkColumn) -> SparkColumn:
 
 
 def _feasible(
-    source: Source, config: Config, n_rows: int, rows: DataFrame, sample: pa.Table
+    source: Source,
+    config: Config,
+    n_rows: int,
+    rows: DataFrame,
+    sample: pa.Table,
+    values: dict[str, Values],
 ) -> Iterator[Problem]:
     """Whether the table as one cell holds every model."""
     n = n_rows
@@ -192,9 +205,50 @@ def _feasible(
             yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
         name, wanted = model.column, model.min_values
         if name is not None and wanted:
-            values = _distinct(source, config, source.schema[name], wanted, sample)
-            if wanted > values:
-                yield Problem(where, f"asks for {wanted} values; column {name} has {values}")
+            found = _distinct(source, config, source.schema[name], wanted, sample)
+            if wanted > found:
+                yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
+                continue
+        if name is not None and model.looks_at == "counts":
+            reference = values[source.schema[name].id].reference
+            if not model.holds(whole_table(name, reference, n))[0]:
+                yield Problem(where, f"column {name} does not hold it in the whole table")
+
+
+def _values(source: Source, config: Config) -> dict[str, Values]:
+    """How often each value stands in the columns that models look at the counts of.
+
+    Raises ConfigError for a column with more than MAX_VALUES.
+    """
+    tokens = config.privacy.missing_tokens
+    names = {m.column: m.type for m in bound_models(config) if m.looks_at == "counts"}
+    found, problems = {}, []
+    for name, model in names.items():
+        column = source.schema[name or ""]
+        value = canonical(source.columns[column.id], column.type, tokens).alias("value")
+        counted = source.raw.select(value).groupBy("value").count().limit(MAX_VALUES + 2).toArrow()
+        if len(counted) > MAX_VALUES:
+            text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"
+            problems.append(Problem(f"column {name}", text))
+            continue
+        found[column.id] = _as_values(counted)
+    if problems:
+        raise ConfigError(problems)
+    return found
+
+
+def _as_values(counted: pa.Table) -> Values:
+    """The values in the order in which the audit has them: that of Spark's folded text."""
+    values = counted.column("value").combine_chunks()
+    count = counted.column("count").combine_chunks()
+    missing = values.is_null()
+    n_missing = int(pc.sum(count.filter(missing)).as_py() or 0)
+    values, count = values.drop_null(), count.filter(pc.invert(missing))
+    order = pc.sort_indices(values)
+    values, count = values.take(order), count.take(order)
+    if pa.types.is_string(values.type):
+        values = pa.array([fold(value) for value in values.to_pylist()], pa.string())
+    return Values(values, Reference(count.to_numpy().astype(np.int64), n_missing))
 
 
 def _distinct(source: Source, config: Config, column: Column, wanted: int, sample: pa.Table) -> int:

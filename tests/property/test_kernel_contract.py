@@ -9,8 +9,29 @@ from hypothesis import assume, given, settings
 
 from anonlib.block import Block
 from anonlib.errors import InfeasibleError
+from anonlib.privacy import PrivacyModel
+from anonlib.privacy._shares import reference_of
+from anonlib.privacy.alpha_k import AlphaK
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.delta_disclosure import DeltaDisclosure
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.p_sensitive import PSensitive
+from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
 from tests.support import blocks, make_block
+
+#: Models of one column besides distinct diversity.
+MODELS: list[PrivacyModel] = [
+    LDiversity(l=3, kind="entropy", attribute="disease"),
+    LDiversity(l=2, kind="recursive", c=1.2, attribute="disease"),
+    PSensitive(p=4, attribute="disease"),
+    AlphaK(alpha=0.4, attribute="disease"),
+    TCloseness(t=0.2, attribute="disease"),
+    TCloseness(t=0.15, distance="ordered", attribute="disease"),
+    DeltaDisclosure(delta=0.8, attribute="disease"),
+    BetaLikeness(beta=0.6, attribute="disease"),
+    BetaLikeness(beta=1.5, kind="enhanced", attribute="disease"),
+]
 
 
 def variants() -> list[Any]:
@@ -123,6 +144,26 @@ def test_every_cell_is_diverse(kernel: Any) -> None:
     disease = np.repeat([0, 1, 2, -1], 50)  # missing values don't count
     ids = check(kernel, make_block(x, k=3, sensitive=disease, l=3))
     assert min(len(set(disease[ids == c]) - {-1}) for c in range(ids.max() + 1)) >= 3
+
+
+@every_kernel
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_every_model_holds(kernel: Any, model: PrivacyModel) -> None:
+    """Values that go with the quasi-identifiers, so that cells of near rows fail."""
+    random = np.random.default_rng(0)
+    x = np.sort(random.normal(size=(240, 2)), axis=0)
+    codes = np.sort(random.choice([-1, 0, 1, 2, 3], 240, p=[0.1, 0.2, 0.2, 0.2, 0.3]))
+    swapped = random.choice(240, 200, replace=False)
+    codes[swapped] = random.permutation(codes[swapped])
+    block = make_block(x, k=3, sensitive=codes)
+    reference = reference_of(codes, 4)
+    models = (block.models[0], model)
+    block = replace(block, models=models, references={"disease": reference})
+    plain = replace(block, models=models[:1])
+    loose = kernel.cells(plain)
+    assert not block.holds(loose, loose.max() + 1).all()
+    ids = check(kernel, block)
+    assert ids.max() > 0
 
 
 @every_kernel

@@ -1,26 +1,60 @@
 """Every privacy model: monotone under union, `min_rows` a true bound, against a slow recount."""
 
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from math import inf, log
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib import registry
 from anonlib.block import sparse
-from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, PrivacyModel, Reference
+from anonlib.privacy.alpha_k import AlphaK
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.p_sensitive import PSensitive
+from anonlib.privacy.t_closeness import TCloseness
 
 QUICK = settings(max_examples=100)
 #: A cell's rows as (person, value of the column "s"), either -1 where missing.
 CELL = st.lists(st.tuples(st.integers(-1, 8), st.integers(-1, 5)), min_size=1, max_size=12)
+#: The reference: how many rows of the whole table have each value of "s"; and none.
+WHOLE = Reference(np.array([3, 1, 4, 1, 5, 9]), 2)
+S = st.just("s")
+L = st.integers(2, 5)
 #: Parameters of each model; a new one adds its own here.
-MODELS: dict[str, st.SearchStrategy[PrivacyModel]] = {
+MODELS: dict[str, st.SearchStrategy[Any]] = {
+    "alpha_k": st.builds(AlphaK, alpha=st.floats(0.1, 1), attribute=S),
+    "beta_likeness": st.builds(
+        BetaLikeness,
+        beta=st.floats(0.1, 30),
+        kind=st.sampled_from(["basic", "enhanced"]),
+        attribute=S,
+    ),
+    "delta_disclosure": st.builds(DeltaDisclosure, delta=st.floats(0.1, 4), attribute=S),
     "k_anonymity": st.builds(KAnonymity, k=st.integers(2, 6)),
-    "l_diversity": st.builds(LDiversity, l=st.integers(2, 5), attribute=st.just("s")),
+    "l_diversity": st.one_of(
+        st.builds(LDiversity, l=L, attribute=S),
+        st.builds(LDiversity, l=L, kind=st.just("entropy"), attribute=S),
+        st.builds(LDiversity, l=L, kind=st.just("recursive"), c=st.floats(0.3, 9), attribute=S),
+    ),
+    "p_sensitive": st.builds(PSensitive, p=L, attribute=S),
+    "t_closeness": st.builds(
+        TCloseness,
+        t=st.floats(0.05, 1),
+        distance=st.sampled_from(["equal", "ordered"]),
+        attribute=S,
+    ),
 }
+#: Those of which a cell holds the model if a part of it does.
+UPWARD = ("k_anonymity", "p_sensitive")
 
 
 def counts(*cells: list[tuple[int, int]]) -> CellCounts:
@@ -28,7 +62,8 @@ def counts(*cells: list[tuple[int, int]]) -> CellCounts:
     rows = np.array([(i, *row) for i, cell in enumerate(cells) for row in cell])
     cell, person, value = rows[:, 0], rows[:, 1].astype(np.int32), rows[:, 2].astype(np.int32)
     persons = np.bincount(sparse(cell, person).cell, minlength=len(cells))
-    return CellCounts(np.bincount(cell, minlength=len(cells)), persons, {"s": sparse(cell, value)})
+    n_rows = np.bincount(cell, minlength=len(cells))
+    return CellCounts(n_rows, persons, {"s": sparse(cell, value)}, {"s": WHOLE})
 
 
 def test_every_model_is_tested_here() -> None:
@@ -48,8 +83,8 @@ def test_monotone_under_union(name: str, data: Any) -> None:
     assert apart.shape == (3,)
     if apart.all():
         assert union.all()
-    if name in ("k_anonymity", "l_diversity") and apart.any():
-        assert union.all()  # these need only one
+    if name in UPWARD and apart.any():
+        assert union.all()
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -74,13 +109,117 @@ def test_min_rows_is_a_lower_bound(name: str, data: Any) -> None:
             assert len(cell) >= model.min_rows
 
 
-@pytest.mark.parametrize("name", ["k_anonymity", "l_diversity"])
+@pytest.mark.parametrize("name", ["alpha_k", "k_anonymity", "l_diversity", "p_sensitive"])
 @given(data=st.data())
 @QUICK
 def test_min_rows_is_reached(name: str, data: Any) -> None:
     """By rows of as many persons and values; not every model must."""
     model = data.draw(MODELS[name])
+    assume(getattr(model, "c", None) is None or model.c > 1)
+    assume(model.min_rows <= 6)  # there are no more values in the reference
     assert model.holds(counts([(i, i) for i in range(model.min_rows)]))[0]
+
+
+def of_entropy(model: LDiversity, values: list[int]) -> float:
+    """exp(entropy) - l: not below 0 where the model holds."""
+    n = len(values)
+    return sum(-c / n * log(c / n) for c in Counter(values).values()) - log(model.l)
+
+
+def of_recursion(model: LDiversity, values: list[int]) -> float:
+    """c times the tail, less the largest: above 0 where the model holds."""
+    frequent = sorted(Counter(values).values(), reverse=True)
+    return float((model.c or 0) * sum(frequent[model.l - 1 :]) - frequent[0])
+
+
+def gaps(values: list[int]) -> list[tuple[Fraction, Fraction]]:
+    """(share in the cell, share in the whole table) of every category, missing last."""
+    whole = [*WHOLE.count.tolist(), WHOLE.n_missing]
+    found = Counter(values)
+    cell = [*[found[v] for v in range(len(whole) - 1)], found[-1]]
+    return [
+        (Fraction(c, sum(cell)), Fraction(w, sum(whole))) for c, w in zip(cell, whole, strict=True)
+    ]
+
+
+def of_closeness(model: TCloseness, values: list[int]) -> float:
+    """t less the distance, by definition: half of the differences, or the running ones."""
+    pairs = gaps(values)
+    if model.distance == "equal":
+        return model.t - float(sum(abs(p - q) for p, q in pairs) / 2)
+    running = [sum(p - q for p, q in pairs[: i + 1]) for i in range(len(pairs))]
+    return model.t - float(sum(abs(x) for x in running) / (len(pairs) - 1))
+
+
+def of_disclosure(model: DeltaDisclosure, values: list[int]) -> float:
+    return model.delta - max(abs(log(p / q)) if p else inf for p, q in gaps(values))
+
+
+def of_likeness(model: BetaLikeness, values: list[int]) -> float:
+    bounds = [
+        (model.beta if model.kind == "basic" else min(model.beta, -log(q)), p, q)
+        for p, q in gaps(values)
+    ]
+    return min(bound - float((p - q) / q) for bound, p, q in bounds)
+
+
+def of_frequency(model: AlphaK, values: list[int]) -> float:
+    return model.alpha - max(Counter(values).values()) / len(values)
+
+
+SLACK: dict[str, tuple[Callable[[Any, list[int]], float], bool]] = {
+    "alpha_k": (of_frequency, False),
+    "beta_likeness": (of_likeness, True),
+    "delta_disclosure": (of_disclosure, True),
+    "entropy": (of_entropy, False),
+    "recursive": (of_recursion, False),
+    "t_closeness": (of_closeness, True),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SLACK))
+@given(data=st.data(), cell=CELL)
+@settings(max_examples=300)
+def test_what_holds_by_definition(name: str, data: Any, cell: list[tuple[int, int]]) -> None:
+    """Whether the model's inequality holds, in plain Python; ties of rounding are left out."""
+    if name in ("entropy", "recursive"):
+        c = data.draw(st.floats(0.3, 9)) if name == "recursive" else None
+        model: Any = LDiversity(l=data.draw(L), kind=name, c=c, attribute="s")
+    else:
+        model = data.draw(MODELS[name])
+    slack, with_missing = SLACK[name]
+    values = [value for _, value in cell if with_missing or value >= 0]
+    expected = bool(values)
+    if expected:
+        margin = slack(model, values)
+        assume(abs(margin) > 1e-9)
+        expected = margin > 0
+    assert bool(model.holds(counts(cell))[0]) == expected
+
+
+@given(CELL, L)
+@QUICK
+def test_p_sensitive_is_distinct_diversity(cell: list[tuple[int, int]], p: int) -> None:
+    found = counts(cell)
+    expected = LDiversity(l=p, attribute="s").holds(found)
+    assert PSensitive(p=p, attribute="s").holds(found).tolist() == expected.tolist()
+
+
+def test_published_examples() -> None:
+    """Li, Li and Venkatasubramanian 2007, section 4: salaries 3k to 11k; {3k, 4k, 5k} is at
+    distance 0.375 from them all, {6k, 8k, 11k} at 0.167."""
+    whole = Reference(np.ones(9, np.int64), 0)
+    cell = np.repeat([0, 1], 3)
+    value = np.array([0, 1, 2, 3, 5, 8], np.int32)
+    found = CellCounts(np.array([3, 3]), np.array([3, 3]), {"s": sparse(cell, value)}, {"s": whole})
+    distances = TCloseness(t=0.5, distance="ordered", attribute="s").distances(found)
+    assert distances.round(3).tolist() == [0.375, 0.167]
+
+
+def test_c_goes_with_the_recursive_kind() -> None:
+    for fields in ({"kind": "recursive"}, {"c": 2.0}, {"kind": "entropy", "c": 2.0}):
+        with pytest.raises(ValueError, match="c goes with"):
+            LDiversity.model_validate({"l": 2, **fields})
 
 
 @given(CELL, st.integers(2, 6))

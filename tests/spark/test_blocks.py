@@ -38,7 +38,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path) -> No
 
     models = with_ids(bound_models(parsed), schema)
     with_leaves = blocks.with_leaf(rows, schema, found, cuts)
-    counts = blocks._count(with_leaves, schema, models, parsed, cuts.n_leaves)
+    counts = blocks._count(with_leaves, schema, scanned, models, parsed, cuts.n_leaves)
     assert counts.n_rows.tolist() == np.bincount(expected, minlength=12).tolist()
     planned = blocks.plan(rows, schema, scanned, parsed, models)
     numbered = blocks.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()

@@ -99,7 +99,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("no_k", changed("privacy", "models", 0, to={"type": "k_anonymity"}),
      "privacy.models.0.k", "required"),
     ("unknown_model", changed("privacy", "models", 0, to={"type": "m_anonymity"}),
-     "privacy.models.0.type", "there are: k_anonymity, l_diversity"),
+     "privacy.models.0.type", "there are: alpha_k, beta_likeness"),
     ("unknown_kernel", {**GOOD, "kernel": "modav"}, "kernel.type", f"there are: {KERNELS}"),
     ("unknown_step", {**GOOD, "partition": {"steps": ["kmean"]}},
      "partition.steps.0.type", "there are: kmeans, single"),

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.block import GRID, MISSING
-from anonlib.encoding import MAX_RANGE, Encoding, mix, moments, protected_codes, to_float
+from anonlib.encoding import (
+    MAX_RANGE,
+    Encoding,
+    codes_among,
+    mix,
+    moments,
+    protected_codes,
+    protected_values,
+    to_float,
+)
 from anonlib.errors import BlockError
 from anonlib.schema import Scale
 
@@ -291,3 +300,22 @@ def test_ranks_can_be_told_from_the_encoded_column(n: int, missing: bool) -> Non
     z = encoding.numeric(values)[:, 0]
     assert np.rint((z - ranks.low) / ranks.step)[:n].tolist() == list(range(n))
     assert fitted(pa.array([1.0, 2.0])).ranks == [None]
+
+
+def test_values_of_a_protected_column() -> None:
+    """In order, folded, with their counts; codes are their places."""
+    column = pa.array(["b", " B ", None, "?", "a", "ß", "SS", "b"])
+    found = protected_values(column, ("?",))
+    assert found.categories.to_pylist() == ["a", "b", "ss"]
+    assert found.reference.count.tolist() == [1, 3, 2]
+    assert found.reference.n_missing == 2
+    codes = codes_among(pa.array(["B", "?", "a "]), ("?",), found.categories)
+    assert codes.tolist() == [1, -1, 0]
+    with pytest.raises(BlockError, match="did not see"):
+        codes_among(pa.array(["c"]), (), found.categories)
+
+    numbers = protected_values(pa.array([2.5, -0.0, 0.0, float("nan"), -9.0]), ("-9",))
+    assert numbers.categories.to_pylist() == [0.0, 2.5]
+    assert numbers.reference.count.tolist() == [2, 1]
+    assert numbers.reference.n_missing == 2
+    assert codes_among(pa.array([-0.0, 2.5]), (), numbers.categories).tolist() == [0, 1]

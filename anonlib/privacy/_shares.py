@@ -1,0 +1,51 @@
+"""What the models that look at counts share: sums and shares of the values of a cell."""
+
+import numpy as np
+
+from anonlib.privacy import CellCounts, Floats, Ints, Reference, SparseCounts
+
+
+def present(counts: SparseCounts, n_cells: int) -> Ints:
+    """int64[m]: the rows of each cell whose value is not missing."""
+    return np.bincount(counts.cell, counts.count, n_cells).astype(np.int64)
+
+
+def shares(counts: SparseCounts, n_cells: int) -> Floats:
+    """float64, one per entry: the value's share of the present values of its cell."""
+    result: Floats = counts.count / present(counts, n_cells)[counts.cell]
+    return result
+
+
+def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
+    """The counts of a column with missing values as one more category, the last, and int64[v],
+    the counts of its reference in the same way (none missing: no such category)."""
+    counts, reference = cells.sensitive[column], cells.references[column]
+    whole = reference.count
+    if reference.n_missing:
+        whole = np.append(whole, reference.n_missing)
+    absent = cells.n_rows - present(counts, len(cells.n_rows))
+    where = np.flatnonzero(absent)
+    cell = np.concatenate([counts.cell, where])
+    value = np.concatenate([counts.value, np.full(len(where), len(reference.count))])
+    return SparseCounts(cell, value, np.concatenate([counts.count, absent[where]])), whole
+
+
+def against(cells: CellCounts, column: str) -> tuple[SparseCounts, Floats, Floats]:
+    """The counts of a column with missing values as a category; for each entry its share p of the
+    cell; float64[v], the shares q of the whole table."""
+    counts, whole = with_missing(cells, column)
+    return counts, counts.count / cells.n_rows[counts.cell], whole / whole.sum()
+
+
+def reference_of(values: Ints, n_values: int) -> Reference:
+    """The reference of coded values, -1 where missing."""
+    return Reference(np.bincount(values[values >= 0], minlength=n_values), int((values < 0).sum()))
+
+
+def whole_table(column: str, reference: Reference, n_persons: int) -> CellCounts:
+    """The whole table as one cell."""
+    value = np.flatnonzero(reference.count)
+    counts = SparseCounts(np.zeros(len(value), np.int64), value, reference.count[value])
+    n_rows = int(reference.count.sum()) + reference.n_missing
+    sizes = (np.array([n_rows]), np.array([n_persons]))
+    return CellCounts(*sizes, {column: counts}, {column: reference})

@@ -1,0 +1,40 @@
+"""(alpha, k)-anonymity: no sensitive value is frequent in any cell."""
+
+from math import floor
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy._shares import present
+
+
+class AlphaK(PrivacyModel):
+    """No value of `attribute` has more than the share `alpha` of the present values of a cell, of
+    which there is one at least; the cell's k persons are `k_anonymity`'s part, which every config
+    has.
+
+    This is the general form, for all values; missing values don't count. A config that leaves
+    `attribute` out asks it of every sensitive column. Reference: R. C.-W. Wong, J. Li, A. W.-C. Fu,
+    K. Wang, (alpha, k)-anonymity, KDD 2006.
+    """
+
+    type: ClassVar[str] = "alpha_k"
+    monotone: ClassVar[bool] = True
+    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
+    alpha: float = Field(gt=0, le=1, description="the largest share of a value in a cell")
+    attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def min_values(self) -> int:
+        # The smallest whole m with 1 / m <= alpha, in floating point as in `holds`.
+        m = max(1, floor(1 / self.alpha))
+        return m if self.alpha * m >= 1 else m + 1
+
+    def holds(self, cells: CellCounts) -> Bools:
+        counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
+        largest = np.zeros(m, np.int64)
+        np.maximum.at(largest, counts.cell, counts.count)
+        known = present(counts, m)
+        return (known > 0) & (largest <= self.alpha * known)

@@ -1,0 +1,39 @@
+"""beta-likeness: no value is much likelier in a cell than in the whole table."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy._shares import against
+
+
+class BetaLikeness(PrivacyModel):
+    """For every value of `attribute` with share q in the whole table and p > q in a cell, the gain
+    (p - q) / q is at most `beta` (basic), or at most min(beta, -log q) (enhanced).
+
+    Missing values are one category. A config that leaves `attribute` out asks it of every
+    sensitive column. Reference: J. Cao, P. Karras, Publishing microdata with a robust privacy
+    guarantee, PVLDB 5(11), 2012.
+    """
+
+    type: ClassVar[str] = "beta_likeness"
+    monotone: ClassVar[bool] = True
+    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
+    beta: float = Field(gt=0, description="the largest relative gain")
+    kind: Literal["basic", "enhanced"] = Field(
+        "basic", description="whether frequent values are bounded by their own shares too"
+    )
+    attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    def holds(self, cells: CellCounts) -> Bools:
+        counts, p, q = against(cells, self.column or "")
+        bound = np.full(len(q), self.beta)
+        if self.kind == "enhanced":
+            with np.errstate(divide="ignore"):  # a value that no row has: no cell either
+                bound = np.minimum(bound, -np.log(q))
+        whole = q[counts.value]
+        above = (p > whole) & (p - whole > bound[counts.value] * whole)
+        holding: Bools = np.bincount(counts.cell[above], minlength=len(cells.n_rows)) == 0
+        return holding

@@ -1,0 +1,32 @@
+"""delta-disclosure privacy: no value is much likelier, or less likely, in a cell than at large."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy._shares import against
+
+
+class DeltaDisclosure(PrivacyModel):
+    """For every value of `attribute` with share q in the whole table and p in a cell,
+    |log(p / q)| < `delta` (natural logarithm).
+
+    A value that a cell lacks fails it. Missing values are one category. A config that leaves
+    `attribute` out asks it of every sensitive column. Reference: J. Brickell, V. Shmatikov, The
+    cost of privacy, KDD 2008.
+    """
+
+    type: ClassVar[str] = "delta_disclosure"
+    monotone: ClassVar[bool] = True
+    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
+    delta: float = Field(gt=0, description="the bound of |log(p / q)|, not reached")
+    attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    def holds(self, cells: CellCounts) -> Bools:
+        counts, p, q = against(cells, self.column or "")
+        m, needed = len(cells.n_rows), np.count_nonzero(q)
+        near = np.abs(np.log(p / q[counts.value])) < self.delta
+        holding: Bools = np.bincount(counts.cell[near], minlength=m) == needed
+        return holding

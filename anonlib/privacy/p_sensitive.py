@@ -1,0 +1,32 @@
+"""p-sensitive k-anonymity: at least p sensitive values in every cell."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.privacy import Bools, CellCounts, PrivacyModel
+
+
+class PSensitive(PrivacyModel):
+    """Every cell has at least `p` distinct present values of `attribute`; its k persons are
+    `k_anonymity`'s part, which every config has.
+
+    A config that leaves `attribute` out asks it of every sensitive column.
+    Reference: T. M. Truta, B. Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE
+    Workshops 2006.
+    """
+
+    type: ClassVar[str] = "p_sensitive"
+    monotone: ClassVar[bool] = True
+    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "values"
+    p: int = Field(ge=2, description="the smallest number of distinct values in a cell")
+    attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def min_values(self) -> int:
+        return self.p
+
+    def holds(self, cells: CellCounts) -> Bools:
+        counts = cells.sensitive[self.column or ""]
+        return np.bincount(counts.cell, minlength=len(cells.n_rows)) >= self.p

@@ -1,0 +1,199 @@
+"""The audit of models that look at counts, against plain Python and pycanon."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from math import exp, inf, isclose, log
+from typing import Any
+
+import pandas as pd
+import pytest
+from pycanon import anonymity
+from pyspark.sql import SparkSession
+
+from anonlib.audit import AuditReport, AuditSpec, audit
+from anonlib.privacy import PrivacyModel
+from anonlib.privacy.alpha_k import AlphaK
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.delta_disclosure import DeltaDisclosure
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.p_sensitive import PSensitive
+from anonlib.privacy.t_closeness import TCloseness
+
+pytestmark = pytest.mark.spark
+
+TEXT, NUMBER = "illness", "days"
+#: One value of each class: None where there is none, which fails.
+Measure = Callable[[list[Any], list[Any]], float | None]
+
+
+def entropy(values: list[Any], whole: list[Any]) -> float | None:
+    present = [v for v in values if v is not None]
+    n = len(present)
+    return exp(-sum(c / n * log(c / n) for c in Counter(present).values())) if n else None
+
+
+def recursive(values: list[Any], whole: list[Any]) -> float | None:
+    frequent = sorted(Counter(v for v in values if v is not None).values(), reverse=True)
+    return frequent[0] / sum(frequent[1:]) if len(frequent) >= 2 else None
+
+
+def frequent(values: list[Any], whole: list[Any]) -> float | None:
+    found = Counter(v for v in values if v is not None)
+    return max(found.values()) / found.total() if found else None
+
+
+def distinct(values: list[Any], whole: list[Any]) -> float:
+    return len({v for v in values if v is not None})
+
+
+def pairs(values: list[Any], whole: list[Any]) -> list[tuple[float, float]]:
+    """(p, q) of every value of the table in order, missing last."""
+    cell, table = Counter(values), Counter(whole)
+    order = [*sorted(v for v in table if v is not None), *([None] if None in table else [])]
+    return [(cell[v] / len(values), table[v] / len(whole)) for v in order]
+
+
+def equal(values: list[Any], whole: list[Any]) -> float:
+    return sum(abs(p - q) for p, q in pairs(values, whole)) / 2
+
+
+def ordered(values: list[Any], whole: list[Any]) -> float:
+    found, total, running = pairs(values, whole), 0.0, 0.0
+    for p, q in found:
+        running += p - q
+        total += abs(running)
+    return total / max(1, len(found) - 1)
+
+
+def disclosure(values: list[Any], whole: list[Any]) -> float | None:
+    worst = max(abs(log(p / q)) if p else inf for p, q in pairs(values, whole))
+    return None if worst == inf else worst
+
+
+def likeness(values: list[Any], whole: list[Any]) -> float:
+    return max([p / q - 1 for p, q in pairs(values, whole)] + [0.0])
+
+
+def enhanced(values: list[Any], whole: list[Any]) -> float:
+    scaled = [(p / q - 1) * 2 / min(2, -log(q)) for p, q in pairs(values, whole) if p > q]
+    return max([*scaled, 0.0])
+
+
+MODELS: list[tuple[PrivacyModel, Measure]] = [
+    (LDiversity(l=2, kind="entropy", attribute=TEXT), entropy),
+    (LDiversity(l=3, kind="entropy", attribute=NUMBER), entropy),
+    (LDiversity(l=2, kind="recursive", c=1.45, attribute=TEXT), recursive),
+    (PSensitive(p=3, attribute=TEXT), distinct),
+    (AlphaK(alpha=0.6, attribute=NUMBER), frequent),
+    (TCloseness(t=0.35, attribute=TEXT), equal),
+    (TCloseness(t=0.2, distance="ordered", attribute=NUMBER), ordered),
+    (TCloseness(t=0.3, distance="ordered", attribute=TEXT), ordered),
+    (DeltaDisclosure(delta=1.2, attribute=TEXT), disclosure),
+    (BetaLikeness(beta=2, attribute=NUMBER), likeness),
+    (BetaLikeness(beta=2, kind="enhanced", attribute=TEXT), enhanced),
+]
+
+
+def make_rows(seed: int, *, missing: bool) -> list[tuple[str, str | None, float | None]]:
+    """Classes of all sizes, some diverse, some not."""
+    rng = random.Random(seed)
+    texts = ["flu", "Flu ", "cold", "gout", *(["?", None] if missing else ["acne"])]
+    numbers = [1.0, 2.0, 2.5, 40.0, *([None, float("nan")] if missing else [41.0])]
+    rows = []
+    for i in range(40):
+        some = rng.choice([1, 2, 4, 6, 6, 6])
+        for _ in range(rng.choice([2, 5, 12, 40])):
+            rows.append((f"q{i}", rng.choice(texts[:some]), rng.choice(numbers[:some])))
+    rng.shuffle(rows)
+    return rows
+
+
+def report_of(spark: SparkSession, rows: Sequence[Any], models: Sequence[Any]) -> AuditReport:
+    df = spark.createDataFrame(rows, f"q string, {TEXT} string, {NUMBER} double")
+    columns = ("q", TEXT, NUMBER)
+    spec = AuditSpec(columns, ("q",), (KAnonymity(k=2), *models), missing_tokens=("?",))
+    return audit(df.repartition(3), spec)
+
+
+def test_verdicts_agree_with_definitions(spark: SparkSession) -> None:
+    rows = make_rows(5, missing=True)
+    report = report_of(spark, rows, [model for model, _ in MODELS])
+    assert not report.problems
+    for verdict, (model, measure) in zip(report.verdicts[1:], MODELS, strict=True):
+        place = 1 if model.column == TEXT else 2
+        known = [known_value(row[place]) for row in rows]
+        classes = defaultdict(list)
+        for row, value in zip(rows, known, strict=True):
+            classes[row[0]].append(value)
+        values = [measure(values, known) for values in classes.values()]
+        less = isinstance(model, PSensitive) or getattr(model, "kind", "") == "entropy"
+        good = [
+            v is not None and (v >= verdict.required if less else v <= verdict.required)
+            for v in values
+        ]
+        assert 0 < good.count(False) < len(good), model  # or nothing would be shown
+        assert verdict.n_failing == good.count(False), model
+        measured = [v for v in values if v is not None]
+        assert verdict.value is not None
+        assert isclose(verdict.value, min(measured) if less else max(measured)), model
+        assert not verdict.holds
+
+
+def known_value(value: Any) -> Any:
+    if isinstance(value, str):
+        text = value.strip().casefold()
+        return None if text == "?" else text
+    return None if value is None or value != value else value
+
+
+def test_the_bound_itself(spark: SparkSession) -> None:
+    """Classes that just reach what is asked, in spite of rounding."""
+    rows = [(q, t, float(len(t))) for q in ("x", "y") for t in ("a", "bb", "ccc")]
+    models = [
+        LDiversity(l=3, kind="entropy", attribute=TEXT),
+        AlphaK(alpha=1 / 3, attribute=TEXT),
+        TCloseness(t=1e-12, attribute=TEXT),
+        TCloseness(t=1e-12, distance="ordered", attribute=NUMBER),
+        DeltaDisclosure(delta=1e-12, attribute=TEXT),
+        BetaLikeness(beta=1e-12, kind="enhanced", attribute=TEXT),
+    ]
+    report = report_of(spark, rows, models)
+    assert [verdict.holds for verdict in report.verdicts] == [True] * 7
+    strict = report_of(spark, rows, [LDiversity(l=3, kind="recursive", c=1.0, attribute=TEXT)])
+    assert [verdict.holds for verdict in strict.verdicts] == [True, False]  # 1 < 1 * 1 is false
+
+
+def test_pycanon_measures_the_same(spark: SparkSession) -> None:
+    """Without missing values, which pycanon leaves out; its delta skips values that a class lacks,
+    so it is compared on classes that have all."""
+    rows = [r for r in make_rows(2, missing=False) if r[1] != "Flu "]
+    per_class = defaultdict(set)
+    for q, text, _ in rows:
+        per_class[q].add(text)
+    rows = [r for r in rows if len(per_class[r[0]]) == 4]
+    df = pd.DataFrame(rows, columns=["q", TEXT, NUMBER])
+    models = [
+        LDiversity(l=2, kind="entropy", attribute=TEXT),
+        LDiversity(l=2, kind="recursive", c=99.0, attribute=TEXT),
+        AlphaK(alpha=1, attribute=TEXT),
+        TCloseness(t=1, attribute=TEXT),
+        TCloseness(t=1, distance="ordered", attribute=NUMBER),
+        DeltaDisclosure(delta=99, attribute=TEXT),
+        BetaLikeness(beta=99, attribute=TEXT),
+    ]
+    values = [verdict.value for verdict in report_of(spark, rows, models).verdicts[1:]]
+    one = (df, ["q"], [TEXT])
+    assert int(values[0] or 0) == anonymity.entropy_l_diversity(*one)
+    c, l = anonymity.recursive_c_l_diversity(*one)  # noqa: E741
+    if l == 2:  # the least c of its largest l
+        assert int(values[1] or 0) + 1 == c
+    expected = [
+        anonymity.alpha_k_anonymity(*one)[0],
+        anonymity.t_closeness(*one),
+        anonymity.t_closeness(df, ["q"], [NUMBER]),
+        anonymity.delta_disclosure(*one),
+        anonymity.basic_beta_likeness(*one),
+    ]
+    assert values[2:] == pytest.approx(expected)
