@@ -1,0 +1,60 @@
+"""Kernels that look at a target or a hierarchy, on Spark: what the scan hands them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import anonlib
+from anonlib.errors import ConfigError
+from anonlib.spark.generator import generate
+from tests.spark.test_release import config, rows
+
+pytestmark = pytest.mark.spark
+
+
+def test_blocks_share_the_target(spark: SparkSession, tmp_path: Path) -> None:
+    """Class moments of the whole table, in whatever order they are summed; a missing class."""
+    source = generate(spark, 3000, 3)
+    label = F.when(F.col("hours") == 40, None).otherwise(F.col("label"))
+    source = source.withColumn("label", label)
+    found = []
+    for i, frame in enumerate([source.coalesce(1), source.repartition(5, "email")]):
+        given = config(
+            tmp_path,
+            release={"path": str(tmp_path / f"t{i}")},
+            kernel={"type": "lda_mdav", "alpha": 4},
+            spark={"partitions": 1 + 2 * i},
+        )
+        result = anonlib.release(anonlib.parse(given), dataframe=frame)
+        assert result.n_rows_out == 3000
+        found.append(rows(spark.read.format("delta").load(str(tmp_path / f"t{i}"))))
+    assert found[0] == found[1]
+
+
+def hierarchy(path: Path, zips: list[str]) -> dict[str, Any]:
+    """Zip codes by their first digit, as the config of a column."""
+    lines = [f"{code};{code[:1]}****;*" for code in zips]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(path)}
+
+
+def test_hierarchy(spark: SparkSession, tmp_path: Path) -> None:
+    zips = [row.zip for row in generate(spark, 3000, 3).select("zip").distinct().collect()]
+    known = sorted(code for code in zips if code is not None)
+    given = config(
+        tmp_path, kernel={"type": "mondrian", "cut": "information_gain"}, max_categories=5000
+    )
+    given["attributes"]["zip"] = hierarchy(tmp_path / "zip.csv", known)
+    result = anonlib.release(anonlib.parse(given))
+    assert result.audit is not None
+    assert result.audit.passed
+
+    given["attributes"]["zip"] = hierarchy(tmp_path / "zip.csv", known[1:])
+    given["release"] = {"path": str(tmp_path / "other")}
+    with pytest.raises(ConfigError, match="lacks 1 of the distinct values") as caught:
+        anonlib.release(anonlib.parse(given))
+    assert known[0] not in str(caught.value)
+    assert not (tmp_path / "other").exists()
