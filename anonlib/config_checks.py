@@ -174,6 +174,11 @@ def _recoders(config: Config) -> Iterator[Problem]:
 def _others(config: Config) -> Iterator[Problem]:
     if not config.partition.steps:
         yield Problem("partition.steps", "at least one step; `{type: single}` is one block")
+    if len(config.partition.steps) > 1:
+        yield Problem("partition.steps", "one step: partitioners can't be chained yet")
+    if config.privacy.suppression_limit > 0:
+        text = "0.0: rows can't be suppressed yet; a table that can't hold the models is refused"
+        yield Problem("privacy.suppression_limit", text)
     released = {
         name
         for name, attribute in config.attributes.items()
