@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.privacy import Bools, CellCounts, Floats, Ints, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, Floats, Ints, PrivacyModel, SparseCounts
 from anonlib.privacy._shares import against
 
 
@@ -44,20 +44,23 @@ class TCloseness(PrivacyModel):
             return np.bincount(counts.cell, excess, m).astype(np.float64)
         if len(q) < 2 or not len(p):
             return np.zeros(m)
-        return _ordered(counts.cell, counts.value, p, q, m) / (len(q) - 1)
+        return _ordered(counts, cells.n_rows, q) / (len(q) - 1)
 
 
-def _ordered(cell: Ints, value: Ints, p: Floats, q: Floats, m: int) -> Floats:
+def _ordered(counts: SparseCounts, n_rows: Ints, q: Floats) -> Floats:
     """The sums over i of |P(value <= i) - Q(value <= i)|, for each cell.
 
     Between two values of a cell P stays as it is, at some c: the sum of |c - Q(i)| over a run of i
-    comes from prefix sums of Q, cut where Q passes c.
+    comes from prefix sums of Q, cut where Q passes c. Rows are added up, not shares: a cell's
+    distance is the same whatever cells it is measured with.
     """
-    order = np.lexsort((value, cell))
-    cell, value, p = cell[order], value[order], p[order]
+    order = np.lexsort((counts.value, counts.cell))
+    cell, value, count = counts.cell[order], counts.value[order], counts.count[order]
+    m = len(n_rows)
     first = np.minimum(np.searchsorted(cell, np.arange(m)), len(cell) - 1)  # of no rows: whatever
-    running = np.cumsum(p)
-    level = running - (running[first] - p[first])[cell]  # P at and after each value
+    running = np.cumsum(count)
+    rows = running - (running[first] - count[first])[cell]
+    level = rows / n_rows[cell]  # P at and after each value
     below = np.cumsum(q)
     sums = np.concatenate([[0.0], np.cumsum(below)])
     last = np.append(cell[1:] != cell[:-1], True)

@@ -1,0 +1,96 @@
+"""Univariate: optimal cells along one column, or along a projection of several."""
+
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.block import GRID, MOST_INDICATORS, Block, Floats, Ints, snap
+from anonlib.kernels import Kernel
+from anonlib.kernels._discriminant import class_moments
+from anonlib.kernels._merge import merge_failing, plain, require_feasible
+
+
+class Univariate(Kernel):
+    """Optimal microaggregation of sorted rows, by a shortest path; k is the block's `min_rows`.
+
+    Of all ways to cut the sorted rows into cells of k rows or more, the one of the least sum of
+    squared distances (as for `mdav`) from the centroids. For a single numeric column no other
+    cells lose less. Rows that are sorted alike stay in their order; of equally good ways the one
+    whose last cell has fewest rows, then the one before it, and so on.
+
+    Rows are sorted along `projection`:
+
+    - principal: the first principal component of the numeric columns and the indicators of the
+      nominal ones, scaled by the square root of 1/2 (no column of more than 100 categories), of
+      covariances that are exact in any order of rows. Its largest weight, the first of several, is
+      positive.
+    - first: the first numeric column; where there is none, the codes of the first nominal one,
+      whose equal values lie side by side then.
+
+    Cells that fail the models are merged with near ones (`merge_failing`).
+    """
+
+    type: ClassVar[str] = "univariate"
+    cost: ClassVar[str] = "O(n log n + n k d), and for the principal component O(n d^2 + d^3)"
+    reference: ClassVar[str] = (
+        "S. Hansen, S. Mukherjee, A polynomial algorithm for optimal univariate microaggregation, "
+        "IEEE TKDE 15(4), 2003; for several columns as in J. Domingo-Ferrer et al., Efficient "
+        "multivariate data-oriented microaggregation, VLDB Journal 15(4), 2006"
+    )
+    projection: Literal["principal", "first"] = Field(
+        "principal", description="what rows are sorted along"
+    )
+
+    def cells(self, block: Block) -> Ints:
+        if block.n == 0:
+            return np.zeros(0, np.int64)
+        require_feasible(block)
+        from anonlib.kernels._univariate_core import shortest_path
+
+        scores = _principal(block) if self.projection == "principal" else _first(block)
+        cell_id = shortest_path(
+            plain(block.numeric),
+            plain(block.nominal),
+            plain(block.n_categories),
+            np.argsort(scores, kind="stable"),
+            block.min_rows,
+        )
+        return merge_failing(block, cell_id)
+
+
+def _first(block: Block) -> Floats:
+    columns = [*block.numeric.T, *block.nominal.T.astype(np.float64)]
+    return columns[0] if columns else np.zeros(block.n)
+
+
+def _principal(block: Block) -> Floats:
+    """float64[n] on GRID, the rows along the first principal component."""
+    weights = iter(_component(block))
+    scores = np.zeros(block.n)
+    for column in block.numeric.T:
+        scores += column * next(weights)
+    for codes, width in zip(block.nominal.T, block.n_categories, strict=True):
+        if width <= MOST_INDICATORS:
+            scores += np.array([next(weights) for _ in range(width)])[codes]
+    return snap(scores)
+
+
+def _component(block: Block) -> Floats:
+    """float64[d]: what a unit of each numeric column and each indicator adds to the score."""
+    from threadpoolctl import threadpool_limits
+
+    # As one class; the products are exact integers, in units of GRID.
+    moments = class_moments(replace(block, target=np.zeros(block.n), n_classes=1))
+    total = moments.sums[0]
+    covariance = (block.n * moments.products - np.outer(total, total)).astype(np.float64)
+    d = len(total)
+    if d == 0:
+        return np.zeros(0)
+    unit = np.where(np.arange(d) < block.numeric.shape[1], GRID, np.sqrt(0.5))
+    covariance *= np.outer(unit, unit) / block.n**2
+    with threadpool_limits(1):  # the rounding would depend on the number of threads
+        component = np.linalg.eigh(covariance)[1][:, -1]
+    sign = np.sign(component[np.argmax(np.abs(component))])
+    return np.asarray(component * sign * np.where(unit == GRID, 1.0, unit), np.float64)
