@@ -15,7 +15,18 @@ HOME = Path(anonlib.__file__).parent
 #: Modules and packages that import without Spark; those not written yet are passed over.
 LIGHT = [
     *("block", "config", "config_checks", "config_file", "config_yaml", "encode", "encoding"),
-    *("errors", "hierarchy", "kernels", "keys", "partition", "privacy", "recode", "records"),
+    *(
+        "errors",
+        "hierarchy",
+        "kernels",
+        "keys",
+        "listing",
+        "local",
+        "partition",
+        "privacy",
+        "recode",
+        "records",
+    ),
     *("registry", "resolve", "results", "schema", "utility", "work"),
 ]
 #: What importing or listing plug-ins must not bring with it.
