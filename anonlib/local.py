@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,7 @@ def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
     if name not in known:
         raise InputError(f"kernel: unknown kernel {name!r}; there are: {', '.join(known)}")
     try:
-        return known[name](**parameters)  # type: ignore[return-value]
+        return cast(Kernel, known[name](**parameters))
     except ValidationError as error:
         raise InputError(_told(f"kernel {name}", error)) from None
 

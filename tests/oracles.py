@@ -81,9 +81,13 @@ def mdav_plain(block: Block, variant: str) -> list[list[int]]:
         take(q)
     while len(left) >= (k if variant == "figure4" else 2 * k):
         take(farthest(to_centroid(block, left, left)))
+    return with_tail(block, cells, left, k)
+
+
+def with_tail(block: Block, cells: list[list[int]], left: list[int], k: int) -> list[list[int]]:
+    """The cells with the rows that are left: k are one more cell, fewer join the nearest."""
     if len(left) >= k:
-        cells.append(left)
-        left = []
+        return [*cells, left]
     joined = [list(cell) for cell in cells]
     for row in left:
         nearest = min(

@@ -8,7 +8,7 @@ import scipy.linalg
 
 from anonlib.block import Block, snap
 from anonlib.kernels._discriminant import RIDGE
-from tests.oracles import between, to_centroid, to_row
+from tests.oracles import to_centroid, to_row, with_tail
 
 
 def vmdav_plain(block: Block, gamma: float) -> list[list[int]]:
@@ -34,16 +34,7 @@ def vmdav_plain(block: Block, gamma: float) -> list[list[int]]:
             cell.append(nearest)
             left.remove(nearest)
         cells.append(cell)
-    if len(left) >= k:
-        cells.append(left)
-        left = []
-    joined = [list(cell) for cell in cells]
-    for row in left:
-        nearest = min(
-            range(len(cells)), key=lambda i: (between(block, [row], cells[i]), len(cells[i]))
-        )
-        joined[nearest].append(row)
-    return joined
+    return with_tail(block, cells, left, k)
 
 
 def with_target(block: Block, lambda_: float) -> Block:

@@ -14,6 +14,7 @@ from anonlib.registry import Plugin
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+LooksAt = Literal["persons", "values", "counts"]
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,6 @@ class PrivacyModel(Plugin):
 
     family: ClassVar[str] = "privacy model"
     monotone: ClassVar[bool]
-    #: What it looks at besides persons: nothing, which values of its column a cell has, or how
-    #: often each stands there (and in the reference).
-    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "persons"
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -70,6 +68,12 @@ class PrivacyModel(Plugin):
     def column(self) -> str | None:
         """The column that it protects; None where it looks at persons only, or is not bound yet."""
         return getattr(self, "attribute", None)
+
+    @property
+    def looks_at(self) -> LooksAt:
+        """What it looks at besides persons: nothing, which values of its column a cell has, or how
+        often each stands there (and in the reference)."""
+        return "persons"
 
     @property
     def min_persons(self) -> int:

@@ -1,12 +1,12 @@
 """(alpha, k)-anonymity: no sensitive value is frequent in any cell."""
 
 from math import floor
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
 from anonlib.privacy._shares import present
 
 
@@ -22,9 +22,12 @@ class AlphaK(PrivacyModel):
 
     type: ClassVar[str] = "alpha_k"
     monotone: ClassVar[bool] = True
-    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
     alpha: float = Field(gt=0, le=1, description="the largest share of a value in a cell")
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def looks_at(self) -> LooksAt:
+        return "counts"
 
     @property
     def min_values(self) -> int:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
 from anonlib.privacy._shares import against
 
 
@@ -20,12 +20,15 @@ class BetaLikeness(PrivacyModel):
 
     type: ClassVar[str] = "beta_likeness"
     monotone: ClassVar[bool] = True
-    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
     beta: float = Field(gt=0, description="the largest relative gain")
     kind: Literal["basic", "enhanced"] = Field(
         "basic", description="whether frequent values are bounded by their own shares too"
     )
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def looks_at(self) -> LooksAt:
+        return "counts"
 
     def holds(self, cells: CellCounts) -> Bools:
         counts, p, q = against(cells, self.column or "")

@@ -1,11 +1,11 @@
 """delta-disclosure privacy: no value is much likelier, or less likely, in a cell than at large."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
 from anonlib.privacy._shares import against
 
 
@@ -20,9 +20,12 @@ class DeltaDisclosure(PrivacyModel):
 
     type: ClassVar[str] = "delta_disclosure"
     monotone: ClassVar[bool] = True
-    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
     delta: float = Field(gt=0, description="the bound of |log(p / q)|, not reached")
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def looks_at(self) -> LooksAt:
+        return "counts"
 
     def holds(self, cells: CellCounts) -> Bools:
         counts, p, q = against(cells, self.column or "")

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from anonlib.privacy import Bools, CellCounts, Ints, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, Ints, LooksAt, PrivacyModel
 from anonlib.privacy._shares import shares
 
 #: What l values of equal frequency may seem to lack; the audit allows 1e-9.
@@ -41,7 +41,7 @@ class LDiversity(PrivacyModel):
         return self
 
     @property
-    def looks_at(self) -> Literal["values", "counts"]:  # type: ignore[override]
+    def looks_at(self) -> LooksAt:
         return "values" if self.kind == "distinct" else "counts"
 
     @property

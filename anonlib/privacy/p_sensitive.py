@@ -1,11 +1,11 @@
 """p-sensitive k-anonymity: at least p sensitive values in every cell."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from anonlib.privacy import Bools, CellCounts, PrivacyModel
+from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
 
 
 class PSensitive(PrivacyModel):
@@ -19,9 +19,12 @@ class PSensitive(PrivacyModel):
 
     type: ClassVar[str] = "p_sensitive"
     monotone: ClassVar[bool] = True
-    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "values"
     p: int = Field(ge=2, description="the smallest number of distinct values in a cell")
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def looks_at(self) -> LooksAt:
+        return "values"
 
     @property
     def min_values(self) -> int:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.privacy import Bools, CellCounts, Floats, Ints, PrivacyModel, SparseCounts
+from anonlib.privacy import Bools, CellCounts, Floats, Ints, LooksAt, PrivacyModel, SparseCounts
 from anonlib.privacy._shares import against
 
 
@@ -24,12 +24,15 @@ class TCloseness(PrivacyModel):
 
     type: ClassVar[str] = "t_closeness"
     monotone: ClassVar[bool] = True
-    looks_at: ClassVar[Literal["persons", "values", "counts"]] = "counts"
     t: float = Field(gt=0, le=1, description="the largest distance")
     distance: Literal["equal", "ordered"] = Field(
         "equal", description="how far two values are from each other"
     )
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
+
+    @property
+    def looks_at(self) -> LooksAt:
+        return "counts"
 
     def holds(self, cells: CellCounts) -> Bools:
         return self.distances(cells) <= self.t

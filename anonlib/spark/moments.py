@@ -17,8 +17,10 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
     """The moments of all rows, exact: one pass through Python, without a shuffle."""
     assert task.target is not None
     ids = [encoding.id for encoding in (*task.encodings, task.target)]
-    # What is not needed for moments stays here, keys above all.
-    slim = replace(task, protected=(), unit=(), models=(), token_key=b"", pseudonym_key=b"")
+    # What is not needed for moments stays here: keys, sensitive values.
+    slim = replace(
+        task, protected=(), values={}, unit=(), models=(), token_key=b"", pseudonym_key=b""
+    )
     frame = rows.select(*ids, HASH).coalesce(rows.sparkSession.sparkContext.defaultParallelism)
     found = frame.mapInArrow(lambda batches: _partial(batches, slim), "moments string").collect()
     return reduce(ClassMoments.merge, (ClassMoments.from_json(row.moments) for row in found))

@@ -31,8 +31,11 @@ class AuditModel(Plugin):
     """Measures one number per class, and says what it must be."""
 
     family: ClassVar[str] = "audit"
-    #: Whether a class is the better the greater its value is.
-    greater_is_better: ClassVar[bool] = True
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether a class is the better the greater its value is."""
+        return True
 
     @property
     @abstractmethod

@@ -15,9 +15,14 @@ TOLERANCE = 1e-9
 
 
 class SharesAudit(AuditModel):
-    """A model that needs exact counts of every value: it leaves all classes undecided at first."""
+    """A bound on shares. It needs exact counts of every value: all classes are undecided at first,
+    and what it measures is the better the smaller it is."""
 
     attribute: str
+
+    @property
+    def greater_is_better(self) -> bool:
+        return False
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -29,8 +34,6 @@ class SharesAudit(AuditModel):
         return Judgement(F.lit(None).cast("double"), undecided=F.lit(True))
 
     def holds(self, value: "Column") -> "Column":
-        if self.greater_is_better:
-            return value >= self.required - TOLERANCE
         return value <= self.required + TOLERANCE
 
 

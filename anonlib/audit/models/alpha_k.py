@@ -15,7 +15,6 @@ class AlphaKAudit(SharesAudit):
     """Measures the share of the most frequent present value of `attribute` in every class."""
 
     type: ClassVar[str] = "alpha_k"
-    greater_is_better: ClassVar[bool] = False
     alpha: float = Field(gt=0, le=1)
 
     @property

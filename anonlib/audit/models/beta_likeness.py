@@ -16,7 +16,6 @@ class BetaLikenessAudit(SharesAudit):
     enhanced kind, scaled so that a gain of min(beta, -log q) counts as beta."""
 
     type: ClassVar[str] = "beta_likeness"
-    greater_is_better: ClassVar[bool] = False
     beta: float = Field(gt=0)
     kind: Literal["basic", "enhanced"] = "basic"
 

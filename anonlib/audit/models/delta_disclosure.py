@@ -16,7 +16,6 @@ class DeltaDisclosureAudit(SharesAudit):
     lacks a value has none, and fails."""
 
     type: ClassVar[str] = "delta_disclosure"
-    greater_is_better: ClassVar[bool] = False
     delta: float = Field(gt=0)
 
     @property

@@ -30,7 +30,7 @@ class LDiversityAudit(AuditModel):
     c: float | None = None
 
     @property
-    def greater_is_better(self) -> bool:  # type: ignore[override]
+    def greater_is_better(self) -> bool:
         return self.kind != "recursive"
 
     @property

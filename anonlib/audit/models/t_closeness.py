@@ -18,7 +18,6 @@ class TClosenessAudit(SharesAudit):
     """
 
     type: ClassVar[str] = "t_closeness"
-    greater_is_better: ClassVar[bool] = False
     t: float = Field(gt=0, le=1)
     distance: Literal["equal", "ordered"] = "equal"
 
