@@ -13,6 +13,7 @@ from pydantic import (
 
 from anonlib.kernels import Kernel
 from anonlib.partition import Partitioner
+from anonlib.partition.controller import Controller
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Recoder
 from anonlib.schema import Role, Scale
@@ -106,6 +107,11 @@ class Privacy(Section):
     suppression_limit: float = Field(
         0.0, ge=0.0, lt=1.0, description="largest share of rows that may be suppressed"
     )
+    suppress: Literal["needed", "costliest"] = Field(
+        "needed",
+        description="rows that can't be placed only; or, as far as the limit goes, also the cells "
+        "that lose the most",
+    )
     missing_tokens: tuple[str, ...] = Field(
         ("?", ""), description="texts that mean a missing sensitive value"
     )
@@ -122,6 +128,16 @@ class Partition(Section):
     sample_rows: int = Field(
         100_000, ge=1_000, le=5_000_000, description="most rows of the sample that plans see"
     )
+
+    @property
+    def controller(self) -> Controller | None:
+        """The step that keeps data controllers apart."""
+        return next((step for step in self.steps if isinstance(step, Controller)), None)
+
+    @property
+    def controller_column(self) -> str | None:
+        """The column that says whose a row is."""
+        return None if self.controller is None else self.controller.column
 
 
 class Recode(Section):
@@ -207,6 +223,18 @@ class Config(Section):
     def record_path(self) -> str:
         """Where the private run records go."""
         return self.release.record or f"{self.release.path.rstrip('/')}.private"
+
+    @property
+    def all_models(self) -> tuple[PrivacyModel, ...]:
+        """The privacy models, those of single controllers included."""
+        step = self.partition.controller
+        own = [] if step is None else [m for models in step.models.values() for m in models]
+        return (*self.privacy.models, *own)
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether the kernel or a partitioner looks at the target."""
+        return self.kernel.needs_target or any(s.needs_target for s in self.partition.steps)
 
     @property
     def k(self) -> int:

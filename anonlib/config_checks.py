@@ -1,12 +1,15 @@
 """What a config must satisfy beyond the types of its fields, before any table is looked at."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anonlib.config import RESERVED_PREFIX, Config
 from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
+from anonlib.partition import TaskPartitioner, TreePartitioner
+from anonlib.partition.controller import Controller
+from anonlib.privacy import PrivacyModel
 from anonlib.schema import Role, Scale
 
 
@@ -20,6 +23,7 @@ def check(config: Config) -> list[Problem]:
         *_persons(config),
         *_models(config),
         *_recoders(config),
+        *_steps(config),
         *_others(config),
         *_places(config),
     ]
@@ -142,18 +146,22 @@ def _persons(config: Config) -> Iterator[Problem]:
 def _models(config: Config) -> Iterator[Problem]:
     if not any(model.type == "k_anonymity" for model in config.privacy.models):
         yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
+    yield from _attributes_of(config, config.privacy.models, "privacy.models")
+
+
+def _attributes_of(config: Config, models: Sequence[PrivacyModel], where: str) -> Iterator[Problem]:
+    """What is wrong with the columns that models look at."""
     roles = {name: attribute.role for name, attribute in config.attributes.items()}
     sensitive = [name for name, role in roles.items() if role is Role.SENSITIVE]
-    for i, model in enumerate(config.privacy.models):
+    for i, model in enumerate(models):
         if "attribute" not in type(model).model_fields:
             continue
-        where = f"privacy.models.{i}.attribute"
-        attribute = model.column
+        place, attribute = f"{where}.{i}.attribute", model.column
         if attribute is None and not sensitive:
-            yield Problem(where, "no column is sensitive; name one, or remove the model")
+            yield Problem(place, "no column is sensitive; name one, or remove the model")
         elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):
             allowed = ", ".join(sensitive) or "none is"
-            yield Problem(where, f"must be a sensitive column or the target; sensitive: {allowed}")
+            yield Problem(place, f"must be a sensitive column or the target; sensitive: {allowed}")
 
 
 def _recoders(config: Config) -> Iterator[Problem]:
@@ -172,13 +180,16 @@ def _recoders(config: Config) -> Iterator[Problem]:
 
 
 def _others(config: Config) -> Iterator[Problem]:
-    if not config.partition.steps:
-        yield Problem("partition.steps", "at least one step; `{type: single}` is one block")
-    if len(config.partition.steps) > 1:
-        yield Problem("partition.steps", "one step: partitioners can't be chained yet")
-    if config.privacy.suppression_limit > 0:
-        text = "0.0: rows can't be suppressed yet; a table that can't hold the models is refused"
-        yield Problem("privacy.suppression_limit", text)
+    if config.privacy.suppress == "costliest":
+        if config.privacy.suppression_limit == 0:
+            text = "costliest needs a suppression_limit above 0"
+            yield Problem("privacy.suppress", text)
+        if relative := [m.type for m in config.all_models if m.looks_at == "counts"]:
+            text = (
+                f"{', '.join(sorted({*relative}))} measure cells against all rows released, which "
+                "change with every suppressed cell; use `needed`"
+            )
+            yield Problem("privacy.suppress", text)
     released = {
         name
         for name, attribute in config.attributes.items()
@@ -189,6 +200,33 @@ def _others(config: Config) -> Iterator[Problem]:
             yield Problem(f"release.partition_by.{i}", "not a column that is released")
         if name in config.release.partition_by[:i]:
             yield Problem(f"release.partition_by.{i}", "named twice")
+
+
+def _steps(config: Config) -> Iterator[Problem]:
+    steps = config.partition.steps
+    if not steps:
+        yield Problem("partition.steps", "at least one step; `{type: single}` is one block")
+    for i, step in enumerate(steps):
+        where = f"partition.steps.{i}"
+        if isinstance(step, Controller):
+            if i:
+                yield Problem(where, "controller is the first step")
+            yield from _controller(config, step, where)
+        if isinstance(step, TaskPartitioner) and i < len(steps) - 1:
+            yield Problem(where, f"{step.type} is the last step: it works inside the blocks")
+        if step.whole is not None and any(isinstance(s, TreePartitioner) for s in steps):
+            yield Problem(where, f"{step.type} keeps the table whole; remove the steps that cut it")
+
+
+def _controller(config: Config, step: Controller, where: str) -> Iterator[Problem]:
+    attribute = config.attributes.get(step.column)
+    if attribute is None:
+        yield Problem(f"{where}.column", f"no column {step.column} under attributes")
+    elif attribute.role not in (Role.QUASI_IDENTIFIER, Role.DROP):
+        text = "must be a quasi_identifier, or drop: it is then not published"
+        yield Problem(f"{where}.column", text)
+    for name, models in step.models.items():
+        yield from _attributes_of(config, models, f"{where}.models.{name}")
 
 
 def _places(config: Config) -> Iterator[Problem]:

@@ -154,7 +154,9 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
 
     def stand_in(family: str) -> Any:
         """Something of the family, so that the rest is checked; its config is never returned."""
-        return next((cls.model_construct() for cls in registry.plugins(family).values()), None)
+        known = registry.plugins(family).values()
+        ready = [c for c in known if not any(f.is_required() for f in c.model_fields.values())]
+        return next((cls.model_construct() for cls in ready or known), None)
 
     def build(family: str, spec: Any, where: str) -> Any:
         if isinstance(spec, registry.Plugin):

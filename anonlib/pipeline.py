@@ -5,6 +5,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
@@ -15,15 +16,23 @@ from anonlib.audit import AuditReport, AuditSpec
 from anonlib.config import Config
 from anonlib.errors import AuditError, StorageError
 from anonlib.keys import pseudonym_key, token_key
+from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.progress import Progress
 from anonlib.records import manifest, record
-from anonlib.resolve import bound_models, with_ids
+from anonlib.resolve import bound_models, with_ids, with_names
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column, Role, Schema
 from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.errors import translated
-from anonlib.spark.grouped import Outcome, anonymized, outcome, output_schema, refuse_inexact
+from anonlib.spark.grouped import (
+    Outcome,
+    anonymized,
+    least_cost_suppressed,
+    outcome,
+    output_schema,
+    refuse_inexact,
+)
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.moments import table_moments
 from anonlib.spark.publish import Target, name_mapping
@@ -32,7 +41,7 @@ from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
-from anonlib.work import TOKEN, Task
+from anonlib.work import CONTROLLER, COST, TOKEN, Task
 
 
 def release(
@@ -147,11 +156,12 @@ class _Run:
     def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
         """Partition, anonymize to staging, audit, publish, record."""
         config, schema = self.config, source.schema
-        models = with_ids(bound_models(config), schema)
         rows = source.rows()
         with self.progress.stage("partition", self.spark), translated("partition"):
-            planned = plan(rows, schema, scanned, config, models)
-            task = self._task(schema, scanned, models)
+            task = self._task(schema, scanned, with_ids(bound_models(config), schema))
+            planned = plan(rows, schema, scanned, config, task)
+            own = {c: tuple(map(registry.spec, models)) for c, models in planned.own.items()}
+            task = replace(task, own=own, values=planned.values)
             if config.kernel.needs_classes:
                 task = replace(task, moments=table_moments(rows, task))
         staging = f"{held.work}/staging"
@@ -162,10 +172,13 @@ class _Run:
             frame.write.format("delta").options(**options).mode("error").save(staging)
         staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
         with self.progress.stage("audit", self.spark), translated("audit"):
-            found = outcome(staged, schema, task)
-            report = self._audit(staged, schema)
-        self._require(report, found, scanned)
-        text = manifest(config, self.run_id, report, found, scanned.n_rows)
+            kept = self._kept(staged, planned, scanned)
+            found = outcome(staged, kept, schema, task)
+            staged = staged if kept is None else staged.where(kept)
+            report = self._audit(staged, schema, planned)
+        self._require(report, found, planned, scanned)
+        split_by = tuple(schema.by_id(id).name for id in planned.split_by)
+        text = manifest(config, self.run_id, report, found, scanned.n_rows, split_by)
         with self.progress.stage("publish", self.spark):
             if not held.still_held():
                 raise StorageError("the lease on the target was lost; nothing was published")
@@ -174,17 +187,38 @@ class _Run:
             _write_manifest(self.spark, self.target.path, text)
         return self._record(source, scanned, planned, found, report, version)
 
-    def _audit(self, staged: DataFrame, schema: Schema) -> AuditReport:
-        """The independent audit of the staged rows, under the names that will be published."""
+    def _kept(self, staged: DataFrame, planned: Plan, scanned: Scan) -> SparkColumn | None:
+        """The staged rows that are released; None where that is all."""
+        privacy = self.config.privacy
+        if privacy.suppress != "costliest":
+            return None
+        allowed = int(privacy.suppression_limit * scanned.n_rows)
+        cost = least_cost_suppressed(staged, allowed - (scanned.n_rows - planned.n_rows))
+        return None if cost is None else F.col(COST) < cost
+
+    def _audit(self, staged: DataFrame, schema: Schema, planned: Plan) -> AuditReport:
+        """The independent audit of the staged rows, under the names that will be published; where
+        there are controllers, also of each one's rows apart."""
         columns = [F.col(column.id).alias(column.name) for column in schema.released]
         spec = published_spec(self.config)
         if self.config.unit:
             columns.append(F.col(TOKEN))
-            spec = AuditSpec(**{**vars(spec), "persons": "token", "token": TOKEN})
-        return auditing.audit(staged.select(*columns), spec)
+            spec = replace(spec, persons="token", token=TOKEN)
+        report = auditing.audit(staged.select(*columns), spec)
+        if planned.owners is None:
+            return report
+        frame = staged.select(*columns, CONTROLLER)
+        apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
+        report = report.and_("each controller", auditing.audit(frame, apart))
+        for owners, models in planned.owners.with_own_models():
+            asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
+            label = f"{len(owners)} controllers with their own models"
+            report = report.and_(label, auditing.audit(frame, asked))
+        return report
 
-    def _require(self, report: AuditReport, found: Outcome, scanned: Scan) -> None:
-        """Raises AuditError unless the audit passed and no row was lost or invented."""
+    def _require(self, report: AuditReport, found: Outcome, planned: Plan, scanned: Scan) -> None:
+        """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
+        suppressed than may be."""
         if not report.passed:
             failed = [
                 f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds
@@ -192,10 +226,15 @@ class _Run:
             texts = [*failed, *[str(problem) for problem in report.problems]]
             raise AuditError("the audit failed, nothing was published: " + "; ".join(texts))
         n_staged = found.digest.n_rows
-        if not n_staged == found.n_rows == report.n_rows == scanned.n_rows:
+        n_suppressed = scanned.n_rows - n_staged
+        allowed = self.config.privacy.suppression_limit * scanned.n_rows
+        if not (n_staged == report.n_rows and found.n_rows == planned.n_rows) or not (
+            0 <= n_suppressed <= allowed
+        ):
             raise AuditError(
                 f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
-                f"{found.n_rows} anonymized, {n_staged} staged, {report.n_rows} audited"
+                f"{planned.n_rows} planned, {found.n_rows} anonymized, {n_staged} kept, "
+                f"{report.n_rows} audited"
             )
 
     def _task(self, schema: Schema, scanned: Scan, models: tuple[PrivacyModel, ...]) -> Task:
@@ -214,9 +253,15 @@ class _Run:
             token_key=token_key() if schema.unit else b"",
             pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
             pseudonym_key=self.key,
-            output=output_schema(schema),
+            output=output_schema(schema, costs=self.config.privacy.suppress == "costliest"),
             max_rows=_task_rows(self.config),
             values=scanned.values,
+            steps=tuple(
+                registry.spec(s)
+                for s in self.config.partition.steps
+                if isinstance(s, TaskPartitioner)
+            ),
+            seed=self.config.seed,
         )
 
     def _record(

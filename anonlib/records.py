@@ -23,9 +23,15 @@ SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "s
 
 
 def manifest(
-    config: Config, run_id: str, report: "AuditReport", outcome: "Outcome", n_rows_in: int
+    config: Config,
+    run_id: str,
+    report: "AuditReport",
+    outcome: "Outcome",
+    n_rows_in: int,
+    split_by: tuple[str, ...] = (),
 ) -> str:
-    """The public manifest: nothing but what is listed here, as JSON text."""
+    """The public manifest: nothing but what is listed here, as JSON text. `split_by` names the
+    columns that single-column cuts of the plan are of."""
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
@@ -34,6 +40,10 @@ def manifest(
             {"model": verdict.model, "holds": verdict.holds} for verdict in report.verdicts
         ],
         "rows_released": report.n_rows,
+        "partition": {
+            "steps": [step.type for step in config.partition.steps],
+            "split_columns": list(split_by),
+        },
         "rows_suppressed": _coarse(n_rows_in - report.n_rows, config.k),
         "losses": {
             name: None if value is None else float(f"{value:.3g}")

@@ -23,7 +23,8 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     columns = []
     for i, field in enumerate(fields):
         attribute = config.attributes.get(field.name)
-        if attribute is None or (attribute.role is Role.DROP and field.name not in config.unit):
+        needed = {*config.unit, config.partition.controller_column}
+        if attribute is None or (attribute.role is Role.DROP and field.name not in needed):
             continue
         found = list(_types(config, field, attribute))
         problems += found
@@ -32,25 +33,31 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     if problems:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
-    models = bound_models(config)
+    models = bound(config.all_models, config)
     protected = {model.column for model in models}
     return Schema(
         tuple(columns),
         unit=tuple(ids[name] for name in config.unit),
         protected=tuple(c.id for c in columns if c.name in protected),
+        controller=ids.get(config.partition.controller_column or ""),
     )
 
 
 def bound_models(config: Config) -> tuple[PrivacyModel, ...]:
-    """The privacy models, each that asks for `attribute` with one: by default every sensitive."""
+    """The privacy models of the config, bound."""
+    return bound(config.privacy.models, config)
+
+
+def bound(models: Sequence[PrivacyModel], config: Config) -> tuple[PrivacyModel, ...]:
+    """The models, each that asks for `attribute` with one: by default every sensitive column."""
     sensitive = [n for n, a in config.attributes.items() if a.role is Role.SENSITIVE]
-    bound: list[PrivacyModel] = []
-    for model in config.privacy.models:
+    found: list[PrivacyModel] = []
+    for model in models:
         if "attribute" in type(model).model_fields and model.column is None:
-            bound += [model.model_copy(update={"attribute": name}) for name in sensitive]
+            found += [model.model_copy(update={"attribute": name}) for name in sensitive]
         else:
-            bound.append(model)
-    return tuple(dict.fromkeys(bound))
+            found.append(model)
+    return tuple(dict.fromkeys(found))
 
 
 def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
@@ -59,6 +66,15 @@ def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyMod
     for model in models:
         name = model.column
         update = {} if name is None else {"attribute": schema[name].id}
+        result.append(model.model_copy(update=update))
+    return tuple(result)
+
+
+def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
+    """The inverse of `with_ids`."""
+    result = []
+    for model in models:
+        update = {} if model.column is None else {"attribute": schema.by_id(model.column).name}
         result.append(model.model_copy(update=update))
     return tuple(result)
 
@@ -83,8 +99,11 @@ def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
 def _target(config: Config) -> Iterator[Problem]:
     kernel = config.kernel
     targets = {n: a.scale for n, a in config.attributes.items() if a.role is Role.TARGET}
-    if kernel.needs_target and not targets:
-        yield Problem("kernel", f"{kernel.type} needs a target; give a column the role target")
+    steps = enumerate(config.partition.steps)
+    needing = [("kernel", kernel.type)] if kernel.needs_target else []
+    needing += [(f"partition.steps.{i}", step.type) for i, step in steps if step.needs_target]
+    for where, type in needing if not targets else ():
+        yield Problem(where, f"{type} needs a target; give a column the role target")
     for name, scale in targets.items():
         if kernel.needs_classes and scale is Scale.CONTINUOUS:
             text = f"kernel {kernel.type} needs classes; make it nominal"
@@ -102,6 +121,10 @@ def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Probl
     if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
         text = f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
         yield Problem(where, text)
+    if field.name == config.partition.controller_column and (
+        not is_atomic(field.arrow) or pa.types.is_floating(field.arrow)
+    ):
+        yield Problem(where, f"type {field.type} can't name data controllers")
     if field.name in config.unit and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't identify a person")
     if attribute.pseudonym and not is_atomic(field.arrow):
@@ -155,7 +178,7 @@ def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Colu
         cast=attribute.type,
         pseudonym=attribute.pseudonym,
     )
-    if attribute.role is Role.TARGET and config.kernel.needs_target:
+    if attribute.role is Role.TARGET and config.needs_target:
         scale = attribute.scale or target_scale(field.arrow, config.kernel.needs_classes)
         return replace(column, scale=scale)
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:

@@ -80,6 +80,7 @@ class Schema:
     columns: tuple[Column, ...]
     unit: tuple[str, ...] = ()  # ids of the columns that identify a person
     protected: tuple[str, ...] = ()  # ids of the columns that privacy models look at
+    controller: str | None = None  # id of the column that says whose a row is
 
     def __getitem__(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -98,7 +99,7 @@ class Schema:
 
     @property
     def target(self) -> Column | None:
-        """The target, if the kernel looks at it: then it has a scale."""
+        """The target, if a kernel or partitioner looks at it: then it has a scale."""
         return next((column for column in self.of(Role.TARGET) if column.scale is not None), None)
 
     @property

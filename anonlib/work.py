@@ -10,17 +10,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib import registry
-from anonlib.block import MISSING, Block, ClassMoments, Codes
+from anonlib.block import MISSING, Block, ClassMoments, Codes, Ints
 from anonlib.encoding import Encoding, Values, codes_among, mix, one_zero, protected_codes
 from anonlib.errors import AnonlibError, BlockError
+from anonlib.kernels import Kernel
 from anonlib.partition._bisect import bisect, part
+from anonlib.partition._chain import parts
 from anonlib.recode import Cells
+from anonlib.utility.ncp import penalties
 
 HASH = "__anonlib_hash"
 DEAL = "__anonlib_deal"
 BLOCK = "__anonlib_block"
+CONTROLLER = "__anonlib_controller"
+OWNER = "__anonlib_owner"  # the hash of the controller's value
+TUPLE = "__anonlib_tuple"  # the hash of the quasi-identifiers
+COST = "__anonlib_cost"
 TOKEN = "__anonlib_token"
 STATE = "__anonlib_state"
+
+#: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
+COST_STEP = 1e-4
 
 STATE_TYPE = pa.struct(
     [
@@ -52,6 +62,9 @@ class Task:
     target: Encoding | None = None
     moments: ClassMoments | None = None
     values: dict[str, Values] = field(default_factory=dict)  # of columns with a reference
+    steps: tuple[dict[str, Any], ...] = ()  # partitioners that work inside the task
+    seed: int = 0
+    own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)  # by controller
 
 
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
@@ -70,18 +83,34 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
 
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     block, table = to_block(table, task)
-    kernel = registry.build("kernel", task.kernel)
-    cell_id = np.empty(block.n, np.int64)
-    n_cells = 0
-    for rows in bisect(block, task.max_rows):
-        found = kernel.cells(part(block, rows) if len(rows) < block.n else block)
-        cell_id[rows] = found + n_cells
-        n_cells += int(found.max()) + 1
-    cells = Cells(cell_id, n_cells)
+    cells = _cells(block, task)
+    cell_id, n_cells = cells.id, cells.m
     released = _released(table, cells, task)
+    if COST in task.output.names:
+        released[COST] = pa.array(_costs(block, cells), pa.int32())
     states = [registry.build("metric", m).update(block, cell_id, n_cells) for m in task.metrics]
     released[STATE] = _state(table, n_cells, states)
     return pa.table([released[name] for name in task.output.names], schema=task.output)
+
+
+def _cells(block: Block, task: Task) -> Cells:
+    """The cells of a block: each part that fits, each part of the chain's last step, by itself."""
+    kernel: Kernel = registry.build("kernel", task.kernel)
+    steps = [registry.build("partitioner", spec) for spec in task.steps]
+    cell_id = np.empty(block.n, np.int64)
+    n_cells = 0
+    for outer in bisect(block, task.max_rows):
+        fitting = _some(block, outer)
+        for inner in parts(fitting, steps, task.seed):
+            found = kernel.cells(_some(fitting, inner))
+            cell_id[outer[inner]] = found + n_cells
+            n_cells += int(found.max()) + 1
+    return Cells(cell_id, n_cells)
+
+
+def _some(block: Block, rows: Ints) -> Block:
+    """The block of some rows, ascending; itself if it is all of them."""
+    return block if len(rows) == block.n else part(block, rows)
 
 
 def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
@@ -106,7 +135,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         unit=None if unit is None else unit[order],
         widths=np.array([w for e in task.encodings if not e.nominal for w in e.widths]),
         n_categories=np.array([e.n_categories for e in task.encodings if e.nominal], np.int64),
-        models=tuple(registry.build("privacy model", spec) for spec in task.models),
+        models=tuple(registry.build("privacy model", spec) for spec in _models(table, task)),
         protected=task.protected,
         ranks=tuple(r for e in task.encodings if not e.nominal for r in e.ranks),
         trees=tuple(e.tree for e in task.encodings if e.nominal),
@@ -116,6 +145,20 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         references={id: values.reference for id, values in task.values.items()},
     )
     return block, table.take(pa.array(order))
+
+
+def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
+    """The models of the block, which is of one controller."""
+    if not task.own:
+        return task.models
+    own = task.own.get(int(table.column(CONTROLLER)[0].as_py()), ())
+    return tuple({repr(spec): spec for spec in (*task.models, *own)}.values())
+
+
+def _costs(block: Block, cells: Cells) -> Ints:
+    """int64[n]: what is lost of each row, the penalty of its cell in steps of COST_STEP."""
+    penalty = penalties(block, cells.id, cells.m)
+    return np.floor(penalty / COST_STEP).astype(np.int64)[cells.id]
 
 
 def _protected(values: pa.Array, task: Task, id: str) -> Codes:
@@ -153,7 +196,7 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
             released[name] = _keyed([table.column(name)], task.pseudonym_key)
         elif name == TOKEN:
             released[name] = _keyed([table.column(id) for id in task.unit], task.token_key)
-        elif name != STATE:
+        elif name not in (STATE, COST):
             released[name] = table.column(name).combine_chunks()
     return released
 

@@ -1,6 +1,6 @@
 """What an audit is asked, and what it answers. Counts and names only: never a released value."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from anonlib.errors import Problem
@@ -22,6 +22,9 @@ class AuditSpec:
     `models` are bound: each names the column that it protects. `sets` are the quasi-identifiers
     whose arrays are sets, so that the order of their elements means nothing; other arrays are
     compared element by element. `missing_tokens` are the sensitive values that mean "missing".
+    `apart` is the private column whose values are data controllers: rows of two are never one
+    class, and only the classes of the controllers in `only` are judged; references stay those of
+    the whole table.
     """
 
     columns: tuple[str, ...]
@@ -34,6 +37,8 @@ class AuditSpec:
     token: str | None = None
     private: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
+    apart: str | None = None
+    only: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.persons == "token" and self.token is None:
@@ -76,6 +81,17 @@ class AuditReport:
     problems: tuple[Problem, ...]
     sizes: tuple[tuple[int, int], ...]
     insensitive: Insensitive
+
+    def and_(self, label: str, other: "AuditReport") -> "AuditReport":
+        """This report with the verdicts and problems of another look at the same rows, under a
+        label; rows and classes stay those of this one."""
+        named = tuple(replace(v, model=f"{label}: {v.model}") for v in other.verdicts)
+        problems = [Problem(p.where, f"{label}: {p.text}") for p in other.problems]
+        return replace(
+            self,
+            verdicts=self.verdicts + named,
+            problems=tuple(sorted({*self.problems, *problems})),
+        )
 
     @property
     def passed(self) -> bool:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class View:
     """`rows` has the canonical quasi-identifiers `keys`, the canonical protected columns (their
     names here by their released names; null where missing), the insensitive columns if they are
-    to be checked, and `token` if persons are counted by it. Rows with equal keys are a class."""
+    to be checked, and `token` if persons are counted by it. Rows with equal keys are a class.
+    `whole` has all rows of the table, of which `rows` may be a part."""
 
     rows: "DataFrame"
     keys: tuple[str, ...]
@@ -22,6 +23,7 @@ class View:
     insensitive: tuple[str, ...]
     persons: Persons
     token: str | None
+    whole: "DataFrame"
 
 
 def make_view(
@@ -47,6 +49,8 @@ def make_view(
 
     keys = {f"q{i}": key(name) for i, name in enumerate(spec.quasi_identifiers)}
     keys = keys or {"q0": F.lit(1)}  # a release without quasi-identifiers is one class
+    if spec.apart is not None:
+        keys["a"] = released(spec.apart)
     names = {name: f"s{i}" for i, name in enumerate(protected)}
     others = {f"i{i}": key(name) for i, name in enumerate(insensitive)}
     token = spec.token if spec.persons == "token" else None
@@ -57,8 +61,10 @@ def make_view(
         for name, short in names.items()
     }
     rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
+    whole = rows.withColumns(values) if values else rows
     return View(
-        rows=rows.withColumns(values) if values else rows,
+        rows=whole if spec.only is None else whole.where(F.col("a").isin(*spec.only)),
+        whole=whole,
         keys=tuple(keys),
         sensitive=names,
         insensitive=tuple(others),

@@ -1,27 +1,70 @@
-"""Partitioners: each fits a frozen plan on a sample; plans give every row its block, row by row."""
+"""Partitioners: the steps that turn a table into blocks. Most grow a frozen tree on a sample, which
+gives every row its leaf, row by row; some work inside the tasks."""
 
-from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from anonlib.partition._plan import Cuts, Sample
+from anonlib.block import Block, Ints
+from anonlib.partition._tree import Among, Below, Cut, Grower, Plane, Sample, Tree
 from anonlib.registry import Plugin
 
-__all__ = ["Cuts", "Partitioner", "Sample"]
+__all__ = [
+    "Among",
+    "Below",
+    "Cut",
+    "Grower",
+    "Leaf",
+    "Partitioner",
+    "Plane",
+    "Sample",
+    "TaskPartitioner",
+    "Tree",
+    "TreePartitioner",
+]
+
+
+class Leaf(NamedTuple):
+    """A leaf of a tree that grows, and the sampled rows in it, ascending."""
+
+    id: int
+    rows: Ints
 
 
 class Partitioner(Plugin):
-    """Cuts a table into blocks that tasks anonymize apart."""
+    """One step of `partition.steps`."""
 
     family: ClassVar[str] = "partitioner"
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether it looks at the target."""
+        return False
 
     @property
     def whole(self) -> int | None:
         """The most rows of a table that it keeps in one block; None where it cuts."""
         return None
 
-    @abstractmethod
-    def fit(self, sample: Sample, n_leaves: int, seed: int) -> Cuts:
-        """A tree of at most `n_leaves` leaves over the sample's features.
 
-        A pure function of its arguments: `sample` comes in an order of its own.
+class TreePartitioner(Partitioner):
+    """Cuts the leaves of the steps before it."""
+
+    #: Whether it goes on until leaves have at most as many rows as a block may have.
+    bounds: ClassVar[bool] = False
+
+    def grow(
+        self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
+    ) -> list[Leaf]:
+        """Cuts a leaf of `grower`; returns the leaves that it became.
+
+        most: the sampled rows that leaves aim at having at most, for steps that bound them. A pure
+        function of the arguments.
         """
+        raise NotImplementedError
+
+
+class TaskPartitioner(Partitioner):
+    """Parts each block inside its task, before the kernel: the last step of a chain."""
+
+    def parts(self, block: Block, seed: int) -> list[Ints]:
+        """The rows, ascending, of the parts of a block that holds the models: so does each."""
+        raise NotImplementedError

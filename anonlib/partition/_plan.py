@@ -23,46 +23,48 @@ CHUNK = 8
 
 
 @dataclass(frozen=True)
-class Sample:
-    """m distinct rows of the seeded sample: `features` float32[m, f], `weight` int64[m] how many
-    sampled rows each stands for."""
-
-    features: Singles
-    weight: Ints
-
-
-@dataclass(frozen=True)
 class Cuts:
-    """A tree with i inner nodes and i + 1 leaves.
+    """A forest with i inner nodes, r roots and i + r leaves.
 
     Inner node j sends a row to `left[j]` if `weights[j] @ features < threshold[j]`, else to
-    `right[j]`. A child c >= 0 is an inner node (c > j), c < 0 the leaf -1 - c. The root is node 0;
-    without inner nodes every row is in leaf 0.
+    `right[j]`. A child or root c >= 0 is an inner node (a child c > j), c < 0 the leaf -1 - c.
     """
 
     weights: Singles
     threshold: Singles
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
+    roots: npt.NDArray[np.int32]
 
     @property
     def n_leaves(self) -> int:
-        return len(self.threshold) + 1
+        return len(self.threshold) + len(self.roots)
 
     @property
     def depth(self) -> int:
         """The largest number of cuts that a row passes."""
-        depth = np.zeros(len(self.threshold) + 1, np.int64)
+        depth = np.zeros(len(self.threshold), np.int64)
         for j in range(len(self.threshold) - 1, -1, -1):
             below = [depth[c] for c in (self.left[j], self.right[j]) if c >= 0]
             depth[j] = 1 + max(below, default=0)
-        return int(depth[0])
+        return int(max(depth[self.roots[self.roots >= 0]], default=0))
 
-    def assign(self, features: Singles) -> Ints:
-        """int64[n]: the leaf of every row."""
-        node = np.zeros(len(features), np.int64)
-        if not len(self.threshold):
-            return node
+    @property
+    def root_of_leaf(self) -> Ints:
+        """int64[leaves]: the root above each leaf."""
+        result = np.zeros(self.n_leaves, np.int64)
+        below = [(child, root) for root, child in enumerate(self.roots.tolist())]
+        while below:
+            child, of = below.pop()
+            if child < 0:
+                result[-1 - child] = of
+            else:
+                below += [(int(self.left[child]), of), (int(self.right[child]), of)]
+        return result
+
+    def assign(self, features: Singles, root: Ints) -> Ints:
+        """int64[n]: the leaf of every row, which begins at one of the roots."""
+        node = self.roots[root].astype(np.int64)
         rows, cuts = with_one(features), with_threshold(self.weights, self.threshold)
         for _ in range(self.depth):
             inner = np.flatnonzero(node >= 0)
@@ -72,15 +74,14 @@ class Cuts:
         return -1 - node
 
     def levels(self) -> list[tuple[Singles, Ints]]:
-        """The tree level by level, for a walk by look-ups: (weights, child) for each.
+        """The forest level by level, for a walk by look-ups: (weights, child) for each.
 
-        A row at place p of a level goes to place child[p], or child[p] + 1 if
-        weights[p] @ (features, -1, 0, ...) >= 0; child[p] is even where that can be. Leaves are
-        handed down to the last level, whose child is the leaf's id.
+        A row begins at the place of its root. A row at place p of a level goes to place child[p],
+        or child[p] + 1 if weights[p] @ (features, -1, 0, ...) >= 0; child[p] is even where that
+        can be. Leaves are handed down to the last level, whose child is the leaf's id.
         """
         result = []
-        # the node or leaf at each place
-        places = np.zeros(1, np.int64) if len(self.threshold) else np.full(1, -1)
+        places = self.roots.astype(np.int64)  # the node or leaf at each place
         cuts = with_threshold(self.weights, self.threshold)
         for _ in range(self.depth):
             inner = places >= 0
@@ -103,48 +104,16 @@ class Cuts:
             "threshold": self.threshold.tolist(),
             "left": self.left.tolist(),
             "right": self.right.tolist(),
+            "roots": self.roots.tolist(),
         }
 
 
-class Grower:
-    """Builds `Cuts` by cutting leaves one at a time."""
-
-    def __init__(self, n_features: int):
-        self._n_features = n_features
-        self._nodes: list[tuple[Singles, float, int, int]] = []  # weights, threshold, children
-        self._children: list[int] = []  # child -> inner node, or -1 while it is a leaf
-        self.root = self._leaf()
-
-    def _leaf(self) -> int:
-        self._children.append(-1)
-        return len(self._children) - 1
-
-    def cut(self, leaf: int, weights: Singles, threshold: float) -> tuple[int, int]:
-        """Makes an inner node of a leaf; returns its two new leaves."""
-        left, right = self._leaf(), self._leaf()
-        self._children[leaf] = len(self._nodes)
-        self._nodes.append((weights, threshold, left, right))
-        return left, right
-
-    def cuts(self) -> Cuts:
-        """The tree, its leaves numbered from left to right as they were made."""
-        leaf_ids = {c: i for i, c in enumerate(c for c, n in enumerate(self._children) if n < 0)}
-
-        def child(c: int) -> int:
-            return self._children[c] if c not in leaf_ids else -1 - leaf_ids[c]
-
-        n_inner = len(self._nodes)
-        return Cuts(
-            np.array([n[0] for n in self._nodes], np.float32).reshape(n_inner, self._n_features),
-            np.array([n[1] for n in self._nodes], np.float32),
-            np.array([child(n[2]) for n in self._nodes], np.int32),
-            np.array([child(n[3]) for n in self._nodes], np.int32),
-        )
-
-
-def no_cuts(n_features: int) -> Cuts:
-    """The plan of one leaf."""
-    return Grower(n_features).cuts()
+def no_cuts(n_features: int, n_roots: int) -> Cuts:
+    """The forest of so many leaves."""
+    none = np.zeros(0, np.float32)
+    ids = np.zeros(0, np.int32)
+    roots = -1 - np.arange(n_roots, dtype=np.int32)
+    return Cuts(none.reshape(0, n_features), none, ids, ids, roots)
 
 
 def scores(cuts: Singles, rows: Singles) -> Singles:

@@ -53,6 +53,34 @@ class Counts:
         return result
 
 
+@dataclass(frozen=True)
+class Demands:
+    """The models that leaves must hold: `sets` of models, and bool[b, sets], which of them each
+    leaf is asked. A union of leaves is asked all that its leaves are."""
+
+    sets: tuple[tuple[PrivacyModel, ...], ...]
+    asked: Bools
+
+    def held(self, counts: Counts) -> Bools:
+        """bool[b]: which leaves hold what they are asked."""
+        result = np.ones(len(self.asked), np.bool_)
+        for s, models in enumerate(self.sets):
+            if self.asked[:, s].any():
+                result &= ~self.asked[:, s] | counts.hold(models)
+        return result
+
+    def merged(self, group: Ints, n_groups: int) -> "Demands":
+        """The demands on unions of leaves; leaves of group -1 are left out."""
+        asked = np.zeros((n_groups, len(self.sets)), np.bool_)
+        np.logical_or.at(asked, group[group >= 0], self.asked[group >= 0])
+        return Demands(self.sets, asked)
+
+
+def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
+    """The same models for all leaves."""
+    return Demands((tuple(models),), np.ones((n_leaves, 1), np.bool_))
+
+
 def _united(counts: SparseCounts, group: Ints) -> SparseCounts:
     """The counts with leaves as groups."""
     cell = group[counts.cell]
@@ -70,54 +98,54 @@ def _bits(words: Ints) -> SparseCounts:
     return SparseCounts(cell.astype(np.int64), value.astype(np.int64), np.ones(len(cell), np.int64))
 
 
-def merge_small(
-    cuts: Cuts, counts: Counts, centers: Floats, models: Sequence[PrivacyModel]
-) -> Ints:
-    """int64[b]: the block of every leaf, ids 0..m-1.
+def merge_small(cuts: Cuts, root: Ints, counts: Counts, centers: Floats, demands: Demands) -> Ints:
+    """int64[b]: the block of every leaf, ids 0..m-1; -1 where its root is.
 
+    `root` is the tree of each leaf; those beyond the leaves of `cuts` hang directly on their roots.
     While a group of leaves fails, it joins the group with the nearest centre within the smallest
-    subtree that holds another one. Ends with one block at worst. Cost O(b log b) when few fail.
+    subtree that holds another one, then within its tree. Every tree must hold the models as a
+    whole: it ends as one block at worst. Cost O(b log b) when few fail.
     """
-    group = np.arange(cuts.n_leaves)
-    parents = _leaf_ranges(cuts)
-    holds = counts.hold(models)
-    for failing in np.flatnonzero(~holds):
-        while not _group_holds(group, group[failing], counts, models):
-            partner = _nearest(group, int(failing), parents, centers, counts.n_rows)
+    group = np.where(root >= 0, np.arange(len(root)), -1)
+    around = _around(cuts, root)
+    for failing in np.flatnonzero(~demands.held(counts) & (root >= 0)):
+        while not _group_holds(group, group[failing], counts, demands):
+            partner = _nearest(group, int(failing), around[failing], centers, counts.n_rows)
             if partner is None:
                 break
             group[group == group[failing]] = partner
-    return np.unique(group, return_inverse=True)[1]
+    placed = group >= 0
+    group[placed] = np.unique(group[placed], return_inverse=True)[1]
+    return group
 
 
-def _group_holds(group: Ints, id: int, counts: Counts, models: Sequence[PrivacyModel]) -> bool:
-    return bool(counts.merged(np.where(group == id, 0, -1), 1).hold(models)[0])
+def _group_holds(group: Ints, id: int, counts: Counts, demands: Demands) -> bool:
+    only = np.where(group == id, 0, -1)
+    return bool(demands.merged(only, 1).held(counts.merged(only, 1))[0])
 
 
-def _leaf_ranges(cuts: Cuts) -> list[list[Ints]]:
-    """For each leaf the leaf sets of the subtrees around it, smallest first."""
+def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:
+    """For each leaf the sets of leaves around it, smallest first: its subtrees, and its tree."""
     below: list[Ints] = [np.zeros(0, np.int64)] * len(cuts.threshold)
-    around: list[list[Ints]] = [[] for _ in range(cuts.n_leaves)]
+    around: list[list[Ints]] = [[] for _ in root]
     for j in range(len(cuts.threshold) - 1, -1, -1):
         parts = [below[c] if c >= 0 else np.array([-1 - c]) for c in (cuts.left[j], cuts.right[j])]
         below[j] = np.concatenate(parts)
         for leaf in below[j]:
             around[leaf].append(below[j])
+    order = np.argsort(root, kind="stable")
+    for tree in np.split(order, np.flatnonzero(np.diff(root[order])) + 1):
+        for leaf in tree:
+            around[leaf].append(tree)
     return around
 
 
 def _nearest(
-    group: Ints, leaf: int, around: list[list[Ints]], centers: Floats, n_rows: Ints
+    group: Ints, leaf: int, around: list[Ints], centers: Floats, n_rows: Ints
 ) -> int | None:
-    for subtree in around[leaf]:
-        others = subtree[(group[subtree] != group[leaf]) & (n_rows[subtree] > 0)]
+    for leaves in around:
+        others = leaves[(group[leaves] != group[leaf]) & (n_rows[leaves] > 0)]
         if len(others):
             distance = np.sum((centers[others] - centers[leaf]) ** 2, axis=1)
             return int(group[others[np.argmin(distance)]])
     return None
-
-
-def size_bound(counts: Counts, models: Sequence[PrivacyModel]) -> Bools:
-    """bool[b]: which buckets hold the models; an empty one does not matter."""
-    holding: Bools = counts.hold(models) | (counts.n_rows == 0)
-    return holding

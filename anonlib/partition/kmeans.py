@@ -1,22 +1,23 @@
 """Coarse k-means blocks, as a tree of 2-means splits."""
 
 import heapq
-from typing import ClassVar, NamedTuple
+from math import ceil
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import Ints
-from anonlib.partition import Cuts, Partitioner, Sample
-from anonlib.partition._plan import Grower, Singles, scores, with_one, with_threshold
+from anonlib.block import Bools, Ints
+from anonlib.partition import Grower, Leaf, Plane, Sample, TreePartitioner
+from anonlib.partition._plan import Singles
+from anonlib.partition._tree import along
+
+#: Sampled rows that splits are fitted on: this many for each leaf, and at least MIN_FITTED.
+FITTED_PER_LEAF = 256
+MIN_FITTED = 10_000
 
 
-class _Plane(NamedTuple):
-    weights: Singles
-    threshold: float
-
-
-class KMeans(Partitioner):
+class KMeans(TreePartitioner):
     """Bisecting k-means: the heaviest block is split by 2-means until there are enough.
 
     A row follows the nearer centre at each split, so it passes log2(blocks) distances instead of
@@ -29,32 +30,39 @@ class KMeans(Partitioner):
     """
 
     type: ClassVar[str] = "kmeans"
-    max_iter: int = Field(20, ge=1, description="Lloyd steps of each split")
-    balance: float = Field(0.35, ge=0, le=0.5, description="least share of rows on a split's side")
+    bounds: ClassVar[bool] = True
+    max_iter: int = Field(default=20, ge=1, description="Lloyd steps of each split")
+    balance: float = Field(
+        default=0.35, ge=0, le=0.5, description="least share of rows on a split's side"
+    )
 
-    def fit(self, sample: Sample, n_leaves: int, seed: int) -> Cuts:
+    def grow(
+        self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
+    ) -> list[Leaf]:
         from threadpoolctl import threadpool_limits
 
-        x, weight = sample.features, sample.weight
-        grower = Grower(x.shape[1])
-        heap = [(-int(weight.sum()), grower.root, np.arange(len(weight)))]
-        n_open = 1
+        n_leaves = ceil(len(leaf.rows) / most)
+        place = sample.place[leaf.rows]
+        few = leaf.rows[np.argsort(place)[: max(MIN_FITTED, FITTED_PER_LEAF * n_leaves)]]
+        x, weight = _distinct(sample.coordinates[few])
+        heap = [(-len(few), leaf, np.arange(len(weight)))]
+        done: list[Leaf] = []
         with threadpool_limits(1):  # the sum over threads would depend on their number
-            while heap and n_open < n_leaves:
-                _, leaf, rows = heapq.heappop(heap)
+            while heap and len(heap) + len(done) < n_leaves:
+                _, open_, rows = heapq.heappop(heap)
                 plane = self._split(x[rows], weight[rows], seed)
-                if plane is None:
+                low = np.zeros(len(rows), np.bool_) if plane is None else _low(plane, x[rows])
+                if plane is None or low.all() or not low.any():
+                    done.append(open_)
                     continue
-                low = _along(plane.weights, plane.threshold, x[rows]) < 0
-                if low.all() or not low.any():
-                    continue
-                left, right = grower.cut(leaf, plane.weights, plane.threshold)
-                n_open += 1
-                for child, part in ((left, rows[low]), (right, rows[~low])):
-                    heapq.heappush(heap, (-int(weight[part].sum()), child, part))
-        return grower.cuts()
+                ids = grower.cut(open_.id, plane)
+                side = sample.left(plane, open_.rows)
+                sides = (open_.rows[side], rows[low]), (open_.rows[~side], rows[~low])
+                for id, (all_, fitted) in zip(ids, sides, strict=True):
+                    heapq.heappush(heap, (-int(weight[fitted].sum()), Leaf(id, all_), fitted))
+        return done + [open_ for _, open_, _ in heap]
 
-    def _split(self, x: Singles, weight: Ints, seed: int) -> _Plane | None:
+    def _split(self, x: Singles, weight: Ints, seed: int) -> Plane | None:
         """The hyperplane between two centres; None when all rows agree."""
         from sklearn.cluster import KMeans as TwoMeans
 
@@ -67,7 +75,7 @@ class KMeans(Partitioner):
         if not weights.any():
             return None
         halfway = float((b @ b - a @ a) / 2)
-        return _Plane(weights, self._balanced(_along(weights, 0.0, x), weight, halfway))
+        return Plane(weights, self._balanced(along(weights, 0.0, x), weight, halfway))
 
     def _balanced(self, along: Singles, weight: Ints, threshold: float) -> float:
         """The threshold, moved where it leaves too few of the rows on a side."""
@@ -85,6 +93,13 @@ class KMeans(Partitioner):
         return float(value[at] / 2 + value[at + 1] / 2)
 
 
-def _along(weights: Singles, threshold: float, x: Singles) -> Singles:
-    """float32[n]: weights @ x - threshold, as plans have it everywhere."""
-    return scores(with_threshold(weights[None], np.array([threshold])), with_one(x))
+def _low(plane: Plane, x: Singles) -> Bools:
+    low: Bools = along(plane.weights, plane.threshold, x) < 0
+    return low
+
+
+def _distinct(values: Singles) -> tuple[Singles, Ints]:
+    """The distinct rows in order of first appearance, and how often each stands."""
+    unique, first, count = np.unique(values, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first, kind="stable")
+    return unique[order], count[order]

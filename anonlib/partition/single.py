@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from anonlib.partition import Cuts, Partitioner, Sample
-from anonlib.partition._plan import no_cuts
+from anonlib.partition import Partitioner
 
 
 class Single(Partitioner):
@@ -20,6 +19,3 @@ class Single(Partitioner):
     @property
     def whole(self) -> int:
         return self.limit
-
-    def fit(self, sample: Sample, n_leaves: int, seed: int) -> Cuts:
-        return no_cuts(sample.features.shape[1])

@@ -1,56 +1,67 @@
-"""From rows to blocks: fit the plan, count its leaves exactly, repair, and number the blocks."""
+"""From rows to blocks: grow the forest on the sample, count its leaves exactly, repair, and number
+the blocks."""
 
-from dataclasses import dataclass
-from math import ceil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.block import Floats, Ints
 from anonlib.config import Config
-from anonlib.encoding import codes_among
+from anonlib.encoding import Values
 from anonlib.errors import ConfigError, Problem
-from anonlib.partition import Cuts, Sample
-from anonlib.partition._plan import Singles, no_cuts
-from anonlib.partition._repair import Counts, merge_small, size_bound
-from anonlib.privacy import PrivacyModel, SparseCounts
+from anonlib.partition import Cut, Plane, Sample
+from anonlib.partition._chain import grow
+from anonlib.partition._plan import Cuts
+from anonlib.partition._repair import Counts, Demands, merge_small, one_demand
+from anonlib.privacy import PrivacyModel
 from anonlib.schema import Schema
-from anonlib.spark.features import Feature, coordinates, distinct, features
-from anonlib.spark.scan import Scan
-from anonlib.spark.values import canonical
-from anonlib.work import BLOCK, DEAL
+from anonlib.spark.controllers import Owners, built, owned
+from anonlib.spark.features import Feature, compiled
+from anonlib.spark.leaves import LEAF, counted, with_leaf
+from anonlib.spark.lookup import at, looked_up
+from anonlib.spark.scan import Scan, tuple_hash
+from anonlib.work import BLOCK, CONTROLLER, DEAL, OWNER, TUPLE, Task, to_block
 
-#: Leaves aim at this share of max_rows, since a sample does not see their exact size.
-FILL = 0.5
 #: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
 IN_TASK = 4
-#: Sampled rows that a plan is fitted on: this many for each leaf, and at least MIN_FITTED.
-FITTED_PER_LEAF = 256
-MIN_FITTED = 10_000
-#: Sketches of distinct values have 64-bit words, this many values of l each.
-VALUES_PER_WORD = 16
-LEAF = "__anonlib_leaf"
-#: Levels of a tree in one generated method, about 400 bytes each.
-LEVELS = 14
-#: More partitions than a table has.
-EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows -> blocks: the leaf of `cuts`, then `first[leaf]` plus DEAL modulo `buckets[leaf]` is
-    the block."""
+    """Rows -> blocks: the leaf of a row is that of its quasi-identifiers among the `heavy` tuples,
+    else where `cuts` send it from the root of its controller; then `first[leaf]` plus a hash modulo
+    `buckets[leaf]` is the block.
 
+    owners: what became of the controllers, None where there are none. heavy: hash -> leaf.
+    split_by: the ids of the columns that single-column cuts are of. n_rows: the rows that are kept;
+    values: what the protected columns have there.
+    """
+
+    owners: Owners | None
     features: tuple[Feature, ...]
     cuts: Cuts
+    heavy: Mapping[int, int]
     first: Ints
     buckets: Ints
     n_rows: int
-    n_blocks: int
-    n_merged: int
-    largest: int
+    values: dict[str, Values]
+    split_by: tuple[str, ...] = ()
+    n_merged: int = 0
+    largest: int = 0
+
+    @property
+    def n_blocks(self) -> int:
+        return int(max(self.first + self.buckets, default=0))
+
+    @property
+    def own(self) -> dict[int, tuple[PrivacyModel, ...]]:
+        """The models that controllers are asked besides those of all."""
+        return {} if self.owners is None else self.owners.own
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
@@ -58,236 +69,177 @@ class Plan:
             "features": [{"column": f.id, "form": f.form} for f in self.features],
             "cuts": self.cuts.to_dict(),
             "n_leaves": self.cuts.n_leaves,
+            "n_heavy_tuples": len(self.heavy),
+            "controllers": None if self.owners is None else self.owners.to_dict(),
             "n_blocks": self.n_blocks,
             "n_merged": self.n_merged,
             "largest_leaf": self.largest,
         }
 
 
-def plan(
-    rows: DataFrame,
-    schema: Schema,
-    scan: Scan,
-    config: Config,
-    models: tuple[PrivacyModel, ...],
-) -> Plan:
-    """The frozen plan. `models` name columns by id.
-
-    Raises ConfigError when `single` meets a table larger than its limit.
-    """
-    found, values = features(schema, scan.encodings, scan.hashes, scan.sample)
-    cuts = _fit(values, scan.n_rows, config)
-    if cuts.n_leaves == 1:
-        # The scan has shown that the whole table holds the models.
-        counts = Counts(np.array([scan.n_rows]), np.array([scan.n_rows]), {}, False)
-        block_of_leaf, centers = np.zeros(1, np.int64), np.zeros((1, values.shape[1]))
-    else:
-        leaves = with_leaf(rows, schema, found, cuts)
-        counts = _count(leaves, schema, scan, models, config, cuts.n_leaves)
-        centers = _centers(cuts.assign(values), values, cuts.n_leaves)
-        block_of_leaf = merge_small(cuts, counts, centers, models)
-    sizes = np.bincount(block_of_leaf, counts.n_rows).astype(np.int64)
-    buckets = _buckets(rows, schema, scan, found, cuts, block_of_leaf, sizes, config, models)
-    first = np.cumsum(buckets) - buckets
-    return Plan(
-        found,
-        cuts,
-        first[block_of_leaf],
-        buckets[block_of_leaf],
-        scan.n_rows,
-        int(buckets.sum()),
-        int(cuts.n_leaves - len(sizes)),
-        int(sizes.max()),
+def plan(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task) -> Plan:
+    """The frozen plan. Raises ConfigError when `single` meets a table larger than its limit,
+    InfeasibleError when controllers with more rows than may be suppressed can't hold the models."""
+    owners = owned(rows, schema, scan, config, task)
+    n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
+    _refuse_large(config, n_rows)
+    sample, root, tuples = _sample(scan, task, owners)
+    steps, bound = config.partition.steps, config.partition.max_rows
+    grown = grow(sample, steps, bound, config.seed, root, n_rows)
+    features, cuts = compiled(grown.tree, sample, scan.encodings, scan.hashes)
+    heavy: dict[int, int] = {}
+    leaf = grown.leaf
+    if not any(step.whole for step in steps):
+        heavy, leaf = _heavy(tuples, IN_TASK * bound * sample.share, leaf, cuts.n_leaves)
+    n_leaves = cuts.n_leaves + len(heavy)
+    draft = Plan(
+        owners=owners,
+        features=features,
+        cuts=cuts,
+        heavy=heavy,
+        first=np.arange(n_leaves),
+        buckets=np.ones(n_leaves, np.int64),
+        n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
+        values=scan.values if owners is None else owners.values,
+        split_by=_split_by(grown.tree.cuts, scan),
+        largest=int(n_rows.max()),
     )
+    if n_leaves == 1:
+        return draft  # the table holds the models as a whole
+    heavy_roots = [root[leaf == id][0] for id in heavy.values()]
+    roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
+    centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
+    return _repaired(draft, Rows(rows, schema, scan, config, task), roots, centers)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table and what is known of it."""
+
+    frame: DataFrame
+    schema: Schema
+    scan: Scan
+    config: Config
+    task: Task
+
+    def counted(self, plan: Plan) -> Counts:
+        """The exact counts of a plan's blocks."""
+        own = [m for models in plan.own.values() for m in models]
+        models = (*built(self.task.models), *own)
+        blocks = with_blocks(self.frame, self.schema, plan)
+        return counted(
+            blocks, self.schema, plan.values, models, self.config, plan.n_blocks, by=BLOCK
+        )
+
+    def demands(self, plan: Plan, owner: Ints) -> Demands:
+        """The models that the rows of each of these controllers must hold."""
+        if plan.owners is None:
+            return one_demand(built(self.task.models), len(owner))
+        return plan.owners.demands(owner)
+
+
+def _repaired(draft: Plan, rows: Rows, root: Ints, centers: Floats) -> Plan:
+    """The plan whose blocks hold the models: leaves merged, and what is too large for a task (most
+    of it is then one repeated tuple) dealt into as many buckets as hold them."""
+    owner = root if draft.owners is None else draft.owners.owner[root]
+    counts = rows.counted(draft)
+    demands = rows.demands(draft, owner)
+    group = merge_small(draft.cuts, owner, counts, centers, demands)
+    placed = group >= 0
+    sizes = np.bincount(group[placed], counts.n_rows[placed]).astype(np.int64)
+    bound = rows.config.partition.max_rows
+    dealt = np.where(sizes > IN_TASK * bound, -(-sizes // bound), 1)
+    if any(step.whole for step in rows.config.partition.steps):
+        dealt = np.ones_like(dealt)
+    group_owner = np.zeros(len(sizes), np.int64)
+    group_owner[group[placed]] = owner[placed]
+    while True:
+        start = np.cumsum(dealt) - dealt
+        made = replace(
+            draft,
+            first=np.where(placed, start[group], 0),
+            buckets=np.where(placed, dealt[group], 1),
+            n_merged=int(placed.sum() - len(sizes)),
+            largest=int(sizes.max()),
+        )
+        if (dealt == 1).all():
+            return made
+        counts = rows.counted(made)
+        each = np.repeat(np.arange(len(dealt)), dealt)
+        holds = rows.demands(draft, group_owner[each]).held(counts) | (counts.n_rows == 0)
+        short = np.unique(each[~holds & (dealt[each] > 1)])
+        if not len(short):
+            return made
+        dealt[short] //= 2
+
+
+def _refuse_large(config: Config, n_rows: Ints) -> None:
+    for i, step in enumerate(config.partition.steps):
+        if step.whole is not None and n_rows.max() > step.whole:
+            text = f"one block takes at most {step.whole} rows, the source has {n_rows.max()}"
+            raise ConfigError([Problem(f"partition.steps.{i}", f"{text}; use kmeans")])
+
+
+def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
+    """The sample as partitioners see it; of each row its root, and the hash of its tuple."""
+    place = pa.array(np.arange(len(scan.sample)))
+    block, table = to_block(scan.sample.append_column("place", place), replace(task, own={}))
+    root = np.zeros(block.n, np.int64)
+    if owners is not None:
+        hashes = np.array(owners.hashes, np.int64)  # ascending
+        root = np.searchsorted(hashes, table.column(OWNER).to_numpy())
+    share = 1.0 if block.n == scan.n_rows else block.n / scan.n_rows
+    sample = Sample(block, table.column("place").to_numpy(), share)
+    return sample, root, table.column(TUPLE).to_numpy()
+
+
+def _heavy(tuples: Ints, most: float, leaf: Ints, n_leaves: int) -> tuple[dict[int, int], Ints]:
+    """The tuples of more than `most` sampled rows, by hash, with leaves of their own, and the leaf
+    of each sampled row."""
+    unique, count = np.unique(tuples, return_counts=True)
+    many = unique[count > most].tolist()
+    heavy = {tuple_: n_leaves + i for i, tuple_ in enumerate(many)}
+    leaf = leaf.copy()
+    for tuple_, id in heavy.items():
+        leaf[tuples == tuple_] = id
+    return heavy, leaf
+
+
+def _split_by(cuts: Sequence[Cut], scan: Scan) -> tuple[str, ...]:
+    """The ids of the columns that single-column cuts are of."""
+    numeric = [e.id for e in scan.encodings if not e.nominal for _ in e.widths]
+    ids = numeric + [e.id for e in scan.encodings if e.nominal]
+    return tuple(sorted({ids[cut.column] for cut in cuts if not isinstance(cut, Plane)}))
+
+
+def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
+    """Mean coordinates of the sampled rows of each leaf; 0 where none was sampled."""
+    count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
+    sums = [np.bincount(leaf, values[:, f], n_leaves) for f in range(values.shape[1])]
+    return np.column_stack([np.empty((n_leaves, 0)), *sums]) / count[:, None]
 
 
 def with_blocks(rows: DataFrame, schema: Schema, plan: Plan) -> DataFrame:
-    """The rows with BLOCK, computed in the JVM row by row."""
+    """The rows that are kept, with BLOCK and, where there are controllers, CONTROLLER, computed in
+    the JVM row by row."""
+    root = F.lit(0)
+    if plan.owners is not None:
+        root = plan.owners.number
+        rows = rows.withColumn(CONTROLLER, at(plan.owners.owner, root))
+        if (plan.owners.owner < 0).any():
+            rows = rows.where(F.col(CONTROLLER) >= 0)
     if plan.n_blocks == 1:
         return rows.withColumn(BLOCK, F.lit(0)).drop(DEAL)
-    rows = with_leaf(rows, schema, plan.features, plan.cuts)
-    block = _lookup(plan.first, F.col(LEAF))
+    rows = with_leaf(rows, schema, plan.features, plan.cuts, root)
+    leaf, deal = F.col(LEAF), F.col(DEAL)
+    if plan.heavy:
+        own = looked_up(tuple_hash(rows, schema), list(plan.heavy), plan.heavy.values(), -1)
+        leaf = F.when(own >= 0, own).otherwise(leaf)
+        # A heavy tuple's rows may agree in all columns. However they are dealt, the tuple is what
+        # is released of them.
+        spread = F.xxhash64(deal, F.monotonically_increasing_id())
+        deal = F.when(own >= 0, spread).otherwise(deal)
+    block = at(plan.first, leaf)
     if plan.buckets.max() > 1:
-        dealt = F.pmod(F.col(DEAL), _lookup(plan.buckets, F.col(LEAF)))
-        block = block + dealt
+        block = block + F.pmod(deal, at(plan.buckets, leaf))
     return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
-
-
-def with_leaf(
-    rows: DataFrame, schema: Schema, features: tuple[Feature, ...], cuts: Cuts
-) -> DataFrame:
-    """The rows with LEAF: the tree walked level by level, each level three look-ups in arrays of
-    its own, so that the code stays small however many leaves there are."""
-    if cuts.n_leaves == 1:
-        return rows.withColumn(LEAF, F.lit(0))
-    kept = rows.columns
-    x, place = "__anonlib_x", "__anonlib_place"
-    *levels, (_, leaf) = cuts.levels()
-    filled = [F.lit(-1.0)] + [F.lit(0.0)] * (levels[0][0].shape[1] - len(features) - 1)
-    point = F.array(*coordinates(schema, features), *[one.cast("float") for one in filled])
-    frame = rows.select(*kept, point.alias(x), F.lit(0).alias(place))
-    at = F.col(place)
-    for depth, (weights, child) in enumerate(levels):
-        if depth % LEVELS == 0:
-            # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
-            # to its interpreter, which is many times slower.
-            frame = frame.coalesce(EVERY)
-        score = F.call_function("vector_inner_product", F.get(_matrix(weights), at), F.col(x))
-        right = (score >= F.lit(0.0).cast("float")).cast("int")
-        frame = frame.withColumn(place, _lookup(child, at).bitwiseOR(right))
-    return frame.select(*kept, _lookup(leaf, at).alias(LEAF))
-
-
-def _matrix(values: Singles) -> Column:
-    """An array of rows of floats as one folded literal: nine digits say a float exactly."""
-    text = ",".join("[" + ",".join(f"{v:.9g}" for v in row) + "]" for row in values.tolist())
-    return F.from_json(F.lit(f"[{text}]"), "array<array<float>>")
-
-
-def _lookup(values: Ints, at: Column) -> Column:
-    """The value at a place of an array, which is one folded literal."""
-    text = ",".join(map(str, values.tolist()))
-    return F.get(F.split(F.lit(text), ",").cast("array<int>"), at)
-
-
-def _fit(values: Singles, n_rows: int, config: Config) -> Cuts:
-    """The tree of the config's first step."""
-    step = config.partition.steps[0]
-    limit = step.whole
-    if limit is not None:
-        if n_rows > limit:
-            text = f"one block takes at most {limit} rows, the source has {n_rows}; use kmeans"
-            raise ConfigError([Problem("partition.steps.0", text)])
-        return no_cuts(values.shape[1])
-    n_leaves = ceil(n_rows / (FILL * config.partition.max_rows))
-    if n_rows <= config.partition.max_rows or not values.shape[1]:
-        return no_cuts(values.shape[1])
-    # The sample comes in the order of a hash: its beginning is a sample too.
-    unique, weight = distinct(values[: max(MIN_FITTED, FITTED_PER_LEAF * n_leaves)])
-    return step.fit(Sample(unique, weight), n_leaves, config.seed)
-
-
-def _centers(leaf: Ints, values: Singles, n_leaves: int) -> Floats:
-    """Mean features of the sampled rows of each leaf; 0 where none was sampled."""
-    count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
-    sums = [np.bincount(leaf, values[:, f], minlength=n_leaves) for f in range(values.shape[1])]
-    return np.column_stack(sums) / count[:, None]
-
-
-def _count(
-    rows: DataFrame,
-    schema: Schema,
-    scan: Scan,
-    models: tuple[PrivacyModel, ...],
-    config: Config,
-    n_leaves: int,
-    by: str = LEAF,
-) -> Counts:
-    """Exact rows and persons of each leaf, and its protected values: exact counts of those that
-    models look at the counts of, of others a sketch from below."""
-    words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
-    keys = [by, *schema.unit] if schema.unit else [by]
-    person = F.lit(1) if not schema.unit else _all_present(schema.unit)
-    inner = [F.count(F.lit(1)).alias("n"), F.max(person).alias("person")]
-    sketches = []
-    by_sketch = [id for id in schema.protected if id not in scan.values]
-    for id in by_sketch:
-        value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
-        for word in range(words):
-            sketches.append(f"{id}_{word}")
-            inner.append(F.bit_or(_bit(value, word, words)).alias(sketches[-1]))
-    grouped = rows.groupBy(*keys).agg(*inner)
-    outer = [F.sum("n").alias("n"), F.sum("person").alias("persons")]
-    outer += [F.bit_or(name).alias(name) for name in sketches]
-    if schema.unit:
-        grouped = grouped.groupBy(by).agg(*outer)
-    else:
-        grouped = grouped.withColumn("persons", F.col("n"))
-    found = grouped.toArrow()
-    leaf = found.column(by).to_numpy()
-
-    def full(name: str) -> Ints:
-        result = np.zeros(n_leaves, np.int64)
-        result[leaf] = found.column(name).fill_null(0).to_numpy()
-        return result
-
-    sketched = {
-        id: np.column_stack([full(f"{id}_{word}") for word in range(words)]) for id in by_sketch
-    }
-    counted = {id: _value_counts(rows, schema, scan, config, id, by) for id in scan.values}
-    references = {id: values.reference for id, values in scan.values.items()}
-    return Counts(full("n"), full("persons"), sketched, bool(schema.unit), counted, references)
-
-
-def _value_counts(
-    rows: DataFrame, schema: Schema, scan: Scan, config: Config, id: str, by: str
-) -> SparseCounts:
-    """How often each value of a column stands in each leaf."""
-    tokens = config.privacy.missing_tokens
-    value = canonical(F.col(id), schema.by_id(id).type, tokens).alias("value")
-    found = rows.select(by, value).na.drop().groupBy(by, "value").count().toArrow()
-    code = codes_among(found.column("value").combine_chunks(), (), scan.values[id].categories)
-    cell, count = found.column(by).to_numpy(), found.column("count").to_numpy()
-    order = np.lexsort((code, cell))
-    return SparseCounts(*[part[order].astype(np.int64) for part in (cell, code, count)])
-
-
-def _all_present(unit: tuple[str, ...]) -> Column:
-    present = F.lit(True)
-    for id in unit:
-        present = present & F.col(id).isNotNull()
-    return present.cast("int")
-
-
-def _bit(value: Column, word: int, words: int) -> Column:
-    """The bit of a value in one word of the sketch; 0 where missing or in another word."""
-    hashed = F.xxhash64(value)
-    place = F.pmod(hashed, F.lit(64)).cast("int")
-    bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place)
-    mine = value.isNotNull() & (F.pmod(F.shiftright(hashed, 6), F.lit(words)) == word)
-    return F.when(mine, bit).otherwise(F.lit(0).cast("bigint"))
-
-
-def _buckets(
-    rows: DataFrame,
-    schema: Schema,
-    scan: Scan,
-    features: tuple[Feature, ...],
-    cuts: Cuts,
-    block_of_leaf: Ints,
-    sizes: Ints,
-    config: Config,
-    models: tuple[PrivacyModel, ...],
-) -> Ints:
-    """Into how many buckets each block is dealt by hash: 1 unless it is too large for a task (most
-    of it is then one repeated tuple), and no more than hold the models."""
-    bound = config.partition.max_rows
-    wanted = np.where(sizes > IN_TASK * bound, -(-sizes // bound), 1)
-    if config.partition.steps[0].type == "single":
-        return np.ones_like(wanted)
-    while (wanted > 1).any():
-        trial = _trial(features, cuts, block_of_leaf, wanted)
-        blocks = with_blocks(rows, schema, trial)
-        counts = _count(blocks, schema, scan, models, config, trial.n_blocks, by=BLOCK)
-        failing = ~size_bound(counts, models)
-        owner = np.repeat(np.arange(len(wanted)), wanted)
-        shrink = np.unique(owner[failing & (wanted[owner] > 1)])
-        if not len(shrink):
-            break
-        wanted[shrink] = wanted[shrink] // 2
-    return wanted
-
-
-def _trial(features: tuple[Feature, ...], cuts: Cuts, block_of_leaf: Ints, buckets: Ints) -> Plan:
-    """A plan on trial."""
-    first = np.cumsum(buckets) - buckets
-    return Plan(
-        features,
-        cuts,
-        first[block_of_leaf],
-        buckets[block_of_leaf],
-        n_rows=0,
-        n_blocks=int(buckets.sum()),
-        n_merged=0,
-        largest=0,
-    )

@@ -18,12 +18,15 @@ class Digest:
     high: int
 
 
-def sums(frame: DataFrame) -> list[Column]:
-    """The aggregates that `read` makes a digest of, over all columns of the frame."""
+def sums(frame: DataFrame, kept: Column | None = None) -> list[Column]:
+    """The aggregates that `read` makes a digest of, over all columns of the frame, of all rows or
+    of those for which `kept` holds."""
     hashed = row_hash(frame)
+    if kept is not None:
+        hashed = F.when(kept, hashed)
     low, high = hashed.bitwiseAND(F.lit(0xFFFFFFFF)), F.shiftright(hashed, 32)
     return [
-        F.count(F.lit(1)).alias("digest_n"),
+        F.count(hashed).alias("digest_n"),
         F.sum(low).alias("digest_low"),
         F.sum(high).alias("digest_high"),
     ]

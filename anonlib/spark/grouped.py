@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -18,17 +18,32 @@ from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan, with_blocks
 from anonlib.spark.digest import Digest, read, sums
 from anonlib.spark.source import Source
-from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize
+from anonlib.work import (
+    BLOCK,
+    CONTROLLER,
+    COST,
+    HASH,
+    STATE,
+    STATE_TYPE,
+    TOKEN,
+    Task,
+    anonymize,
+)
 
 #: Rows that a task of the main shuffle aims at.
 ROWS_PER_TASK = 250_000
 
 
-def output_schema(schema: Schema) -> pa.Schema:
-    """The staged columns: the released ones by id, the person's token, the loss states."""
+def output_schema(schema: Schema, costs: bool = False) -> pa.Schema:
+    """The staged columns: the released ones by id, the person's token, the controller, the cost of
+    the cell, the loss states."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))
+    if schema.controller is not None:
+        fields.append(pa.field(CONTROLLER, pa.int32()))
+    if costs:
+        fields.append(pa.field(COST, pa.int32()))
     return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
 
 
@@ -55,7 +70,7 @@ def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
 
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:
-    private = {HASH: pa.int64(), BLOCK: pa.int32()}
+    private = {HASH: pa.int64(), BLOCK: pa.int32(), CONTROLLER: pa.int32()}
     return private[name] if name in private else schema.by_id(name).type
 
 
@@ -107,10 +122,25 @@ class Outcome:
     digest: Digest
 
 
-def outcome(staged: DataFrame, schema: Schema, task: Task) -> Outcome:
-    """The loss states of all blocks, merged in block order, and the digest of what they release."""
+def least_cost_suppressed(staged: DataFrame, allowed: int) -> int | None:
+    """The least cost of cells that are suppressed, so that these have at most `allowed` rows; None
+    where that is none. All cells of one cost are suppressed, or none."""
+    counts = staged.groupBy(COST).count().orderBy(F.col(COST).desc()).collect()
+    found, rows = None, 0
+    for row in counts:
+        rows += row["count"]
+        if rows > allowed or row[COST] == 0:
+            break
+        found = int(row[COST])
+    return found
+
+
+def outcome(staged: DataFrame, kept: Column | None, schema: Schema, task: Task) -> Outcome:
+    """The loss states of all blocks, merged in block order, and the digest of the rows that are
+    `kept`. Losses are those of the suppressed cells, too."""
     released = staged.select(*[column.id for column in schema.released])
-    row = staged.agg(*sums(released), F.collect_list(STATE).alias("states")).collect()[0]
+    digest = sums(released, kept)
+    row = staged.agg(*digest, F.collect_list(STATE).alias("states")).collect()[0]
     states = [state.asDict() for state in row.states]
     metrics = [registry.build("metric", spec) for spec in task.metrics]
     merged: list[Floats | None] = [None] * len(metrics)

@@ -17,12 +17,12 @@ from anonlib.encoding import Encoding, Values, fold, moments, protected_codes, t
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
 from anonlib.privacy._shares import whole_table
-from anonlib.resolve import bound_models
-from anonlib.schema import Column, Role, Scale
+from anonlib.resolve import bound, bound_models
+from anonlib.schema import Column, Role, Scale, Schema
 from anonlib.spark.errors import translated
-from anonlib.spark.source import Source, failed
+from anonlib.spark.source import Source, failed, row_hash
 from anonlib.spark.values import canonical, number
-from anonlib.work import HASH
+from anonlib.work import HASH, OWNER, TUPLE
 
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
@@ -32,10 +32,10 @@ MAX_VALUES = 100_000
 class Scan:
     """What the whole source looks like: no values but the categories and ranges of encodings.
 
-    `sample` has the quasi-identifiers, sensitive columns, target and HASH of at most `sample_rows`
-    rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and `hashes`, Spark's
-    hash of each category. `values`, by id, are those of the protected columns that models look at
-    the counts of. `target` is None where the kernel does not look at it.
+    `sample` has the quasi-identifiers, sensitive columns, target, unit, HASH, TUPLE and OWNER of at
+    most `sample_rows` rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and
+    `hashes`, Spark's hash of each category. `values`, by id, are those of the protected columns
+    that models look at the counts of. `target` is None where nothing looks at it.
     """
 
     n_rows: int
@@ -221,7 +221,8 @@ def _values(source: Source, config: Config) -> dict[str, Values]:
     Raises ConfigError for a column with more than MAX_VALUES.
     """
     tokens = config.privacy.missing_tokens
-    names = {m.column: m.type for m in bound_models(config) if m.looks_at == "counts"}
+    models = bound(config.all_models, config)
+    names = {m.column: m.type for m in models if m.looks_at == "counts"}
     found, problems = {}, []
     for name, model in names.items():
         column = source.schema[name or ""]
@@ -338,8 +339,11 @@ def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table
     wanted = config.partition.sample_rows
     seeded = F.xxhash64(F.lit(config.seed), F.col(HASH))
     wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
-    ids = [column.id for column in source.schema.of(*wanted_roles)]
-    rows = rows.select(*ids, HASH, seeded.alias("seeded"))
+    schema = source.schema
+    ids = [*[column.id for column in schema.of(*wanted_roles)], *schema.unit]
+    owner = [] if schema.controller is None else [F.xxhash64(schema.controller).alias(OWNER)]
+    tuples = tuple_hash(rows, schema).alias(TUPLE)
+    rows = rows.select(*dict.fromkeys(ids), HASH, seeded.alias("seeded"), tuples, *owner)
     if n > wanted:
         # A little more than wanted, so that a sample short by chance is out of the question.
         bound = -(2**63) + int(2**64 * min(1.0, 1.1 * wanted / n + 1e-6))
@@ -347,6 +351,12 @@ def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table
     table = rows.toArrow()
     order = np.lexsort((table.column(HASH).to_numpy(), table.column("seeded").to_numpy()))
     return table.take(pa.array(order[:wanted])).drop(["seeded"]).combine_chunks()
+
+
+def tuple_hash(rows: DataFrame, schema: Schema) -> SparkColumn:
+    """The hash of a row's quasi-identifiers and controller."""
+    ids = [column.id for column in schema.quasi_identifiers]
+    return row_hash(rows.select(*dict.fromkeys([*ids, *filter(None, [schema.controller])])))
 
 
 def _encoding(

@@ -47,7 +47,8 @@ class Source:
     def rows(self) -> DataFrame:
         """The columns that blocks need, HASH, the hash of all of them, and DEAL, the hash of these
         and the identifiers: rows that only identifiers tell apart can be dealt out by it."""
-        ids = [c.id for c in self.schema.columns if c.released or c.id in self.schema.unit]
+        private = (*self.schema.unit, self.schema.controller)
+        ids = [c.id for c in self.schema.columns if c.released or c.id in private]
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
         hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
         return frame.select(*ids, *hashes)

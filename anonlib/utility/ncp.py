@@ -22,23 +22,34 @@ class Ncp(Metric):
     undefined: ClassVar[str] = "no quasi-identifier varies"
 
     def update(self, block: Block, cell_id: Ints, n_cells: int) -> Floats:
-        order = np.argsort(cell_id, kind="stable")
         count = np.bincount(cell_id, minlength=n_cells)
-        start = np.cumsum(count) - count
-        penalty, varying = 0.0, 0
-        for j, width in enumerate(block.widths):
-            if width > 0:
-                column = block.numeric[order, j]
-                extent = np.maximum.reduceat(column, start) - np.minimum.reduceat(column, start)
-                penalty += float(extent @ count) / width
-                varying += 1
-        for j, size in enumerate(block.n_categories):
-            if size > 1:
-                pairs = np.unique(cell_id * int(size) + block.nominal[:, j])
-                distinct = np.bincount(pairs // int(size), minlength=n_cells)
-                penalty += float((distinct - 1) @ count) / (int(size) - 1)
-                varying += 1
+        varying = n_varying(block)
+        penalty = float(penalties(block, cell_id, n_cells) @ count) * varying
         return np.array([block.n, penalty, varying * block.n], np.float64)
 
     def value(self, state: Floats) -> float | None:
         return float(state[1] / state[2]) if state[2] else None
+
+
+def penalties(block: Block, cell_id: Ints, n_cells: int) -> Floats:
+    """float64[n_cells]: the mean over the columns of each cell's extent over the whole extent."""
+    order = np.argsort(cell_id, kind="stable")
+    count = np.bincount(cell_id, minlength=n_cells)
+    start = np.cumsum(count) - count
+    penalty = np.zeros(n_cells)
+    for j, width in enumerate(block.widths):
+        if width > 0:
+            column = block.numeric[order, j]
+            extent = np.maximum.reduceat(column, start) - np.minimum.reduceat(column, start)
+            penalty += extent / width
+    for j, size in enumerate(block.n_categories):
+        if size > 1:
+            pairs = np.unique(cell_id * int(size) + block.nominal[:, j])
+            distinct = np.bincount(pairs // int(size), minlength=n_cells)
+            penalty += (distinct - 1) / (int(size) - 1)
+    return penalty / max(1, n_varying(block))
+
+
+def n_varying(block: Block) -> int:
+    """The columns that vary in the whole table."""
+    return int((block.widths > 0).sum() + (block.n_categories > 1).sum())

@@ -7,13 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Floats, Ints, snap
-from anonlib.partition import Cuts, Sample
+from anonlib.block import Block, Floats, Ints
 from anonlib.partition._bisect import bisect, part
-from anonlib.partition._plan import Grower, no_cuts, with_one
-from anonlib.partition._repair import Counts, merge_small, size_bound
-from anonlib.partition.kmeans import KMeans
-from anonlib.partition.single import Single
+from anonlib.partition._plan import Cuts, no_cuts, with_one
+from anonlib.partition._repair import Counts, Demands, merge_small, one_demand
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -23,50 +20,66 @@ GRIDDED = st.integers(-8, 8).map(lambda i: i / 4)
 
 
 @st.composite
-def grown(draw: Any, n_features: int = 2, most: int = 6) -> Cuts:
-    """A tree grown by cutting leaves in any order."""
-    grower, leaves = Grower(n_features), []
-    leaves.append(grower.root)
-    for _ in range(draw(st.integers(0, most))):
-        leaf = leaves.pop(draw(st.integers(0, len(leaves) - 1)))
-        weights = np.array([draw(GRIDDED) for _ in range(n_features)], np.float32)
-        leaves += grower.cut(leaf, weights, draw(GRIDDED))
-    return grower.cuts()
+def grown(draw: Any, n_features: int = 2, most: int = 6, n_roots: int = 1) -> Cuts:
+    """A forest grown by cutting leaves in any order."""
+    n = draw(st.integers(0, most))
+    weights = np.array([[draw(GRIDDED) for _ in range(n_features)] for _ in range(n)], np.float32)
+    threshold = np.array([draw(GRIDDED) for _ in range(n)], np.float32)
+    # Places where a node or leaf hangs: (array, index).
+    roots, left, right = (np.zeros(m, np.int32) for m in (n_roots, n, n))
+    open_ = [(roots, root) for root in range(n_roots)]
+    for node in range(n):
+        array, at = open_.pop(draw(st.integers(0, len(open_) - 1)))
+        array[at] = node
+        open_ += [(left, node), (right, node)]
+    for leaf, (array, at) in enumerate(open_):
+        array[at] = -1 - leaf
+    return Cuts(weights.reshape(n, n_features), threshold, left, right, roots)
 
 
-def walk(cuts: Cuts, row: Floats) -> int:
+def stump(threshold: float, *, weights: Any = (1.0,)) -> Cuts:
+    """One cut."""
+    ends = np.array([-1], np.int32), np.array([-2], np.int32), np.zeros(1, np.int32)
+    return Cuts(np.array([weights], np.float32), np.array([threshold], np.float32), *ends)
+
+
+def walk(cuts: Cuts, row: Floats, root: int = 0) -> int:
     """The leaf of one row, one cut at a time."""
-    node = 0 if len(cuts.threshold) else -1
+    node = int(cuts.roots[root])
     while node >= 0:
         score = sum(w * x for w, x in zip(cuts.weights[node], row, strict=True))
         node = int((cuts.left if score < cuts.threshold[node] else cuts.right)[node])
     return -1 - node
 
 
-ROWS = st.lists(st.tuples(GRIDDED, GRIDDED), min_size=1, max_size=30)
+ROWS = st.lists(st.tuples(GRIDDED, GRIDDED, st.integers(0, 2)), min_size=1, max_size=30)
 
 
-@given(grown(), ROWS)
+@given(grown(n_roots=3), ROWS)
 @QUICK
-def test_assign_walks_the_tree(cuts: Cuts, rows: list[tuple[float, float]]) -> None:
-    features = np.array(rows, np.float32)
-    assert cuts.assign(features).tolist() == [walk(cuts, row) for row in features]
+def test_assign_walks_the_forest(cuts: Cuts, rows: list[tuple[float, float, int]]) -> None:
+    features = np.array([row[:2] for row in rows], np.float32)
+    root = np.array([row[2] for row in rows])
+    found = cuts.assign(features, root).tolist()
+    assert found == [walk(cuts, row, at) for row, at in zip(features, root, strict=True)]
+    assert cuts.root_of_leaf[found].tolist() == root.tolist()
 
 
-@given(grown(n_features=9), st.lists(st.tuples(*[GRIDDED] * 9), min_size=1, max_size=9))
+@given(grown(n_features=9, n_roots=2), st.lists(st.tuples(*[GRIDDED] * 9), min_size=1, max_size=9))
 @QUICK
 def test_levels_walk_to_the_same_leaves(cuts: Cuts, rows: list[tuple[float, ...]]) -> None:
     """By look-ups alone, as the JVM does, one row at a time."""
     features = np.array(rows, np.float32)
+    root = np.arange(len(features)) % 2
     *levels, (_, leaf) = cuts.levels()
     found = []
-    for row in with_one(features):
-        place = 0
+    for row, start in zip(with_one(features), root.tolist(), strict=True):
+        place = start
         for weights, child in levels:
             score = sum(float(w) * float(x) for w, x in zip(weights[place], row, strict=True))
             place = int(child[place]) | int(score >= 0)
         found.append(int(leaf[place]))
-    assert found == cuts.assign(features).tolist()
+    assert found == cuts.assign(features, root).tolist()
     assert sum(len(weights) for weights, _ in levels) >= len(cuts.threshold)
 
 
@@ -79,103 +92,26 @@ def test_levels_walk_to_the_same_leaves(cuts: Cuts, rows: list[tuple[float, ...]
 def test_a_cut_of_one_weight_is_exact(x: float, t: float, at: int) -> None:
     weights, features = np.zeros(10, np.float32), np.ones((1, 10), np.float32)
     weights[at], features[0, at] = 1.0, x
-    grower = Grower(10)
-    grower.cut(grower.root, weights, t)
-    assert grower.cuts().assign(features).tolist() == [0 if x < t else 1]
+    cuts = stump(t, weights=weights)
+    assert cuts.assign(features, np.zeros(1, np.int64)).tolist() == [0 if x < t else 1]
 
 
-@given(grown())
+@given(grown(n_roots=2))
 @QUICK
-def test_trees_are_well_formed(cuts: Cuts) -> None:
-    n = len(cuts.threshold)
-    children = [*cuts.left.tolist(), *cuts.right.tolist()]
-    assert cuts.weights.shape == (n, 2)
-    assert cuts.n_leaves == n + 1
-    # Every leaf and every inner node but the root is the child of one node that comes before.
-    assert sorted(-1 - c for c in children if c < 0) == list(range(n + 1))[: len(children)]
-    assert sorted(c for c in children if c >= 0) == list(range(1, n))
-    assert all(c > j for side in (cuts.left, cuts.right) for j, c in enumerate(side) if c >= 0)
-
+def test_depth_is_that_of_the_longest_walk(cuts: Cuts) -> None:
     def depth(node: int) -> int:
         return 0 if node < 0 else 1 + max(depth(cuts.left[node]), depth(cuts.right[node]))
 
-    assert cuts.depth == (depth(0) if n else 0)
-
-
-def test_a_grown_tree_by_hand() -> None:
-    """Cut at 0, then the right half at 2, then the left one at -2."""
-    grower = Grower(1)
-    left, right = grower.cut(grower.root, np.ones(1), 0.0)
-    grower.cut(right, np.ones(1), 2.0)
-    grower.cut(left, np.ones(1), -2.0)
-    cuts = grower.cuts()
-    assert cuts.threshold.tolist() == [0, 2, -2]
-    assert cuts.left.tolist() == [2, -1, -3]
-    assert cuts.right.tolist() == [1, -2, -4]
-    assert cuts.assign(np.array([[-3.0], [-2], [0], [2]])).tolist() == [2, 3, 0, 1]
-    assert cuts.to_dict()["threshold"] == [0, 2, -2]
+    assert cuts.depth == max(depth(root) for root in cuts.roots)
+    assert cuts.n_leaves == len(cuts.threshold) + 2
 
 
 def test_no_cuts() -> None:
-    assert no_cuts(3).n_leaves == 1
-    assert no_cuts(3).depth == 0
-    assert no_cuts(0).assign(np.zeros((4, 0))).tolist() == [0] * 4
-    sample = Sample(np.zeros((1, 2)), np.ones(1, np.int64))
-    assert Single().fit(sample, 9, 0).n_leaves == 1
-
-
-def sample(n: int = 400, seed: int = 0) -> Sample:
-    random = np.random.default_rng(seed)
-    features = np.unique(snap(random.normal(size=(n, 3))), axis=0)
-    return Sample(random.permuted(features, axis=0), random.integers(1, 4, len(features)))
-
-
-def test_kmeans_is_a_function_of_its_arguments() -> None:
-    points = sample()
-    first = KMeans().fit(points, 9, 5)
-    np.random.seed(1)  # noqa: NPY002 (the global state must not matter)
-    again = KMeans().fit(Sample(points.features.copy(), points.weight.copy()), 9, 5)
-    assert first.to_dict() == again.to_dict()
-    assert first.n_leaves == 9
-    fewer = KMeans(max_iter=1).fit(points, 2, 5)
-    assert fewer.n_leaves == 2
-    assert first.weights.dtype == first.threshold.dtype == np.float32
-
-
-def test_kmeans_of_a_weight_is_kmeans_of_so_many_rows() -> None:
-    """Two far groups: the cut lies between them, whatever the weights."""
-    features = np.array([[0.0, 0], [0, 1], [10, 0], [10, 1]])
-    for weight in ([1, 1, 1, 1], [9, 1, 1, 5]):
-        leaf = KMeans().fit(Sample(features, np.array(weight)), 2, 0).assign(features)
-        assert leaf[0] == leaf[1] != leaf[2] == leaf[3]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_kmeans_leaves_are_balanced(seed: int) -> None:
-    points = sample(1500, seed)
-    cuts = KMeans().fit(points, 16, seed)
-    sizes = np.bincount(cuts.assign(points.features), points.weight, 16)
-    mean = points.weight.sum() / 16
-    assert mean / 3 < sizes.min()
-    assert sizes.max() < 2 * mean
-    assert cuts.depth <= 7
-
-
-def test_a_lopsided_split_is_moved() -> None:
-    """Two far rows would be a block of their own."""
-    x = np.concatenate([np.linspace(0, 1, 98), [90.0, 91.0]])
-    points = Sample(x[:, None].astype(np.float32), np.ones(100, np.int64))
-    for balance, smaller in ((0.0, 2), (0.35, 35), (0.5, 50)):
-        sizes = np.bincount(KMeans(balance=balance).fit(points, 2, 0).assign(points.features))
-        assert sizes.min() == smaller
-
-
-def test_kmeans_cuts_nothing_where_all_agree() -> None:
-    for features in (np.zeros((1, 2)), np.full((5, 2), 0.5)):
-        points = Sample(features, np.ones(len(features), np.int64))
-        assert KMeans().fit(points, 8, 0).n_leaves == 1
-    two = Sample(np.array([[0.0], [1.0]]), np.array([3, 4]))
-    assert KMeans().fit(two, 8, 0).n_leaves == 2  # as many as there are tuples
+    cuts = no_cuts(3, 2)
+    assert (cuts.n_leaves, cuts.depth) == (2, 0)
+    root = np.array([0, 1, 1, 0])
+    assert cuts.assign(np.zeros((4, 3), np.float32), root).tolist() == [0, 1, 1, 0]
+    assert cuts.to_dict()["roots"] == [-1, -2]
 
 
 def rows_of_leaves(draw: Any, n_leaves: int) -> list[list[tuple[int, int]]]:
@@ -205,40 +141,72 @@ def recount(leaves: list[list[tuple[int, int]]], block: Ints, k: int, l: int, sh
     return holds
 
 
-@given(st.data(), st.integers(2, 6), st.integers(2, 4), st.booleans())
+@given(st.data(), st.integers(2, 6), st.integers(2, 4), st.booleans(), st.integers(1, 2))
 @settings(max_examples=80)
-def test_merge_small(data: Any, k: int, l: int, shared: bool) -> None:  # noqa: E741
-    cuts = data.draw(grown())
+def test_merge_small(data: Any, k: int, l: int, shared: bool, n_roots: int) -> None:  # noqa: E741
+    """Merged blocks hold the models by an exact recount; trees are not mixed; only a whole tree
+    that fails is left failing."""
+    cuts = data.draw(grown(n_roots=n_roots))
     leaves = rows_of_leaves(data.draw, cuts.n_leaves)
     assume(any(leaves))  # a source without rows is refused
     centers = np.array([[data.draw(GRIDDED), data.draw(GRIDDED)] for _ in leaves])
     models = (KAnonymity(k=k), LDiversity(l=l, attribute="s"))
     counts = leaf_counts(leaves, shared)
-    block = merge_small(cuts, counts, centers, models)
+    root = cuts.root_of_leaf
+    block = merge_small(cuts, root, counts, centers, one_demand(models, cuts.n_leaves))
     assert len(block) == cuts.n_leaves
     assert sorted(set(block.tolist())) == list(range(block.max() + 1))
-    if block.max() > 0:
-        assert all(recount(leaves, block, k, l, shared))
+    holding = recount(leaves, block, k, l, shared)
+    for b in range(block.max() + 1):
+        (tree,) = set(root[block == b])
+        if not holding[b]:
+            assert set(np.flatnonzero(block == b)) >= {
+                leaf for leaf in np.flatnonzero(root == tree) if leaves[leaf]
+            }
     each = np.arange(cuts.n_leaves)
-    holding = recount(leaves, each, k, l, shared)
-    assert counts.hold(models).tolist() == holding
-    assert size_bound(counts, models).tolist() == [
-        ok or not rows for ok, rows in zip(holding, leaves, strict=True)
-    ]
-    if all(holding):
+    alone = recount(leaves, each, k, l, shared)
+    assert counts.hold(models).tolist() == alone
+    if all(alone):
         assert block.tolist() == each.tolist()  # nothing to merge
 
 
+def four_leaves() -> Cuts:
+    """((0 | 1) | (2 | 3))."""
+    left, right = np.array([1, -1, -3], np.int32), np.array([2, -2, -4], np.int32)
+    weights, threshold = np.ones((3, 1), np.float32), np.zeros(3, np.float32)
+    return Cuts(weights, threshold, left, right, np.zeros(1, np.int32))
+
+
 def test_small_leaves_join_their_sibling_first() -> None:
-    """((0 | 1) | (2 | 3)): leaf 0 is small, and near to leaf 2; it joins leaf 1."""
-    grower = Grower(1)
-    left, right = grower.cut(grower.root, np.ones(1), 0.0)
-    grower.cut(left, np.ones(1), -5.0)
-    grower.cut(right, np.ones(1), 5.0)
+    """Leaf 0 is small, and near to leaf 2; it joins leaf 1."""
     n_rows = np.array([1, 9, 9, 9])
     counts = Counts(n_rows, n_rows, {}, False)
     centers = np.array([[0.0], [-9.0], [0.1], [9.0]])
-    assert merge_small(grower.cuts(), counts, centers, (KAnonymity(k=5),)).tolist() == [0, 0, 1, 2]
+    demands = one_demand((KAnonymity(k=5),), 4)
+    merged = merge_small(four_leaves(), np.zeros(4, np.int64), counts, centers, demands)
+    assert merged.tolist() == [0, 0, 1, 2]
+
+
+def test_a_leaf_beyond_the_cuts_joins_the_nearest_of_its_tree() -> None:
+    """The leaf of a heavy tuple hangs on the root; one without a tree is left out."""
+    n_rows = np.array([9, 9, 9, 9, 1, 1])
+    counts = Counts(n_rows, n_rows, {}, False)
+    centers = np.array([[0.0], [1.0], [2.0], [9.0], [2.1], [2.0]])
+    demands = one_demand((KAnonymity(k=5),), 6)
+    root = np.array([0, 0, 0, 0, 0, -1])
+    merged = merge_small(four_leaves(), root, counts, centers, demands)
+    assert merged.tolist() == [0, 1, 2, 3, 2, -1]
+
+
+def test_unions_are_asked_what_their_leaves_are() -> None:
+    """Leaf 1 is asked k = 20: with its sibling it holds that, and so must both."""
+    n_rows = np.array([12, 12, 12, 12])
+    counts = Counts(n_rows, n_rows, {}, False)
+    asked = np.array([[1, 0], [1, 1], [1, 0], [1, 0]], np.bool_)
+    demands = Demands(((KAnonymity(k=5),), (KAnonymity(k=20),)), asked)
+    assert demands.held(counts).tolist() == [True, False, True, True]
+    root, centers = np.zeros(4, np.int64), np.arange(4.0)[:, None]
+    assert merge_small(four_leaves(), root, counts, centers, demands).tolist() == [0, 0, 1, 2]
 
 
 def test_shared_persons_are_counted_from_below() -> None:

@@ -2,6 +2,8 @@
 tuples are dealt out."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,41 +11,51 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib.config import Config
+from anonlib.partition._chain import grow
+from anonlib.pipeline import _Run
 from anonlib.resolve import bound_models, with_ids
 from anonlib.spark import blocks
-from anonlib.spark.features import features
+from anonlib.spark.features import compiled
 from anonlib.spark.generator import generate
-from anonlib.spark.scan import scan
-from anonlib.spark.source import open_source
-from anonlib.work import BLOCK, HASH
+from anonlib.spark.leaves import LEAF, with_leaf
+from anonlib.spark.scan import Scan, scan
+from anonlib.spark.source import Source, open_source
+from anonlib.work import BLOCK, HASH, Task, to_block
 from tests.spark.test_release import config
 
 
+def task_of(parsed: Config, source: Source, scanned: Scan) -> Task:
+    run: Any = SimpleNamespace(config=parsed, key=b"")
+    models = with_ids(bound_models(parsed), source.schema)
+    return _Run._task(run, source.schema, scanned, models)
+
+
 @pytest.mark.spark
-def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path) -> None:
-    """The JVM's walk of the tree and numpy's agree on every row, and so do the counts."""
-    parsed = anonlib.parse(config(tmp_path))
+@pytest.mark.parametrize("step", ["kmeans", "mondrian"])
+def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step: str) -> None:
+    """The JVM's walk of the tree and the one in which it was grown agree on every row."""
+    partition = {"steps": [{"type": step}], "max_rows": 500}
+    parsed = anonlib.parse(config(tmp_path, partition=partition))
     source = open_source(spark, parsed)
     scanned = scan(source, parsed)
     rows, schema = source.rows(), source.schema
-    found, values = features(schema, scanned.encodings, scanned.hashes, scanned.sample)
-    assert {feature.form for feature in found} == {"number", "rank", "missing", "category"}
-    cuts = blocks._fit(values, scanned.n_rows, parsed)
-    assert cuts.n_leaves == 12
-    expected = cuts.assign(values)
-    walked = blocks.with_leaf(rows, schema, found, cuts).select(HASH, blocks.LEAF).collect()
-    leaf_of = {row[HASH]: row[blocks.LEAF] for row in walked}
-    hashes = scanned.sample.column(HASH).to_pylist()
-    assert [leaf_of[h] for h in hashes] == expected.tolist()
+    task = task_of(parsed, source, scanned)
+    sample, root, _ = blocks._sample(scanned, task, None)
+    assert sample.share == 1.0
+    grown = grow(sample, parsed.partition.steps, 500, 7, root, np.array([3000]))
+    found, cuts = compiled(grown.tree, sample, scanned.encodings, scanned.hashes)
+    assert cuts.n_leaves >= 12
+    walked = with_leaf(rows, schema, found, cuts, F.lit(0)).select(HASH, LEAF).collect()
+    leaf_of = {row[HASH]: row[LEAF] for row in walked}
+    _, table = to_block(scanned.sample, task)
+    hashes = table.column(HASH).to_pylist()
+    assert [leaf_of[h] for h in hashes] == grown.leaf.tolist()
 
-    models = with_ids(bound_models(parsed), schema)
-    with_leaves = blocks.with_leaf(rows, schema, found, cuts)
-    counts = blocks._count(with_leaves, schema, scanned, models, parsed, cuts.n_leaves)
-    assert counts.n_rows.tolist() == np.bincount(expected, minlength=12).tolist()
-    planned = blocks.plan(rows, schema, scanned, parsed, models)
+    planned = blocks.plan(rows, schema, scanned, parsed, task)
     numbered = blocks.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
     assert sum(row["count"] for row in numbered) == 3000
-    assert {row[BLOCK] for row in numbered} <= set(range(planned.n_blocks))
+    assert {row[BLOCK] for row in numbered} == set(range(planned.n_blocks))
 
 
 @pytest.mark.spark
@@ -73,10 +85,10 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     )
     source = open_source(spark, parsed, frame)
     scanned = scan(source, parsed)
-    models = with_ids(bound_models(parsed), source.schema)
     rows = source.rows()
-    planned = blocks.plan(rows, source.schema, scanned, parsed, models)
+    planned = blocks.plan(rows, source.schema, scanned, parsed, task_of(parsed, source, scanned))
     assert planned.largest >= 2700
+    assert len(planned.heavy) == 1
     assert planned.buckets.max() >= 20
     sizes = blocks.with_blocks(rows, source.schema, planned).groupBy(BLOCK).count()
     largest = sizes.agg(F.max("count")).collect()[0][0]

@@ -14,7 +14,7 @@ from anonlib.config import Config
 from anonlib.config_file import parse
 from anonlib.encoding import Encoding
 from anonlib.kernels import Kernel
-from anonlib.partition import Cuts
+from anonlib.partition._plan import Cuts
 from anonlib.records import SOFTWARE, config_digest, manifest, record
 from anonlib.resolve import resolve
 from anonlib.results import ReleaseResult
@@ -89,7 +89,7 @@ def public(made: Config, n_rows_in: int = 1000, **losses: float | None) -> dict[
 def test_manifest_is_an_allow_list() -> None:
     found = public(config(), sse=0.5)
     assert set(found) == {
-        *("anonlib_manifest", "run_id", "persons", "verdicts"),
+        *("anonlib_manifest", "run_id", "persons", "verdicts", "partition"),
         *("rows_released", "rows_suppressed", "losses", "software"),
     }
     assert found["anonlib_manifest"] == 1
@@ -147,7 +147,8 @@ def private(made: Config) -> tuple[str, dict[str, Any]]:
     scan: Any = SimpleNamespace(
         encodings=encodings, n_missing={"c0": 4, "c1": 0}, sample=sample, hashes=hashes, n_rows=9
     )
-    cuts = Cuts(np.ones((1, 1)), np.zeros(1), np.array([-1], np.int32), np.array([-2], np.int32))
+    ends = np.array([-1], np.int32), np.array([-2], np.int32), np.zeros(1, np.int32)
+    cuts = Cuts(np.ones((1, 1)), np.zeros(1), *ends)
     plan: Any = SimpleNamespace(to_dict=lambda: {"cuts": cuts.to_dict(), "n_blocks": 2})
     audit: Any = Report()
     result = ReleaseResult("run-1", False, n_rows_in=1003, n_rows_out=1000, audit=audit)

@@ -82,5 +82,5 @@ class AuditModel(Plugin):
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         """`n_rows` and `value` of all classes in `rows`: whole classes of the view, the undecided
-        ones among them. References to the whole table are to be made from `view.rows`."""
+        ones among them. References to the whole table are to be made from `view.whole`."""
         raise NotImplementedError(f"{self.type} leaves nothing undecided")

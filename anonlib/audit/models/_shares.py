@@ -81,7 +81,7 @@ class Shares:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        counted = view.rows.groupBy(F.col(self.column).alias("value")).agg(F.count("*").alias("n"))
+        counted = view.whole.groupBy(F.col(self.column).alias("value")).agg(F.count("*").alias("n"))
         order = Window.orderBy(F.col("value").asc_nulls_last())
         everything = Window.partitionBy()
         return counted.select(

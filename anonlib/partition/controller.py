@@ -1,0 +1,65 @@
+"""Data controllers: the rows of each are anonymized on their own."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field, ValidationError, field_serializer, field_validator
+
+from anonlib import registry
+from anonlib.errors import ConfigError
+from anonlib.partition import Partitioner
+from anonlib.privacy import PrivacyModel
+
+
+class Controller(Partitioner):
+    """Keeps the rows of each value of `column` (a hospital, a country) apart: the steps after it
+    work on each controller's rows alone, and no cell has rows of two. It is the first step.
+
+    `models` gives single controllers, by their value, models of their own, asked of their rows in
+    addition to the config's. The audit counts each controller's rows apart. The column is published
+    only if it is a quasi-identifier. A controller whose rows can't hold its models is suppressed
+    within the suppression limit, or the run fails; with `merge` it joins the nearest one instead,
+    and both are one controller from then on. A missing value is a controller of its own.
+    Reference: the parties of S. De Capitani di Vimercati et al., TA_DA, section III. Cost: a count
+    of the controllers.
+    """
+
+    type: ClassVar[str] = "controller"
+    column: str = Field(min_length=1, description="the column that says whose a row is")
+    models: dict[str, tuple[PrivacyModel, ...]] = Field(
+        default={}, description="further privacy models of single controllers, by their value"
+    )
+    merge: bool = Field(
+        default=False, description="whether controllers that fail alone join the nearest one"
+    )
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _build(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {str(name): _built(specs) for name, specs in value.items()}
+
+    @field_serializer("models")
+    def _specs(self, models: dict[str, tuple[PrivacyModel, ...]]) -> dict[str, Any]:
+        # Pydantic would dump the models as the bare base class.
+        return {name: [registry.spec(model) for model in each] for name, each in models.items()}
+
+
+def _built(specs: Any) -> Any:
+    if not isinstance(specs, list | tuple):
+        raise ValueError("each controller has a list of privacy models")
+    return tuple(s if isinstance(s, PrivacyModel) else _model(s) for s in specs)
+
+
+def _model(spec: Any) -> PrivacyModel:
+    if not isinstance(spec, Mapping) or "type" not in spec:
+        raise ValueError("name each privacy model by `type`")
+    try:
+        built: PrivacyModel = registry.build("privacy model", spec)
+    except ConfigError as error:
+        raise ValueError("; ".join(problem.text for problem in error.problems)) from None
+    except ValidationError as error:
+        told = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise ValueError(f"{spec['type']}: {'; '.join(told)}") from None
+    return built
