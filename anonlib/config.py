@@ -86,8 +86,8 @@ class Attribute(Section):
     hierarchy: str | None = Field(
         None,
         min_length=1,
-        description="nominal: CSV file of the value's generalizations, value first, as ARX has "
-        "them; its path is relative to the config file",
+        description="nominal, sensitive: CSV file of the value's generalizations, value first, as "
+        "ARX has them; its path is relative to the config file",
     )
     type: str | None = Field(
         None,

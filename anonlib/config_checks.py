@@ -10,6 +10,7 @@ from anonlib.hierarchy import read_hierarchy
 from anonlib.partition import TaskPartitioner, TreePartitioner
 from anonlib.partition.controller import Controller
 from anonlib.privacy import PrivacyModel
+from anonlib.resolve import bound
 from anonlib.schema import Role, Scale
 
 
@@ -102,13 +103,24 @@ def _attributes(config: Config) -> Iterator[Problem]:
 
 
 def _hierarchies(config: Config) -> Iterator[Problem]:
+    modelled = {model.column for model in config.privacy.models}
     for name, attribute in config.attributes.items():
         where = f"attributes.{name}.hierarchy"
-        if attribute.hierarchy is not None and attribute.scale is not Scale.NOMINAL:
+        if attribute.hierarchy is None:
+            continue
+        protected = attribute.role is Role.SENSITIVE or (
+            attribute.role is Role.TARGET and name in modelled
+        )
+        if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not Scale.NOMINAL:
             yield Problem(where, "only nominal columns have a hierarchy; remove it")
-        elif attribute.hierarchy is not None:
+        elif attribute.role is not Role.QUASI_IDENTIFIER and not protected:
+            text = "only quasi-identifiers, sensitive columns and a target with a privacy model "
+            yield Problem(where, f"{text}have a hierarchy; remove it")
+        else:
             try:
-                read_hierarchy(attribute.hierarchy)
+                found = read_hierarchy(attribute.hierarchy)
+                if protected:
+                    found.folded()
             except InputError as error:
                 yield Problem(where, str(error))
 
@@ -147,6 +159,7 @@ def _models(config: Config) -> Iterator[Problem]:
     if not any(model.type == "k_anonymity" for model in config.privacy.models):
         yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
     yield from _attributes_of(config, config.privacy.models, "privacy.models")
+    yield from _without_hierarchy(config)
 
 
 def _attributes_of(config: Config, models: Sequence[PrivacyModel], where: str) -> Iterator[Problem]:
@@ -162,6 +175,15 @@ def _attributes_of(config: Config, models: Sequence[PrivacyModel], where: str) -
         elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):
             allowed = ", ".join(sensitive) or "none is"
             yield Problem(place, f"must be a sensitive column or the target; sensitive: {allowed}")
+
+
+def _without_hierarchy(config: Config) -> Iterator[Problem]:
+    """Columns that a model measures by a hierarchy which they lack."""
+    for model in bound(config.all_models, config):
+        attribute = config.attributes.get(model.column or "")
+        if model.by_hierarchy and attribute is not None and attribute.hierarchy is None:
+            text = f"required by {model.type}: a CSV file of the values and their generalizations"
+            yield Problem(f"attributes.{model.column}.hierarchy", text)
 
 
 def _recoders(config: Config) -> Iterator[Problem]:

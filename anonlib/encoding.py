@@ -3,7 +3,7 @@ fitted on the whole table, shared by all blocks."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.block import MISSING, Codes, Floats, Ints, Ranks, Tree, snap
-from anonlib.errors import BlockError
+from anonlib.errors import BlockError, InputError
+from anonlib.folding import fold
+from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import Reference
 from anonlib.privacy._shares import reference_of
 from anonlib.schema import Scale
@@ -154,6 +156,16 @@ class Values:
     categories: pa.Array
     reference: Reference
 
+    def along(self, hierarchy: Hierarchy) -> "Values":
+        """The same with the levels of a hierarchy, folded, that has all of these values.
+
+        Raises InputError with the number of those that it lacks.
+        """
+        places = hierarchy.places(self.categories)
+        if unknown := int((places < 0).sum()):
+            raise InputError(f"lacks {unknown} of the distinct values that the column has")
+        return replace(self, reference=replace(self.reference, levels=hierarchy.levels(places)))
+
 
 def protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
     """The values of a column that is in memory: text in the order of its folded letters."""
@@ -211,12 +223,6 @@ def one_zero(values: pa.Array) -> pa.Array:
     if not pa.types.is_floating(values.type):
         return values
     return pc.add(values, pa.scalar(0.0, values.type))
-
-
-def fold(text: str) -> str:
-    """The form in which sensitive text is compared."""
-    # By way of upper case, as the JVM folds (dotless i): what is one there must be one here.
-    return text.strip().upper().lower().casefold()
 
 
 def _of_type(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from anonlib.block import Ints, Tree
 from anonlib.errors import InputError
+from anonlib.folding import fold
 
 #: ARX writes the first of these; the first that gives one root is taken.
 SEPARATORS = ";,"
@@ -35,6 +36,38 @@ class Hierarchy:
         found = pc.index_in(values.cast(pa.string()), value_set=leaves)
         places: Ints = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         return places
+
+    @property
+    def heights(self) -> Ints:
+        """int64[nodes]: the length of the longest way from each node down to a leaf."""
+        heights = np.zeros(len(self.names), np.int64)
+        for node, above in enumerate(self.tree.parent[:-1]):  # a node comes before its parent
+            heights[above] = max(heights[above], heights[node] + 1)
+        return heights
+
+    def levels(self, places: Ints) -> Ints:
+        """int64[h, n], h the height of the root: row i has the node that each leaf is generalized
+        to at height i, the highest one above it (or itself) that is no higher. Two leaves meet
+        first in the row of the height of their lowest common ancestor; if that is the root, in
+        none."""
+        heights, parent = self.heights, self.tree.parent
+        node, rows = places, [places]
+        for height in range(1, int(heights[-1])):
+            node = np.where(heights[parent[node]] <= height, parent[node], node)
+            rows.append(node)
+        return np.stack(rows)
+
+    def folded(self) -> "Hierarchy":
+        """The same for a protected column, whose text is compared trimmed and case-folded.
+
+        Raises InputError where values of it are the same then.
+        """
+        names = tuple(map(fold, self.names))
+        c = int(self.tree.high[-1])
+        if same := c - len(set(names[:c])):
+            text = f"{same} values differ from others in case or white space only"
+            raise InputError(f"{text}, which sensitive columns ignore; remove them")
+        return replace(self, names=names)
 
     def over(self, places: Ints, *, missing: bool) -> Tree:
         """The tree over a column's c categories, which are these leaves (ascending); with

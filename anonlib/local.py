@@ -15,6 +15,7 @@ from anonlib import registry
 from anonlib.block import Block, Codes, Floats, Ints
 from anonlib.encoding import (
     Encoding,
+    Values,
     codes_among,
     mix,
     moments,
@@ -54,7 +55,8 @@ def cells(
     columns count only where a model names them. Null and NaN are missing. Columns are encoded as
     for a release (`Encoding`); ordinal ones by the ranks of their distinct values, or of the
     categories of an ordered Arrow dictionary or pandas category. `hierarchies` gives nominal
-    columns theirs, or the files that hold them (`read_hierarchy`): codes are in its leaves' order.
+    columns theirs, or the files that hold them (`read_hierarchy`): codes are in its leaves' order;
+    and columns that models name.
 
     target: what the data are to predict, for kernels that look at it: an array of n values for an
     array, the name of a column for a table. `target_scale` is "continuous" or "nominal"; if left
@@ -68,10 +70,10 @@ def cells(
     together do not hold the models.
     """
     chosen = _kernel(kernel, parameters)
-    held = (_k_anonymity(k), *models)
+    held = (_k_anonymity(k), *_checked(models))
     columns = _quasi_identifiers(data, scales)
-    trees = _hierarchies(hierarchies, columns)
-    protected, references = _protected(data, held)
+    trees = _hierarchies(hierarchies, columns, held)
+    protected, references = _protected(data, held, trees)
     label = _target(data, target, target_scale, chosen)
     encoded = [_encoded(*column, trees) for column in columns]
     block = _block(encoded, protected, held, label, len(data))
@@ -98,6 +100,13 @@ def _k_anonymity(k: int) -> KAnonymity:
         return KAnonymity(k=k)
     except ValidationError as error:
         raise InputError(_told("k_anonymity", error)) from None
+
+
+def _checked(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
+    for model in models:
+        if not isinstance(model, PrivacyModel):
+            raise InputError(f"models: {type(model).__name__} is not a privacy model")
+    return models
 
 
 def _told(what: str, error: ValidationError) -> str:
@@ -169,14 +178,12 @@ def _column(data: Any, name: Any) -> pa.Array:
 
 
 def _protected(
-    data: Any, models: Sequence[PrivacyModel]
+    data: Any, models: Sequence[PrivacyModel], hierarchies: Mapping[str, Hierarchy]
 ) -> tuple[dict[str, Codes], dict[str, Reference]]:
     """The codes and references of the columns that models name."""
     codes: dict[str, Codes] = {}
     references: dict[str, Reference] = {}
     for model in models:
-        if not isinstance(model, PrivacyModel):
-            raise InputError(f"models: {type(model).__name__} is not a privacy model")
         if "attribute" in type(model).model_fields:
             name = model.model_dump()["attribute"]
             if isinstance(data, np.ndarray) or name not in _names(data):
@@ -184,8 +191,20 @@ def _protected(
             column = _column(data, name)
             found = protected_values(column, MISSING_TOKENS)
             codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
-            references[name] = found.reference
+            references[name] = _along(name, found, hierarchies.get(name), model).reference
     return codes, references
+
+
+def _along(name: str, values: Values, hierarchy: Hierarchy | None, model: PrivacyModel) -> Values:
+    """The values with the levels of their hierarchy, if they have one."""
+    if hierarchy is not None:
+        try:
+            return values.along(hierarchy.folded())
+        except InputError as error:
+            raise InputError(f"hierarchies: {name}: {error}") from None
+    if model.by_hierarchy:
+        raise InputError(f"models: {model.type}: {name} needs a hierarchy; give `hierarchies`")
+    return values
 
 
 def _target(
@@ -223,12 +242,15 @@ def _label(given: Any, n: int) -> pa.Array:
 def _hierarchies(
     given: Mapping[Any, Hierarchy | str | Path] | None,
     columns: Sequence[tuple[str, pa.Array, Scale]],
+    models: Sequence[PrivacyModel],
 ) -> dict[str, Hierarchy]:
-    nominal = [name for name, _, scale in columns if scale is Scale.NOMINAL]
+    allowed = [name for name, _, scale in columns if scale is Scale.NOMINAL]
+    allowed += [model.column for model in models if model.column is not None]
     found = {}
     for name, each in (given or {}).items():
-        if str(name) not in nominal:
-            raise InputError(f"hierarchies: {name}: not a column with the scale nominal")
+        if str(name) not in allowed:
+            text = "not a column with the scale nominal, nor one that a model names"
+            raise InputError(f"hierarchies: {name}: {text}")
         found[str(name)] = each if isinstance(each, Hierarchy) else read_hierarchy(each)
     return found
 

@@ -20,7 +20,7 @@ from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.progress import Progress
 from anonlib.records import manifest, record
-from anonlib.resolve import bound_models, with_ids, with_names
+from anonlib.resolve import bound_models, protected_hierarchies, with_ids, with_names
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column, Role, Schema
 from anonlib.spark.blocks import Plan, plan
@@ -139,6 +139,7 @@ def published_spec(config: Config) -> AuditSpec:
         missing_tokens=config.privacy.missing_tokens,
         persons="unknown" if config.unit else "rows",
         sets=tuple(sets),
+        hierarchies=protected_hierarchies(config),
     )
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonlib.config import RESERVED_PREFIX, Attribute, Config
 from anonlib.errors import ConfigError, InputError, Problem
-from anonlib.hierarchy import read_hierarchy
+from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.schema import Column, Field, Role, Scale, Schema, is_atomic, is_number, target_scale
 
@@ -58,6 +58,13 @@ def bound(models: Sequence[PrivacyModel], config: Config) -> tuple[PrivacyModel,
         else:
             found.append(model)
     return tuple(dict.fromkeys(found))
+
+
+def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:
+    """The hierarchies that models measure their columns by, folded, by the columns' names."""
+    names = {model.column for model in bound(config.all_models, config) if model.by_hierarchy}
+    paths = {n: a.hierarchy for n, a in config.attributes.items() if n in names}
+    return {name: read_hierarchy(path).folded() for name, path in paths.items() if path}
 
 
 def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
@@ -125,15 +132,25 @@ def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Probl
         not is_atomic(field.arrow) or pa.types.is_floating(field.arrow)
     ):
         yield Problem(where, f"type {field.type} can't name data controllers")
+    quasi = attribute.role is Role.QUASI_IDENTIFIER
+    if attribute.hierarchy is not None and not quasi and not _is_written_alike(field.arrow):
+        text = "a protected column with a hierarchy has text, whole numbers, booleans or dates"
+        yield Problem(where, f"type {field.type} has no hierarchy; {text}")
     if field.name in config.unit and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't identify a person")
     if attribute.pseudonym and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't become a pseudonym")
-    if attribute.role is Role.QUASI_IDENTIFIER and not is_atomic(field.arrow):
+    if quasi and not is_atomic(field.arrow):
         text = f"type {field.type} can't be anonymized; it can be insensitive or dropped"
         yield Problem(where, text)
     elif attribute.scale is not None and is_atomic(field.arrow):
         yield from _measured(config, field, attribute, field.arrow, attribute.scale)
+
+
+def _is_written_alike(type: pa.DataType) -> bool:
+    """Whether values have one text everywhere, by which a file can name them."""
+    at = pa.types
+    return any(holds(type) for holds in (at.is_string, at.is_integer, at.is_boolean, at.is_date))
 
 
 def _measured(

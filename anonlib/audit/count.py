@@ -9,7 +9,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from anonlib.audit.models import AuditModel
+from anonlib.audit.models import AuditModel, UnverifiableError
 from anonlib.audit.view import View
 
 #: Class sizes above this are rounded down to a power of two, so that there are few of them.
@@ -21,12 +21,14 @@ N_BUCKETS = 32768
 @dataclass(frozen=True)
 class Tally:
     """The counts of one model: the worst value found, whether that is exact, the failing classes
-    by size, and a bitmap of the hash buckets with undecided classes."""
+    by size, and a bitmap of the hash buckets with undecided classes. `note` says why the model
+    can't be verified, if so."""
 
     value: float | None = None
     exact: bool = True
     failing: Counter[int] = field(default_factory=Counter)
     undecided: int = 0
+    note: str = ""
 
 
 def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, list[Tally]]:
@@ -108,7 +110,10 @@ def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
     """The tally with its undecided classes counted exactly."""
     if not counted.undecided:
         return counted
-    classes = model.exact(view, _in_buckets(view, counted.undecided))
+    try:
+        classes = model.exact(view, _in_buckets(view, counted.undecided))
+    except UnverifiableError as error:
+        return Tally(note=str(error))
     fails = ~F.coalesce(model.holds(F.col("value")), F.lit(False))
     summaries = [_worst(model, F.col("value")).alias("value"), F.count_if(fails).alias("failing")]
     found = classes.groupBy(_rounded("n_rows").alias("size")).agg(*summaries).collect()

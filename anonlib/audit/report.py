@@ -1,9 +1,11 @@
 """What an audit is asked, and what it answers. Counts and names only: never a released value."""
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from anonlib.errors import Problem
+from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import PrivacyModel
 
 #: How persons are counted: every row is one; by the staged token of the unit; or not at all,
@@ -25,6 +27,7 @@ class AuditSpec:
     `apart` is the private column whose values are data controllers: rows of two are never one
     class, and only the classes of the controllers in `only` are judged; references stay those of
     the whole table.
+    `hierarchies` are those of protected columns, folded.
     """
 
     columns: tuple[str, ...]
@@ -39,6 +42,7 @@ class AuditSpec:
     sets: tuple[str, ...] = ()
     apart: str | None = None
     only: tuple[int, ...] | None = None
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.persons == "token" and self.token is None:

@@ -69,6 +69,7 @@ def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
     note = model.unverifiable(view)
     if note:
         note += f"; {counted.failing.total()} classes fail by what can be counted"
+    note = note or counted.note
     return Verdict(
         model=model.label,
         holds=not note and not counted.failing,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anonlib.audit.report import AuditSpec, Persons
+from anonlib.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -15,7 +16,8 @@ class View:
     """`rows` has the canonical quasi-identifiers `keys`, the canonical protected columns (their
     names here by their released names; null where missing), the insensitive columns if they are
     to be checked, and `token` if persons are counted by it. Rows with equal keys are a class.
-    `whole` has all rows of the table, of which `rows` may be a part."""
+    `whole` has all rows of the table, of which `rows` may be a part. `hierarchies` are those of
+    protected columns, by their released names."""
 
     rows: "DataFrame"
     keys: tuple[str, ...]
@@ -24,6 +26,7 @@ class View:
     persons: Persons
     token: str | None
     whole: "DataFrame"
+    hierarchies: Mapping[str, Hierarchy]
 
 
 def make_view(
@@ -70,4 +73,5 @@ def make_view(
         insensitive=tuple(others),
         persons=spec.persons,
         token=None if token is None else "t",
+        hierarchies=spec.hierarchies,
     )

@@ -8,6 +8,7 @@ import numpy as np
 from anonlib.block import Bools, Floats, Ints
 from anonlib.partition._plan import Cuts
 from anonlib.privacy import CellCounts, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy._shares import summed
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,7 @@ def _united(counts: SparseCounts, group: Ints) -> SparseCounts:
     """The counts with leaves as groups."""
     cell = group[counts.cell]
     kept = cell >= 0
-    pair = np.column_stack([cell[kept], counts.value[kept]])
-    unique, place = np.unique(pair, axis=0, return_inverse=True)
-    total = np.bincount(place, counts.count[kept], len(unique)).astype(np.int64)
-    return SparseCounts(unique[:, 0], unique[:, 1], total)
+    return summed(cell[kept], counts.value[kept], counts.count[kept])
 
 
 def _bits(words: Ints) -> SparseCounts:

@@ -32,10 +32,15 @@ class SparseCounts:
 @dataclass(frozen=True)
 class Reference:
     """How often each value of a protected column stands in all rows to be released: `count[v]`
-    rows have value v (values in their order), `n_missing` have none. It is one for all blocks."""
+    rows have value v (values in their order), `n_missing` have none. It is one for all blocks.
+
+    `levels`, where the column has a hierarchy: int64[h, v], what each value is generalized to in
+    steps that lead from the values to the root's children. The root is left out.
+    """
 
     count: Ints
     n_missing: int
+    levels: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,11 @@ class PrivacyModel(Plugin):
         """What it looks at besides persons: nothing, which values of its column a cell has, or how
         often each stands there (and in the reference)."""
         return "persons"
+
+    @property
+    def by_hierarchy(self) -> bool:
+        """Whether it needs the hierarchy of its column: the levels of the reference."""
+        return False
 
     @property
     def min_persons(self) -> int:

@@ -16,6 +16,14 @@ def shares(counts: SparseCounts, n_cells: int) -> Floats:
     return result
 
 
+def summed(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
+    """The counts of the (cell, value) pairs there are, each of them once."""
+    width = int(value.max(initial=0)) + 1
+    pair, place = np.unique(cell * width + value, return_inverse=True)
+    total = np.bincount(place, count, len(pair)).astype(np.int64)
+    return SparseCounts(pair // width, pair % width, total)
+
+
 def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
     """The counts of a column with missing values as one more category, the last, and int64[v],
     the counts of its reference in the same way (none missing: no such category)."""

@@ -13,11 +13,12 @@ from pyspark.sql import functions as F
 
 from anonlib.block import MISSING, Codes, Ints
 from anonlib.config import Config
-from anonlib.encoding import Encoding, Values, fold, moments, protected_codes, to_float
+from anonlib.encoding import Encoding, Values, moments, protected_codes, to_float
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.folding import fold
 from anonlib.privacy import Reference
 from anonlib.privacy._shares import whole_table
-from anonlib.resolve import bound, bound_models
+from anonlib.resolve import bound, bound_models, protected_hierarchies
 from anonlib.schema import Column, Role, Scale, Schema
 from anonlib.spark.errors import translated
 from anonlib.spark.source import Source, failed, row_hash
@@ -223,6 +224,7 @@ def _values(source: Source, config: Config) -> dict[str, Values]:
     tokens = config.privacy.missing_tokens
     models = bound(config.all_models, config)
     names = {m.column: m.type for m in models if m.looks_at == "counts"}
+    hierarchies = protected_hierarchies(config)
     found, problems = {}, []
     for name, model in names.items():
         column = source.schema[name or ""]
@@ -233,6 +235,12 @@ def _values(source: Source, config: Config) -> dict[str, Values]:
             problems.append(Problem(f"column {name}", text))
             continue
         found[column.id] = _as_values(counted)
+        if name in hierarchies:
+            try:
+                found[column.id] = found[column.id].along(hierarchies[name])
+            except InputError as error:
+                text = f"{error}; add them, or list them under privacy.missing_tokens"
+                problems.append(Problem(f"attributes.{name}.hierarchy", text))
     if problems:
         raise ConfigError(problems)
     return found

@@ -25,8 +25,11 @@ from anonlib.privacy.t_closeness import TCloseness
 QUICK = settings(max_examples=100)
 #: A cell's rows as (person, value of the column "s"), either -1 where missing.
 CELL = st.lists(st.tuples(st.integers(-1, 8), st.integers(-1, 5)), min_size=1, max_size=12)
+#: The hierarchy of "s": 0 and 1 meet at height 1, with 2 at height 2; 3 and 4 at height 1; all of
+#: them and 5 at the root, height 3. The group of every value at heights 0, 1 and 2.
+LEVELS = [[0, 1, 2, 3, 4, 5], [6, 6, 2, 7, 7, 5], [8, 8, 8, 7, 7, 5]]
 #: The reference: how many rows of the whole table have each value of "s"; and none.
-WHOLE = Reference(np.array([3, 1, 4, 1, 5, 9]), 2)
+WHOLE = Reference(np.array([3, 1, 4, 1, 5, 9]), 2, np.array(LEVELS))
 S = st.just("s")
 L = st.integers(2, 5)
 #: Parameters of each model; a new one adds its own here.
@@ -49,7 +52,7 @@ MODELS: dict[str, st.SearchStrategy[Any]] = {
     "t_closeness": st.builds(
         TCloseness,
         t=st.floats(0.05, 1),
-        distance=st.sampled_from(["equal", "ordered"]),
+        distance=st.sampled_from(["equal", "ordered", "hierarchical"]),
         attribute=S,
     ),
 }
@@ -143,12 +146,32 @@ def gaps(values: list[int]) -> list[tuple[Fraction, Fraction]]:
 
 
 def of_closeness(model: TCloseness, values: list[int]) -> float:
-    """t less the distance, by definition: half of the differences, or the running ones."""
+    """t less the distance, by definition: half of the differences, the running ones, or what the
+    nodes of a tree even out among their children."""
     pairs = gaps(values)
     if model.distance == "equal":
         return model.t - float(sum(abs(p - q) for p, q in pairs) / 2)
+    if model.distance == "hierarchical":
+        return model.t - float(evened_out([p - q for p, q in pairs]))
     running = [sum(p - q for p, q in pairs[: i + 1]) for i in range(len(pairs))]
     return model.t - float(sum(abs(x) for x in running) / (len(pairs) - 1))
+
+
+def evened_out(extra: list[Fraction]) -> Fraction:
+    """As the paper computes it: a node at height h moves min(surplus, lack) among its children at
+    the cost of h / 3; the last value is the missing one, below the root."""
+    total = Fraction(0)
+
+    def node(height: int, *children: Fraction) -> Fraction:
+        nonlocal total
+        surplus = sum((x for x in children if x > 0), Fraction(0))
+        lack = sum((-x for x in children if x < 0), Fraction(0))
+        total += Fraction(height, 3) * min(surplus, lack)
+        return surplus - lack
+
+    low = node(2, node(1, extra[0], extra[1]), extra[2])
+    node(3, low, node(1, extra[3], extra[4]), extra[5], extra[6])
+    return total
 
 
 def of_disclosure(model: DeltaDisclosure, values: list[int]) -> float:

@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, inf, isclose, log
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from pycanon import anonymity
 from pyspark.sql import SparkSession
 
 from anonlib.audit import AuditReport, AuditSpec, audit
+from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness
@@ -67,6 +69,15 @@ def ordered(values: list[Any], whole: list[Any]) -> float:
     return total / max(1, len(found) - 1)
 
 
+def hierarchical(values: list[Any], whole: list[Any]) -> float:
+    """What the infections even out among themselves counts half of what the root evens out."""
+    order = sorted({v for v in whole if v is not None})
+    extra = dict(zip([*order, None], [p - q for p, q in pairs(values, whole)], strict=False))
+    infections = [extra.pop("flu", 0.0), extra.pop("cold", 0.0)]
+    inside = min(sum(max(x, 0) for x in infections), sum(max(-x, 0) for x in infections))
+    return inside / 2 + sum(max(x, 0) for x in [sum(infections), *extra.values()])
+
+
 def disclosure(values: list[Any], whole: list[Any]) -> float | None:
     worst = max(abs(log(p / q)) if p else inf for p, q in pairs(values, whole))
     return None if worst == inf else worst
@@ -90,10 +101,21 @@ MODELS: list[tuple[PrivacyModel, Measure]] = [
     (TCloseness(t=0.35, attribute=TEXT), equal),
     (TCloseness(t=0.2, distance="ordered", attribute=NUMBER), ordered),
     (TCloseness(t=0.3, distance="ordered", attribute=TEXT), ordered),
+    (TCloseness(t=0.3, distance="hierarchical", attribute=TEXT), hierarchical),
     (DeltaDisclosure(delta=1.2, attribute=TEXT), disclosure),
     (BetaLikeness(beta=2, attribute=NUMBER), likeness),
     (BetaLikeness(beta=2, kind="enhanced", attribute=TEXT), enhanced),
 ]
+
+
+#: Two of the values of TEXT are nearer to each other.
+ILLNESSES = "Flu;infection;*\nCold ;infection;*\ngout;*\nacne;*\nmumps;infection;*\n"
+
+
+@pytest.fixture
+def illnesses(tmp_path: Path) -> dict[str, Hierarchy]:
+    (tmp_path / "illnesses.csv").write_text(ILLNESSES)
+    return {TEXT: read_hierarchy(tmp_path / "illnesses.csv").folded()}
 
 
 def make_rows(seed: int, *, missing: bool) -> list[tuple[str, str | None, float | None]]:
@@ -110,16 +132,29 @@ def make_rows(seed: int, *, missing: bool) -> list[tuple[str, str | None, float 
     return rows
 
 
-def report_of(spark: SparkSession, rows: Sequence[Any], models: Sequence[Any]) -> AuditReport:
+def report_of(
+    spark: SparkSession,
+    rows: Sequence[Any],
+    models: Sequence[Any],
+    hierarchies: Mapping[str, Hierarchy] | None = None,
+) -> AuditReport:
     df = spark.createDataFrame(rows, f"q string, {TEXT} string, {NUMBER} double")
     columns = ("q", TEXT, NUMBER)
-    spec = AuditSpec(columns, ("q",), (KAnonymity(k=2), *models), missing_tokens=("?",))
+    spec = AuditSpec(
+        columns,
+        ("q",),
+        (KAnonymity(k=2), *models),
+        missing_tokens=("?",),
+        hierarchies=hierarchies or {},
+    )
     return audit(df.repartition(3), spec)
 
 
-def test_verdicts_agree_with_definitions(spark: SparkSession) -> None:
+def test_verdicts_agree_with_definitions(
+    spark: SparkSession, illnesses: dict[str, Hierarchy]
+) -> None:
     rows = make_rows(5, missing=True)
-    report = report_of(spark, rows, [model for model, _ in MODELS])
+    report = report_of(spark, rows, [model for model, _ in MODELS], illnesses)
     assert not report.problems
     for verdict, (model, measure) in zip(report.verdicts[1:], MODELS, strict=True):
         place = 1 if model.column == TEXT else 2
@@ -148,19 +183,36 @@ def known_value(value: Any) -> Any:
     return None if value is None or value != value else value
 
 
-def test_the_bound_itself(spark: SparkSession) -> None:
+def test_hierarchies_that_can_not_be_used(
+    spark: SparkSession, illnesses: dict[str, Hierarchy]
+) -> None:
+    rows = [("x", "flu", 1.0), ("x", "secret", 1.0)]
+    models = [TCloseness(t=1, distance="hierarchical", attribute=TEXT)]
+    for given, note in (
+        ({}, "the hierarchy of column illness is not given"),
+        (illnesses, "the hierarchy lacks 1 values of the column"),
+    ):
+        report = report_of(spark, rows, models, given)
+        verdict = report.verdicts[1]
+        assert (verdict.holds, verdict.value, verdict.exact) == (False, None, False)
+        assert verdict.note == note
+        assert not report.passed
+
+
+def test_the_bound_itself(spark: SparkSession, illnesses: dict[str, Hierarchy]) -> None:
     """Classes that just reach what is asked, in spite of rounding."""
-    rows = [(q, t, float(len(t))) for q in ("x", "y") for t in ("a", "bb", "ccc")]
+    rows = [(q, t, float(len(t))) for q in ("x", "y") for t in ("flu", "cold", "mumps")]
     models = [
         LDiversity(l=3, kind="entropy", attribute=TEXT),
         AlphaK(alpha=1 / 3, attribute=TEXT),
         TCloseness(t=1e-12, attribute=TEXT),
         TCloseness(t=1e-12, distance="ordered", attribute=NUMBER),
+        TCloseness(t=1e-12, distance="hierarchical", attribute=TEXT),
         DeltaDisclosure(delta=1e-12, attribute=TEXT),
         BetaLikeness(beta=1e-12, kind="enhanced", attribute=TEXT),
     ]
-    report = report_of(spark, rows, models)
-    assert [verdict.holds for verdict in report.verdicts] == [True] * 7
+    report = report_of(spark, rows, models, illnesses)
+    assert [verdict.holds for verdict in report.verdicts] == [True] * 8
     strict = report_of(spark, rows, [LDiversity(l=3, kind="recursive", c=1.0, attribute=TEXT)])
     assert [verdict.holds for verdict in strict.verdicts] == [True, False]  # 1 < 1 * 1 is false
 

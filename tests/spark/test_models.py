@@ -1,5 +1,6 @@
 """Releases under every privacy model: blocks hold them, kernels keep them, the audit sees them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.errors import InfeasibleError
+from anonlib import pipeline
+from anonlib.errors import ConfigError, InfeasibleError
+from anonlib.spark.generator import DIAGNOSES
 from tests.spark.test_release import config
 
 pytestmark = pytest.mark.spark
@@ -48,3 +51,36 @@ def test_what_the_whole_table_does_not_hold(spark: SparkSession, tmp_path: Path)
     text = str(caught.value)
     assert "column diagnosis does not hold it in the whole table" in text or "asks for" in text
     assert "privacy.models.l_diversity" in text
+
+
+def hierarchy(path: Path, values: Sequence[str]) -> dict[str, Any]:
+    """The sensitive column `diagnosis` with its values in pairs, in other letters."""
+    rows = [f"{value.upper()};pair {i // 2};*" for i, value in enumerate(values)]
+    (path / "diagnoses.csv").write_text("\n".join(rows))
+    return {"role": "sensitive", "hierarchy": str(path / "diagnoses.csv")}
+
+
+def test_distance_along_a_hierarchy(spark: SparkSession, tmp_path: Path) -> None:
+    given = with_models(
+        tmp_path,
+        {"type": "t_closeness", "t": 0.3, "distance": "hierarchical", "attribute": "diagnosis"},
+    )
+    given["attributes"]["diagnosis"] = hierarchy(tmp_path, DIAGNOSES)
+    config = anonlib.parse(given)
+    result = anonlib.release(config)
+    assert result.audit is not None
+    assert [verdict.holds for verdict in result.audit.verdicts] == [True] * 2
+    assert result.n_rows_out == 3000
+    plain = anonlib.release(anonlib.parse(with_models(tmp_path / "plain")))
+    assert result.n_cells < plain.n_cells
+    found = pipeline.audit(plain.table, config).verdicts[1]
+    assert not found.holds
+    assert found.value is not None
+    assert found.value > 0.3
+
+    given["attributes"]["diagnosis"] = hierarchy(tmp_path, DIAGNOSES[1:])
+    with pytest.raises(ConfigError) as caught:
+        anonlib.check(anonlib.parse(given))
+    (problem,) = caught.value.problems
+    assert problem.where == "attributes.diagnosis.hierarchy"
+    assert problem.text.startswith("lacks 1 of the distinct values that the column has; add them")

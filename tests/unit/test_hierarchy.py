@@ -13,7 +13,8 @@ from anonlib.config_file import load
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.local import cells
-from anonlib.resolve import resolve
+from anonlib.privacy.t_closeness import TCloseness
+from anonlib.resolve import protected_hierarchies, resolve
 from anonlib.schema import Field
 from tests.oracles_generic import lost
 from tests.support import data_dir
@@ -133,6 +134,35 @@ def test_places(tmp_path: Path) -> None:
     assert numbers.places(pa.array([20, 1, 3])).tolist() == [1, 0, -1]
 
 
+def test_levels_by_height(tmp_path: Path) -> None:
+    """A branch that ends early: its leaves are at height 0 all the same."""
+    hierarchy = read_hierarchy(written(tmp_path, ANIMALS))
+    names = hierarchy.names
+    heights = dict(zip(names, hierarchy.heights.tolist(), strict=True))
+    assert [heights[name] for name in ("cat", "pet", "animal", "oak", "plant", "*")] == [
+        *(0, 1, 2, 0, 1, 3)
+    ]
+    levels = hierarchy.levels(hierarchy.places(pa.array(["oak", "cat", "wolf"])))
+    assert [[names[node] for node in row] for row in levels] == [
+        ["oak", "cat", "wolf"],
+        ["plant", "pet", "wild"],
+        ["plant", "animal", "animal"],
+    ]
+    flat = read_hierarchy(written(tmp_path, "a;*\nb;*\n"))
+    assert flat.levels(np.array([1, 0])).tolist() == [[1, 0]]
+
+
+def test_folded(tmp_path: Path) -> None:
+    folded = read_hierarchy(written(tmp_path, ANIMALS.replace("cat", " Cat "))).folded()
+    assert folded.places(pa.array(["cat", "Cat"])).tolist() == [0, -1]
+    twins = read_hierarchy(written(tmp_path, "secret;*\nSecret ;*\nother;*\n"))
+    with pytest.raises(
+        InputError, match=r"^1 values differ from others in case or white"
+    ) as caught:
+        twins.folded()
+    assert "ecret" not in str(caught.value)
+
+
 def check_tree(tree: Tree) -> None:
     nodes, c = len(tree.parent), tree.high[-1]
     assert tree.low[:c].tolist() == list(range(c))
@@ -204,6 +234,35 @@ class TestCells:
         ids = cells(self.TABLE, hierarchies={"kind": path}, nominal="hierarchy", **given)
         assert ids.tolist() == [0, 1, 1, 0] * 3
 
+    def test_of_a_column_that_a_model_names(self, tmp_path: Path) -> None:
+        """The two kinds of animals lie in cells of their own, unless they are far apart."""
+        table = pd.DataFrame({"x": [0.0, 1, 10, 11] * 3, "kind": ["Cat", "dog ", "wolf", "?"] * 3})
+        path = written(tmp_path, ANIMALS)
+        scales = {"x": "continuous"}
+        near, far = (
+            cells(
+                table,
+                k=2,
+                scales=scales,
+                hierarchies={"kind": path},
+                models=[TCloseness(t=t, distance="hierarchical", attribute="kind")],
+            )
+            for t in (1.0, 0.3)
+        )
+        assert near.max() > far.max()
+
+    def test_model_without_what_it_needs(self, tmp_path: Path) -> None:
+        table = pd.DataFrame({"x": [0.0, 1, 2], "kind": ["cat", "dog", "fish"]})
+        models = [TCloseness(t=0.3, distance="hierarchical", attribute="kind")]
+        given: dict[str, Any] = {"k": 2, "scales": {"x": "continuous"}, "models": models}
+        with pytest.raises(InputError, match="models: t_closeness: kind needs a hierarchy"):
+            cells(table, **given)
+        path = written(tmp_path, ANIMALS)
+        with pytest.raises(InputError, match="hierarchies: kind: lacks 1 of the distinct values"):
+            cells(table, hierarchies={"kind": path}, **given)
+        with pytest.raises(InputError, match="hierarchies: x: not a column with the scale nominal"):
+            cells(table, hierarchies={"x": path}, **given)
+
     def test_what_is_wrong(self, tmp_path: Path) -> None:
         path = written(tmp_path, ANIMALS.replace("oak", "elm"))
         with pytest.raises(InputError, match="column kind: 1 distinct values are not in its"):
@@ -250,3 +309,65 @@ class TestConfig:
         text = CONFIG.replace("nominal", scale)
         with pytest.raises(ConfigError, match="only nominal columns have a hierarchy"):
             load(written(tmp_path, text, "conf.yaml"))
+
+    def test_columns_that_are_not_anonymized_have_none(self, tmp_path: Path) -> None:
+        more = "one_row"
+        for role in ("{role: insensitive, ", "{role: target, public: true, ", "{role: drop, "):
+            text = CONFIG.replace(more, f"  other: {role}hierarchy: h.csv}}\n{more}", 1)
+            with pytest.raises(
+                ConfigError, match="only quasi-identifiers, sensitive columns and a"
+            ):
+                load(written(tmp_path, text, "conf.yaml"))
+
+
+MEASURED = """
+source: {format: csv, path: people.csv}
+attributes:
+  age: {role: quasi_identifier, scale: continuous}
+  kind: {role: ROLE, hierarchy: h.csv}
+  other: {role: sensitive}
+one_row_per_person: true
+privacy:
+  models:
+    - {type: k_anonymity, k: 5}
+    - {type: t_closeness, t: 0.2, distance: hierarchical, attribute: kind}
+release: {path: out/people}
+"""
+
+
+class TestProtected:
+    """Hierarchies of columns that models measure distances in."""
+
+    @pytest.mark.parametrize("role", ["sensitive", "target"])
+    def test_they_are_folded(self, tmp_path: Path, role: str) -> None:
+        written(tmp_path, ANIMALS.replace("cat", "CAT "))
+        config = load(written(tmp_path, MEASURED.replace("ROLE", role), "conf.yaml"))
+        found = protected_hierarchies(config)
+        assert list(found) == ["kind"]
+        assert leaves(found["kind"]) == ["cat", "dog", "wolf", "oak"]
+        fields = [("age", "int", pa.int32()), ("kind", "string", pa.string())]
+        resolve(config, [Field(*field) for field in [*fields, ("other", "string", pa.string())]])
+        fields[1] = ("kind", "double", pa.float64())
+        with pytest.raises(ConfigError, match="type double has no hierarchy; a protected column"):
+            resolve(config, [Field(*field) for field in [*fields, ("other", "int", pa.int32())]])
+
+    def test_one_that_no_model_measures_by_is_left_alone(self, tmp_path: Path) -> None:
+        written(tmp_path, ANIMALS)
+        text = MEASURED.replace("ROLE", "sensitive").replace("hierarchical", "equal")
+        assert protected_hierarchies(load(written(tmp_path, text, "conf.yaml"))) == {}
+
+    def test_what_is_missing_is_said(self, tmp_path: Path) -> None:
+        text = MEASURED.replace("ROLE, hierarchy: h.csv", "sensitive")
+        for more, names in (("", ["kind"]), (", attribute: kind", ["kind", "other"])):
+            # Without `attribute`, all sensitive columns are measured.
+            with pytest.raises(ConfigError) as caught:
+                load(written(tmp_path, text.replace(more, ""), "conf.yaml"))
+            places = [problem.where for problem in caught.value.problems]
+            assert places == [f"attributes.{name}.hierarchy" for name in names]
+            assert "required by t_closeness" in caught.value.problems[0].text
+
+    def test_values_that_are_one_when_folded(self, tmp_path: Path) -> None:
+        written(tmp_path, "secret;*\nSECRET;*\n")
+        with pytest.raises(ConfigError, match="1 values differ from others in case") as caught:
+            load(written(tmp_path, MEASURED.replace("ROLE", "sensitive"), "conf.yaml"))
+        assert "secret" not in str(caught.value).lower()

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+class UnverifiableError(Exception):
+    """This view can't show that a model holds; the text says why, without any value."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """A class's measured value; where `undecided` is true (nowhere if None) it is only a bound
@@ -82,5 +86,7 @@ class AuditModel(Plugin):
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         """`n_rows` and `value` of all classes in `rows`: whole classes of the view, the undecided
-        ones among them. References to the whole table are to be made from `view.whole`."""
+        ones among them. References to the whole table are to be made from `view.whole`.
+
+        Raises UnverifiableError where the view can't show that the model holds."""
         raise NotImplementedError(f"{self.type} leaves nothing undecided")

@@ -61,9 +61,7 @@ class Shares:
         from pyspark.sql import functions as F
 
         whole = self.reference(view)
-        by_value = self._by_value(rows, view)
-        same = by_value[self.column].eqNullSafe(whole["value"])
-        joined = by_value.join(F.broadcast(whole), same)
+        joined = self.ranked(rows, view, whole)
         entry = F.struct("rows", "q", "rank")
         by_class = joined.groupBy(*view.keys).agg(
             F.sum("rows").alias("n_rows"), F.collect_list(entry).alias("entries")
@@ -75,6 +73,15 @@ class Shares:
             ),
         )
         return by_class.withColumn("entries", shares), whole.count()
+
+    def ranked(self, rows: "DataFrame", view: View, whole: "DataFrame") -> "DataFrame":
+        """For every class in `rows` and value it has, missing ones as one more, its `rows`, and
+        `q` and `rank` of the reference `whole`."""
+        from pyspark.sql import functions as F
+
+        by_value = self._by_value(rows, view)
+        same = by_value[self.column].eqNullSafe(whole["value"])
+        return by_value.join(F.broadcast(whole), same)
 
     def reference(self, view: View) -> "DataFrame":
         """`value`, `q` and `rank` (from 0) of all values of the whole table."""

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from anonlib.audit.models import UnverifiableError
 from anonlib.audit.models._shares import Shares, SharesAudit
+from anonlib.audit.models._tree import tree_distances
 from anonlib.audit.view import View
 
 if TYPE_CHECKING:
@@ -14,12 +16,13 @@ if TYPE_CHECKING:
 class TClosenessAudit(SharesAudit):
     """Measures the earth mover's distance of `attribute` in every class from the whole table.
 
-    Cost of the ordered distance: O(classes * values).
+    Cost of the ordered distance: O(classes * values); the hierarchical one needs the hierarchy of
+    the column, and counts the rows of a class below every node.
     """
 
     type: ClassVar[str] = "t_closeness"
     t: float = Field(gt=0, le=1)
-    distance: Literal["equal", "ordered"] = "equal"
+    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
 
     @property
     def required(self) -> float:
@@ -29,6 +32,10 @@ class TClosenessAudit(SharesAudit):
         from pyspark.sql import functions as F
 
         shares = Shares(view.sensitive[self.attribute])
+        if self.distance == "hierarchical":
+            if self.attribute not in view.hierarchies:
+                raise UnverifiableError(f"the hierarchy of column {self.attribute} is not given")
+            return tree_distances(view.hierarchies[self.attribute], shares, rows, view)
         found, n_values = shares.against(rows, view)
         if self.distance == "equal":
             more = F.transform("entries", lambda e: F.greatest(e["p"] - e["q"], F.lit(0.0)))
