@@ -1,4 +1,4 @@
-"""The audit of models that look at counts, against plain Python and pycanon."""
+"""The audit of models that look at counts, against plain Python."""
 
 import random
 from collections import Counter, defaultdict
@@ -7,9 +7,7 @@ from math import exp, inf, isclose, log
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-from pycanon import anonymity
 from pyspark.sql import SparkSession
 
 from anonlib.audit import AuditReport, AuditSpec, audit
@@ -215,37 +213,3 @@ def test_the_bound_itself(spark: SparkSession, illnesses: dict[str, Hierarchy]) 
     assert [verdict.holds for verdict in report.verdicts] == [True] * 8
     strict = report_of(spark, rows, [LDiversity(l=3, kind="recursive", c=1.0, attribute=TEXT)])
     assert [verdict.holds for verdict in strict.verdicts] == [True, False]  # 1 < 1 * 1 is false
-
-
-def test_pycanon_measures_the_same(spark: SparkSession) -> None:
-    """Without missing values, which pycanon leaves out; its delta skips values that a class lacks,
-    so it is compared on classes that have all."""
-    rows = [r for r in make_rows(2, missing=False) if r[1] != "Flu "]
-    per_class = defaultdict(set)
-    for q, text, _ in rows:
-        per_class[q].add(text)
-    rows = [r for r in rows if len(per_class[r[0]]) == 4]
-    df = pd.DataFrame(rows, columns=["q", TEXT, NUMBER])
-    models = [
-        LDiversity(l=2, kind="entropy", attribute=TEXT),
-        LDiversity(l=2, kind="recursive", c=99.0, attribute=TEXT),
-        AlphaK(alpha=1, attribute=TEXT),
-        TCloseness(t=1, attribute=TEXT),
-        TCloseness(t=1, distance="ordered", attribute=NUMBER),
-        DeltaDisclosure(delta=99, attribute=TEXT),
-        BetaLikeness(beta=99, attribute=TEXT),
-    ]
-    values = [verdict.value for verdict in report_of(spark, rows, models).verdicts[1:]]
-    one = (df, ["q"], [TEXT])
-    assert int(values[0] or 0) == anonymity.entropy_l_diversity(*one)
-    c, l = anonymity.recursive_c_l_diversity(*one)  # noqa: E741
-    if l == 2:  # the least c of its largest l
-        assert int(values[1] or 0) + 1 == c
-    expected = [
-        anonymity.alpha_k_anonymity(*one)[0],
-        anonymity.t_closeness(*one),
-        anonymity.t_closeness(df, ["q"], [NUMBER]),
-        anonymity.delta_disclosure(*one),
-        anonymity.basic_beta_likeness(*one),
-    ]
-    assert values[2:] == pytest.approx(expected)
