@@ -203,7 +203,9 @@ def _of_kept(
         there = total > 0
         number = np.cumsum(there) - 1
         sparse[id] = SparseCounts(of.cell[mine], number[of.value[mine]], of.count[mine])
-        reference = Reference(total[there], int(n_rows.sum() - total.sum()))
+        levels = known.reference.levels
+        levels = None if levels is None else levels[:, there]
+        reference = Reference(total[there], int(n_rows.sum() - total.sum()), levels)
         found[id] = Values(known.categories.filter(there), reference)
     references = {id: each.reference for id, each in found.items()}
     return replace(counts, n_rows=n_rows, counts=sparse, references=references), found
