@@ -2,6 +2,7 @@
 Delta, on the same session in the same run.
 
     scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian]
+        [--partitioners kmeans mondrian target_tree target_clusters controller]
 """
 
 import argparse
@@ -12,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+
+from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.progress import Progress
@@ -71,7 +74,13 @@ def descendants(root: int) -> list[tuple[int, int]]:
     return found
 
 
-def config(source: Path, target: Path, kernel: str, max_rows: int) -> dict[str, Any]:
+#: What partitioners need: the controllers are seven groups of ages.
+PARAMETERS = {"controller": {"column": "owner"}}
+
+
+def config(
+    source: Path, target: Path, kernel: str, partitioner: str, max_rows: int
+) -> dict[str, Any]:
     quasi = "quasi_identifier"
     continuous = {"role": quasi, "scale": "continuous"}
     nominal = {"role": quasi, "scale": "nominal"}
@@ -83,10 +92,14 @@ def config(source: Path, target: Path, kernel: str, max_rows: int) -> dict[str, 
             "education": {"role": quasi, "scale": "ordinal", "order": list(EDUCATION_ORDER)},
             "diagnosis": {"role": "sensitive"},
             "label": {"role": "target", "public": True},
+            "owner": {"role": "drop"},
         },
         "one_row_per_person": True,
         "privacy": {"models": [{"type": "k_anonymity", "k": 10}]},
-        "partition": {"steps": [{"type": "kmeans"}], "max_rows": max_rows},
+        "partition": {
+            "steps": [{"type": partitioner, **PARAMETERS.get(partitioner, {})}],
+            "max_rows": max_rows,
+        },
         "kernel": kernel,
         "release": {"path": str(target), "record": str(target.parent / "records")},
     }
@@ -101,22 +114,24 @@ def copy(spark: Any, source: Path, target: Path) -> float:
     return time.monotonic() - begun
 
 
-def one(spark: Any, folder: Path, rows: int, kernel: str, max_rows: int) -> None:
+def one(spark: Any, folder: Path, rows: int, kernel: str, partitioner: str, max_rows: int) -> None:
     source, target = folder / f"source-{rows}", folder / "table"
     if not source.exists():
-        generate(spark, rows, 1).select(KEPT).write.parquet(str(source))
+        owner = F.pmod(F.year("birth_date"), F.lit(7)).alias("owner")
+        generate(spark, rows, 1).select(*KEPT, owner).write.parquet(str(source))
         copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
     before = copy(spark, source, folder / "copy")
     shutil.rmtree(target, ignore_errors=True)
     progress = Progress()
     begun = time.monotonic()
     with Memory() as memory:
-        result = anonlib.release(anonlib.parse(config(source, target, kernel, max_rows)), progress)
+        given = config(source, target, kernel, partitioner, max_rows)
+        result = anonlib.release(anonlib.parse(given), progress)
     seconds = time.monotonic() - begun
     unit = (before + copy(spark, source, folder / "copy")) / 2
     shares = "  ".join(f"{name} {s / unit:.2f}" for name, s in progress.seconds.items())
     print(
-        f"{rows:>10,} rows  {kernel:9} {seconds / unit:5.2f} copies  ({shares})  "
+        f"{rows:>10,} rows  {partitioner:15} {kernel:9} {seconds / unit:5.2f} copies  ({shares})  "
         f"copy {unit:.1f} s  {1e6 * seconds / rows:.2f} us/row  blocks {result.n_blocks}  "
         f"ncp {result.losses['ncp']:.4f}  "
         f"JVM {memory.jvm / 2**20:,.0f} MB  worker {memory.worker / 2**20:,.0f} MB",
@@ -128,6 +143,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 2_000_000, 5_000_000])
     parser.add_argument("--kernels", nargs="+", default=["mondrian", "mdav"])
+    parser.add_argument("--partitioners", nargs="+", default=["kmeans"])
     parser.add_argument("--max-rows", type=int, default=10_000)
     parser.add_argument("--driver-memory", default="2g")
     given = parser.parse_args()
@@ -135,8 +151,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="anonlib-bench-") as name:
         folder = Path(name)
         for rows in given.rows:
-            for kernel in given.kernels:
-                one(spark, folder, rows, kernel, given.max_rows)
+            for partitioner in given.partitioners:
+                for kernel in given.kernels:
+                    one(spark, folder, rows, kernel, partitioner, given.max_rows)
+            shutil.rmtree(folder / f"source-{rows}")
     spark.stop()
 
 
