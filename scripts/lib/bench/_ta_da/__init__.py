@@ -1,0 +1,1 @@
+"""The parts of `scripts/bench ta_da`: what both of its halves share, and the halves."""
