@@ -1,0 +1,289 @@
+"""The search of a target-aware tree: the best cut of a node that is allowed and has evidence."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.block import Bools, Codes, Floats, Ints
+from anonlib.partition._plan import Singles
+from anonlib.partition._target_core import (
+    Measure,
+    boundary_deviations,
+    boundary_gains,
+    deviation,
+    measure,
+    part,
+    side_gains,
+)
+from anonlib.partition._target_evidence import p_value_of_classes, p_value_of_numbers
+from anonlib.partition._target_subsets import MOST_CATEGORIES, groups, subsets
+from anonlib.partition._tree import Among, Below, Cut, Sample
+
+#: A node of a part of a table is cut only where so many sampled rows are left on both sides.
+MIN_SAMPLED = 50
+#: How many cuts of a column are tried, from the best, before those of the next.
+TRIES = 32
+#: One of so many persons is held back.
+FOLDS = 3
+
+
+class Proposals(NamedTuple):
+    """The cuts of a column in a node. gain: float64[s]; of a nominal column also left: bool[s, c],
+    which of its groups of codes in the node, int64[c], go left."""
+
+    column: int
+    gain: Floats
+    left: Bools | None = None
+    groups: Ints | None = None
+
+
+class Found(NamedTuple):
+    """A cut, and bool[rows of the node]: which of them go left."""
+
+    cut: Cut
+    side: Bools
+
+
+@dataclass(frozen=True)
+class Search:
+    """The nodes of a tree that grows on a leaf of m rows are runs start..stop of each line of
+    `order`. significance: what evidence must be below, None where none is asked for."""
+
+    sample: Sample
+    rows: Ints
+    criterion: str
+    significance: float | None
+
+    @property
+    def p(self) -> int:
+        """The nominal columns begin at this one."""
+        return int(self.sample.block.numeric.shape[1])
+
+    @cached_property
+    def value(self) -> Singles:
+        """float32[p + q, m]: the columns of cuts."""
+        return np.ascontiguousarray(self.sample.values[self.rows].T)
+
+    @cached_property
+    def order(self) -> Codes:
+        """int32[p + 1, m]: the rows of each node by each numeric column, and as they come."""
+        lines = [np.argsort(column, kind="stable") for column in self.value[: self.p]]
+        return np.array([*lines, np.arange(len(self.rows))], np.int32)
+
+    @cached_property
+    def target(self) -> Floats:
+        assert self.sample.block.target is not None
+        found: Floats = self.sample.block.target[self.rows]
+        return found
+
+    @cached_property
+    def label(self) -> Codes:
+        """int32[m]: the class of each row, among those there are; 0 for a numeric target."""
+        if not self.sample.block.n_classes:
+            return np.zeros(len(self.rows), np.int32)
+        return np.unique(self.target, return_inverse=True)[1].astype(np.int32)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """0 for a numeric target."""
+        return int(self.label.max(initial=-1)) + 1 if self.sample.block.n_classes else 0
+
+    @cached_property
+    def measure(self) -> Measure:
+        return measure(len(self.rows), self.criterion == "gini")
+
+    @cached_property
+    def person(self) -> Ints | None:
+        """int64[m]: the person of each row, among those there are; None where each row has one."""
+        unit = self.sample.block.unit
+        if unit is None:
+            return None
+        found: Ints = np.unique(unit[self.rows], return_inverse=True)[1]
+        return found
+
+    @cached_property
+    def guides(self) -> Bools:
+        """bool[m]: the rows that choose cuts; the others are held back to judge them. A person's
+        rows are on one side."""
+        if self.significance is None:
+            return np.ones(len(self.rows), np.bool_)
+        place = self.sample.place[self.rows]
+        if self.person is not None:
+            first = np.full(len(place), np.iinfo(np.int64).max)
+            np.minimum.at(first, self.person, place)
+            place = first[self.person]
+        guides: Bools = place % FOLDS != 0
+        return guides
+
+    @cached_property
+    def least(self) -> int:
+        """The fewest rows of a side."""
+        least = self.sample.block.min_rows
+        if self.sample.share == 1.0:
+            return least
+        return max(ceil(least * self.sample.share), MIN_SAMPLED)
+
+    @cached_property
+    def group_of(self) -> list[Ints]:
+        """For each nominal column, int64[codes]: the group that a code is in, -1 where the leaf has
+        no row of it."""
+        found = []
+        for column in self.value[self.p :]:
+            code = column.astype(np.int64)
+            rows = np.bincount(code)
+            there = np.flatnonzero(rows)
+            group = np.full(len(rows), -1)
+            group[there] = np.arange(len(there))
+            if len(there) > MOST_CATEGORIES:
+                guiding = np.flatnonzero(self.guides)
+                group[there] = groups(*self._sums(group[code[guiding]], guiding, len(there)))
+            found.append(group)
+        return found
+
+    def best(self, start: int, stop: int) -> Found | None:
+        """The cut of most gain that is allowed and has evidence; None without one."""
+        if stop - start < 2 * self.least:
+            return None
+        rows = self.order[-1, start:stop].astype(np.int64)
+        tried = 0
+        for proposals in self._columns(start, stop, rows):
+            found = self._first_allowed(proposals, start, rows)
+            if found is None:
+                continue
+            tried += 1
+            if self._convinces(found.side, rows, tried):
+                return found
+        return None
+
+    def part(self, found: Found, start: int, stop: int) -> int:
+        """Parts a node; returns where its right child begins."""
+        left = np.zeros(len(self.rows), np.bool_)
+        left[self.order[-1, start:stop]] = found.side
+        return part(self.order, start, stop, left)
+
+    def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
+        """The columns that gain, from the best, the first of several."""
+        guiding = rows[self.guides[rows]]
+        every = np.bincount(self.label[guiding], minlength=max(self.n_classes, 1))
+        if not len(guiding) or (self.n_classes and np.count_nonzero(every) < 2):
+            return []
+        found = [self._boundaries(j, start, stop, every) for j in range(self.p)]
+        found += [self._subsets(j, rows, guiding, every) for j in range(self.p, len(self.value))]
+        gaining = [each for each in found if each.gain.max(initial=0.0) > 0]
+        if self.criterion == "gain_ratio" and self.n_classes:
+            return self._by_ratio(gaining, start, rows)
+        return sorted(gaining, key=lambda each: -float(each.gain.max()))
+
+    def _by_ratio(self, gaining: list[Proposals], start: int, rows: Ints) -> list[Proposals]:
+        """Columns of at least mean gain first, by gain over the information of the parting itself
+        (Quinlan, C4.5, 1993, section 2.2)."""
+        f = self.measure.f
+        gain = [float(each.gain.max()) for each in gaining]
+        ratio = []
+        for each, most in zip(gaining, gain, strict=True):
+            side = self._found(each, int(np.argmax(each.gain)), start, rows).side
+            guides = self.guides[rows]
+            n, below = int(guides.sum()), int((side & guides).sum())
+            ratio.append(most / max(int(f[n] - f[below] - f[n - below]), 1))
+        enough = sum(gain) / max(len(gain), 1)
+        keys = [(most < enough, -r) for most, r in zip(gain, ratio, strict=True)]
+        return [gaining[i] for i in sorted(range(len(gain)), key=lambda i: keys[i])]
+
+    def _boundaries(self, j: int, start: int, stop: int, every: Ints) -> Proposals:
+        order, value = self.order[j, start:stop], self.value[j]
+        if value[order[0]] == value[order[-1]]:
+            return Proposals(j, np.zeros(0))
+        if self.n_classes:
+            guide = self.label, self.guides, every
+            return Proposals(j, boundary_gains(order, value, *guide, self.least, self.measure))
+        gain = boundary_deviations(order, value, self.target, self.guides, self.least)
+        return Proposals(j, gain)
+
+    def _subsets(self, j: int, rows: Ints, guiding: Ints, every: Ints) -> Proposals:
+        n = int(self._groups(j, rows).max()) + 1
+        sums, count = self._sums(self._groups(j, guiding), guiding, n)
+        there = np.flatnonzero(count)
+        if len(there) < 2:
+            return Proposals(j, np.zeros(0))
+        sums, count = sums[there], count[there]
+        left = subsets(sums[:, every > 0], count)
+        seen = np.bincount(self._groups(j, rows), minlength=n)[there]
+        # Categories that no guide has here go right, to the most rows.
+        left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
+        below = left @ seen
+        if self.n_classes:
+            gain = side_gains((left @ sums).astype(np.int64), every, self.measure)
+        else:
+            total, whole = int(count.sum()), float(sums.sum())
+            each = zip(left @ count, left @ sums[:, 0], strict=True)
+            gain = np.array([deviation(int(b), float(s), total, whole) for b, s in each])
+        gain[(below < self.least) | (len(rows) - below < self.least)] = 0.0
+        return Proposals(j, gain, left, there)
+
+    def _groups(self, j: int, rows: Ints) -> Ints:
+        """The groups of some rows' codes in a nominal column."""
+        group = self.group_of[j - self.p]
+        found: Ints = group[self.value[j, rows].astype(np.int64)]
+        return found
+
+    def _sums(self, group: Ints, rows: Ints, n: int) -> tuple[Floats, Ints]:
+        """float64[n, classes], how many rows of each class groups 0..n-1 have, or float64[n, 1],
+        the sums of a numeric target; and int64[n], how many rows."""
+        count: Ints = np.bincount(group, minlength=n)
+        if not self.n_classes:
+            return np.bincount(group, self.target[rows], n)[:, None].astype(np.float64), count
+        pair = group * self.n_classes + self.label[rows]
+        table = np.bincount(pair, minlength=n * self.n_classes).reshape(n, self.n_classes)
+        return table.astype(np.float64), count
+
+    def _first_allowed(self, proposals: Proposals, start: int, rows: Ints) -> Found | None:
+        for at in _from_the_best(proposals.gain):
+            found = self._found(proposals, at, start, rows)
+            if self._allowed(found.side, rows):
+                return found
+        return None
+
+    def _found(self, proposals: Proposals, at: int, start: int, rows: Ints) -> Found:
+        j = proposals.column
+        if proposals.left is None or proposals.groups is None:
+            threshold = self.value[j, self.order[j, start + at + 1]]
+            return Found(Below(j, float(threshold)), self.value[j, rows] < threshold)
+        chosen = proposals.groups[proposals.left[at]]
+        group = self.group_of[j - self.p]
+        codes = np.flatnonzero(np.isin(group, chosen))
+        return Found(Among(j, codes), np.isin(self._groups(j, rows), chosen))
+
+    def _allowed(self, side: Bools, rows: Ints) -> bool:
+        """Whether both sides hold the models, where the rows are all there are."""
+        block = self.sample.block
+        if self.sample.share < 1.0 or block.counts_rows_only:
+            return True
+        return bool(block.holds((~side).astype(np.int64), 2, self.rows[rows]).all())
+
+    def _convinces(self, side: Bools, rows: Ints, tried: int) -> bool:
+        """Whether the rows held back show it too. The cuts tried in a node share the significance:
+        1/2, 1/6, 1/12, ... of it, which sums to 1."""
+        if self.significance is None:
+            return True
+        judges = ~self.guides[rows]
+        rows, side = rows[judges], side[judges]
+        n_persons = len(rows) if self.person is None else len(np.unique(self.person[rows]))
+        if self.n_classes:
+            p = p_value_of_classes(side, self.label[rows], n_persons)
+        else:
+            p = p_value_of_numbers(side, self.target[rows], n_persons)
+        return p <= self.significance / (tried * (tried + 1))
+
+
+def _from_the_best(gain: Floats) -> Iterator[int]:
+    """The places of the largest gains, the first of several first; at most TRIES."""
+    yield int(np.argmax(gain))
+    gaining = np.flatnonzero(gain > 0)
+    if len(gaining) > TRIES:
+        least = np.partition(gain[gaining], -TRIES)[-TRIES]
+        gaining = gaining[gain[gaining] >= least]
+    yield from gaining[np.argsort(-gain[gaining], kind="stable")][1:TRIES].tolist()

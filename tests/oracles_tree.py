@@ -1,0 +1,82 @@
+"""What target-aware trees are compared with, slow and obvious."""
+
+from itertools import chain, combinations
+from math import log2
+from typing import Any
+
+import numpy as np
+
+from anonlib.block import Block
+from anonlib.partition import Among, Below, Cut, Grower, Leaf, Sample, Tree
+
+
+def grown(step: Any, block: Block, place: Any = None, share: float = 1.0) -> tuple[Tree, list[Any]]:
+    """The tree that a step grows on all rows, and the rows of its leaves in the tree's order."""
+    grower = Grower()
+    place = np.arange(block.n) if place is None else place
+    leaf = Leaf(0, np.arange(block.n))
+    leaves = step.grow(Sample(block, place, share), grower, leaf, block.n, 0)
+    rows = {grower.leaves()[leaf.id]: leaf.rows for leaf in leaves}
+    return grower.tree(), [rows[i] for i in range(len(rows))]
+
+
+def nodes(tree: Tree, block: Block) -> list[tuple[Cut | None, Any]]:
+    """Each node's cut, None of a leaf, and its rows: by following every row alone."""
+    found: list[tuple[Cut | None, Any]] = []
+    todo = [(int(tree.roots[0]), np.arange(block.n))]
+    while todo:
+        at, rows = todo.pop()
+        found.append((tree.cuts[at] if at >= 0 else None, rows))
+        if at >= 0:
+            left = np.array([goes_left(tree.cuts[at], block, row) for row in rows], bool)
+            todo += [(int(tree.left[at]), rows[left]), (int(tree.right[at]), rows[~left])]
+    return found
+
+
+def goes_left(cut: Cut, block: Block, row: int) -> bool:
+    p = block.numeric.shape[1]
+    match cut:
+        case Below(column, threshold):
+            return bool(np.float32(block.numeric[row, column]) < np.float32(threshold))
+        case Among(column, codes):
+            return int(block.nominal[row, column - p]) in codes.tolist()
+    raise TypeError(cut)
+
+
+def impurity(target: Any, criterion: str) -> float:
+    """Rows times entropy in bits or times Gini's impurity; squared deviations of numbers."""
+    if criterion == "variance":
+        return float(((target - target.mean()) ** 2).sum()) if len(target) else 0.0
+    shares = [(target == c).mean() for c in set(target.tolist())]
+    if criterion == "gini":
+        return float(len(target) * (1 - sum(s * s for s in shares)))
+    return float(-len(target) * sum(s * log2(s) for s in shares))
+
+
+def gain(target: Any, left: Any, criterion: str) -> float:
+    sides = impurity(target[left], criterion) + impurity(target[~left], criterion)
+    return impurity(target, criterion) - sides
+
+
+def best_gain(block: Block, rows: Any, criterion: str, least: int) -> float:
+    """The most that any threshold or any subset of categories gains with `least` rows on a side."""
+    assert block.target is not None
+    target, best = block.target[rows], 0.0
+    for left in chain(thresholds(block, rows), any_subsets(block, rows)):
+        if min(left.sum(), (~left).sum()) >= least:
+            best = max(best, gain(target, left, criterion))
+    return best
+
+
+def thresholds(block: Block, rows: Any) -> Any:
+    for column in block.numeric[rows].T:
+        for value in sorted(set(column.tolist()))[1:]:
+            yield column < value
+
+
+def any_subsets(block: Block, rows: Any) -> Any:
+    for column in block.nominal[rows].T:
+        codes = sorted(set(column.tolist()))
+        for size in range(1, len(codes)):
+            for chosen in combinations(codes, size):
+                yield np.isin(column, chosen)
