@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.privacy import CellCounts, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy import CellCounts, Known, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy._shares import groups
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -103,7 +104,8 @@ class Block:
     sensitive: int32[n, s], codes of protected columns, MISSING where missing; `protected` names
     them. unit: int32[n], codes of persons, or None where every row is a person of its own.
     widths: float64[p], the range of each numeric column over the whole table;
-    n_categories: int64[q]. models: the privacy models that every cell must hold.
+    n_categories: int64[q]. models: the privacy models that every cell must hold; with `joint` they
+    also hold among the rows of a cell that agree on all protected columns but the model's.
     ranks: for each numeric column what its ranks are, None where it has none; trees: for each
     nominal column its hierarchy, or None; both are empty where all would be None.
     target: float64[n], what the released table is to predict, or None: with n_classes, codes
@@ -126,6 +128,7 @@ class Block:
     n_classes: int = 0
     moments: ClassMoments | None = None
     references: Mapping[str, Reference] = field(default_factory=dict)
+    joint: bool = False
 
     @property
     def n(self) -> int:
@@ -158,6 +161,27 @@ class Block:
 
         `cell_id` gives the cell of every row, or of the given `rows` only.
         """
+        found = self._counts(cell_id, n_cells, rows, self.protected)
+        if not self.joint:
+            return found
+        known = {}
+        for name in {model.column for model in self.models if model.column is not None}:
+            others = self._others[name] if rows is None else self._others[name][rows]
+            group, cell = groups(cell_id, others)
+            known[name] = Known(cell, self._counts(group, len(cell), rows, (name,)))
+        return replace(found, known=known)
+
+    @cached_property
+    def _others(self) -> Mapping[str, Ints]:
+        """int64[n], by protected column: codes of the combinations of all others."""
+        return {
+            name: np.unique(np.delete(self.sensitive, j, axis=1), axis=0, return_inverse=True)[1]
+            for j, name in enumerate(self.protected)
+        }
+
+    def _counts(
+        self, cell_id: Ints, n_cells: int, rows: Ints | None, names: tuple[str, ...]
+    ) -> CellCounts:
         n_rows = np.bincount(cell_id, minlength=n_cells)
         if self.unit is None:
             n_persons = n_rows
@@ -165,7 +189,7 @@ class Block:
             unit = self.unit if rows is None else self.unit[rows]
             n_persons = np.bincount(sparse(cell_id, unit).cell, minlength=n_cells)
         codes = self.sensitive if rows is None else self.sensitive[rows]
-        found = {name: sparse(cell_id, codes[:, j]) for j, name in enumerate(self.protected)}
+        found = {name: sparse(cell_id, codes[:, self.protected.index(name)]) for name in names}
         return CellCounts(n_rows, n_persons, found, self.references)
 
     def holds(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> Bools:
@@ -173,7 +197,7 @@ class Block:
         counts = self.counts(cell_id, n_cells, rows)
         result = np.ones(n_cells, np.bool_)
         for model in self.models:
-            result &= model.holds(counts)
+            result &= model.holds_within(counts)
         return result
 
 

@@ -112,6 +112,10 @@ class Privacy(Section):
         description="rows that can't be placed only; or, as far as the limit goes, also the cells "
         "that lose the most",
     )
+    joint: bool = Field(
+        False,
+        description="models hold even where the other sensitive columns of a person are known",
+    )
     missing_tokens: tuple[str, ...] = Field(
         ("?", ""), description="texts that mean a missing sensitive value"
     )

@@ -10,7 +10,7 @@ from anonlib.hierarchy import read_hierarchy
 from anonlib.partition import TaskPartitioner, TreePartitioner
 from anonlib.partition.controller import Controller
 from anonlib.privacy import PrivacyModel
-from anonlib.resolve import bound
+from anonlib.resolve import bound, joint_columns
 from anonlib.schema import Role, Scale
 
 
@@ -160,6 +160,7 @@ def _models(config: Config) -> Iterator[Problem]:
         yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
     yield from _attributes_of(config, config.privacy.models, "privacy.models")
     yield from _without_hierarchy(config)
+    yield from _joint(config)
 
 
 def _attributes_of(config: Config, models: Sequence[PrivacyModel], where: str) -> Iterator[Problem]:
@@ -175,6 +176,17 @@ def _attributes_of(config: Config, models: Sequence[PrivacyModel], where: str) -
         elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):
             allowed = ", ".join(sensitive) or "none is"
             yield Problem(place, f"must be a sensitive column or the target; sensitive: {allowed}")
+
+
+def _joint(config: Config) -> Iterator[Problem]:
+    known = joint_columns(config)
+    if config.privacy.joint and len(known) < 2:
+        text = (
+            f"takes two sensitive columns, or one and a target with a model; there is {len(known)}"
+        )
+        yield Problem("privacy.joint", text)
+    elif config.privacy.joint and not any(m.column for m in bound(config.all_models, config)):
+        yield Problem("privacy.joint", "no model protects a column: add one, or remove this")
 
 
 def _without_hierarchy(config: Config) -> Iterator[Problem]:

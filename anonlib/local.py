@@ -44,6 +44,7 @@ def cells(
     scales: Mapping[Any, str] | None = None,
     hierarchies: Mapping[Any, Hierarchy | str | Path] | None = None,
     models: Sequence[PrivacyModel] = (),
+    joint: bool = False,
     target: Any = None,
     target_scale: str | None = None,
     **parameters: Any,
@@ -63,7 +64,8 @@ def cells(
     out, numbers are continuous, unless the kernel needs classes.
 
     kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
-    rows. The cells do not depend on the order of rows, but for which of equal rows are in which.
+    rows; with `joint` also among the rows of a cell that agree on all other columns that models
+    name. The cells do not depend on the order of rows, but for which of equal rows are in which.
     Cost: the kernel's, and O(n p + n log n).
 
     Raises InputError for data and arguments that can't be used, InfeasibleError where all rows
@@ -77,7 +79,7 @@ def cells(
     label = _target(data, target, target_scale, chosen)
     encoded = [_encoded(*column, trees) for column in columns]
     block = _block(encoded, protected, held, label, len(data))
-    block = replace(block, references=references)
+    block = replace(block, references=references, joint=joint)
     keys = [] if block.target is None else [block.target]
     order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)

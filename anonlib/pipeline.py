@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,13 @@ from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.progress import Progress
 from anonlib.records import manifest, record
-from anonlib.resolve import bound_models, protected_hierarchies, with_ids, with_names
+from anonlib.resolve import (
+    bound_models,
+    joint_columns,
+    protected_hierarchies,
+    with_ids,
+    with_names,
+)
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column, Role, Schema
 from anonlib.spark.blocks import Plan, plan
@@ -113,7 +120,7 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     return CheckResult(
         n_rows=scanned.n_rows,
         columns=tuple(_column_plan(config, source, name) for name in config.attributes),
-        models=tuple(_label(model) for model in bound_models(config)),
+        models=tuple(_labels(config)),
         kernel=_label(config.kernel),
         partition=" > ".join(_label(step) for step in config.partition.steps),
         notes=tuple(notes),
@@ -140,6 +147,7 @@ def published_spec(config: Config) -> AuditSpec:
         persons="unknown" if config.unit else "rows",
         sets=tuple(sets),
         hierarchies=protected_hierarchies(config),
+        joint=joint_columns(config),
     )
 
 
@@ -263,6 +271,7 @@ class _Run:
                 if isinstance(s, TaskPartitioner)
             ),
             seed=self.config.seed,
+            joint=schema.joint,
         )
 
     def _record(
@@ -339,6 +348,13 @@ def _task_rows(config: Config) -> int:
 def _label(plugin: registry.Plugin) -> str:
     given = plugin.model_dump(exclude_none=True)
     return " ".join([plugin.type, *[f"{key}={value}" for key, value in given.items()]])
+
+
+def _labels(config: Config) -> Iterator[str]:
+    """The privacy models, those that hold where other columns are known marked."""
+    for model in bound_models(config):
+        joint = config.privacy.joint and model.column is not None
+        yield _label(model) + (" joint=True" if joint else "")
 
 
 def _column_plan(config: Config, source: Source, name: str) -> ColumnPlan:

@@ -34,12 +34,13 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
     models = bound(config.all_models, config)
-    protected = {model.column for model in models}
+    protected = {model.column for model in models} | {*joint_columns(config)}
     return Schema(
         tuple(columns),
         unit=tuple(ids[name] for name in config.unit),
         protected=tuple(c.id for c in columns if c.name in protected),
         controller=ids.get(config.partition.controller_column or ""),
+        joint=config.privacy.joint,
     )
 
 
@@ -58,6 +59,19 @@ def bound(models: Sequence[PrivacyModel], config: Config) -> tuple[PrivacyModel,
         else:
             found.append(model)
     return tuple(dict.fromkeys(found))
+
+
+def joint_columns(config: Config) -> tuple[str, ...]:
+    """The columns that an attacker may know of a person, all but the one that a model protects:
+    the sensitive ones, and a target with a model. None where models need not hold then."""
+    if not config.privacy.joint:
+        return ()
+    modelled = {model.column for model in bound(config.all_models, config)}
+    return tuple(
+        name
+        for name, attribute in config.attributes.items()
+        if attribute.role is Role.SENSITIVE or name in modelled
+    )
 
 
 def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:

@@ -81,6 +81,7 @@ class Schema:
     unit: tuple[str, ...] = ()  # ids of the columns that identify a person
     protected: tuple[str, ...] = ()  # ids of the columns that privacy models look at
     controller: str | None = None  # id of the column that says whose a row is
+    joint: bool = False  # whether models hold where all other protected columns are known
 
     def __getitem__(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)

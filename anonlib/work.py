@@ -65,6 +65,7 @@ class Task:
     steps: tuple[dict[str, Any], ...] = ()  # partitioners that work inside the task
     seed: int = 0
     own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)  # by controller
+    joint: bool = False
 
 
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
@@ -143,6 +144,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         n_classes=0 if task.target is None else task.target.n_classes,
         moments=task.moments,
         references={id: values.reference for id, values in task.values.items()},
+        joint=task.joint,
     )
     return block, table.take(pa.array(order))
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 NO_K = "there is no k-anonymity among the privacy models"
 
 
-def protected_columns(models: Sequence[AuditModel]) -> tuple[str, ...]:
-    """The columns that the models look at, each once."""
-    return tuple(dict.fromkeys(name for model in models for name in model.protected))
+def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[str, ...]:
+    """The columns that the models look at, or that are known together, each once."""
+    looked_at = [name for model in models for name in model.protected]
+    return tuple(dict.fromkeys([*looked_at, *spec.joint]))
 
 
 def schema_problems(
@@ -41,7 +42,8 @@ def _column_problems(
 ) -> tuple[list[Problem], frozenset[str]]:
     there = Counter(df.columns)
     tokens = () if spec.token is None else (spec.token,)
-    needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected_columns(models)}
+    protected = protected_columns(spec, models)
+    needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected}
     if spec.persons == "token":
         needed |= {*tokens}
     strange = there.keys() - {*spec.columns, *tokens, *spec.private}
@@ -63,7 +65,7 @@ def _type_problems(
     from anonlib.audit.canonical import groupable
 
     others = () if spec.acknowledge_unique else spec.insensitive
-    maps = dict.fromkeys([*others, *protected_columns(models)], True)
+    maps = dict.fromkeys([*others, *protected_columns(spec, models)], True)
     maps |= dict.fromkeys(spec.quasi_identifiers, False)
     problems = [
         Problem(name, f"a column of type {types[name].typeName()} can't be grouped by value here")

@@ -27,7 +27,8 @@ class AuditSpec:
     `apart` is the private column whose values are data controllers: rows of two are never one
     class, and only the classes of the controllers in `only` are judged; references stay those of
     the whole table.
-    `hierarchies` are those of protected columns, folded.
+    `hierarchies` are those of protected columns, folded. Models of a column that is in `joint` are
+    also checked where all others in it are known: among the rows of a class that agree on them.
     """
 
     columns: tuple[str, ...]
@@ -43,6 +44,7 @@ class AuditSpec:
     apart: str | None = None
     only: tuple[int, ...] | None = None
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    joint: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.persons == "token" and self.token is None:
@@ -53,7 +55,8 @@ class AuditSpec:
 class Verdict:
     """What was found for one privacy model.
 
-    `model` is its name and parameters; `value` the measured one over all classes (the smallest
+    `model` is its name and parameters, with `joint` where each class stands for its parts in which
+    the other sensitive columns agree; `value` the measured one over all classes (the smallest
     number of persons, the smallest number of distinct values, ...), None if it can't be measured;
     `exact` is false where that is only a bound, which suffices for `holds`: the true value is at
     least as good. `worst` has the sizes in rows of up to five failing classes, the smallest ones,

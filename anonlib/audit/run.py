@@ -1,6 +1,8 @@
 """The audit itself: which checks are made, and what their counts mean."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from anonlib import registry
@@ -23,13 +25,14 @@ def audit(df: "DataFrame", spec: AuditSpec) -> AuditReport:
     """Verify a table against a spec, by counting all of it again in Spark.
 
     Costs one grouped aggregation by the released quasi-identifiers; a second one, in two levels
-    and over part of the rows, for each model that the first left undecided; and two more where
-    insensitive columns are to be checked. The table is read once for each, and must not change
+    and over part of the rows, for each model that the first left undecided; the same again for each
+    column that is protected where others are known; and two more where insensitive columns are to
+    be checked. The table is read once for each, and must not change
     meanwhile. Nothing is raised for what is wrong with it: that is in the report.
     """
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     problems, broken = schema_problems(df, spec, models)
-    protected = protected_columns(models)
+    protected = protected_columns(spec, models)
     needed = {*spec.quasi_identifiers, *protected, *_token(spec)}
     if needed & broken:
         state = _insensitive_state(spec, checked=False)
@@ -44,12 +47,15 @@ def audit(df: "DataFrame", spec: AuditSpec) -> AuditReport:
     view = make_view(df, spec, protected, spec.insensitive if checked else ())
     sizes, n_rows, tallies = tally(view, models)
     counted = zip(models, tallies, strict=True) if n_rows else ()
+    verdicts = [_verdict(view, model, found) for model, found in counted]
+    if n_rows:
+        verdicts += _joint_verdicts(view, spec, models)
     if n_rows and checked:
         problems += _insensitive_problems(view, k)
     return AuditReport(
         n_rows=n_rows,
         n_classes=sizes.total(),
-        verdicts=tuple(_verdict(view, model, found) for model, found in counted),
+        verdicts=tuple(verdicts),
         problems=_ordered(problems, n_rows),
         sizes=tuple(sorted(sizes.items())),
         insensitive=_insensitive_state(spec, checked=checked),
@@ -80,6 +86,22 @@ def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
         exact=counted.exact and not note,
         note=note,
     )
+
+
+def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -> Iterator[Verdict]:
+    """What holds where other columns are known: they are keys like the quasi-identifiers."""
+    from anonlib.audit.count import tally
+
+    by_known = defaultdict(list)
+    for model in models:
+        if {*model.protected} & {*spec.joint}:
+            by_known[tuple(n for n in spec.joint if n not in model.protected)].append(model)
+    for known, same in by_known.items():
+        within = replace(view, keys=view.keys + tuple(view.sensitive[name] for name in known))
+        _, _, tallies = tally(within, same)
+        for model, counted in zip(same, tallies, strict=True):
+            found = _verdict(within, model, counted)
+            yield replace(found, model=f"{found.model} joint=True")
 
 
 def _first(sizes: Counter[int], n: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 def require_feasible(block: Block) -> None:
     """Raises InfeasibleError when the block does not hold its models as one cell."""
     counts = block.counts(np.zeros(block.n, np.int64), 1)
-    failing = [model.type for model in block.models if not model.holds(counts)[0]]
+    failing = [model.type for model in block.models if not model.holds_within(counts)[0]]
     if failing:
         text = f"its {block.n} rows do not hold {', '.join(failing)} even as one cell"
         raise InfeasibleError([Problem("block", text)])

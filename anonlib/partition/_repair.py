@@ -5,10 +5,39 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from anonlib.block import Bools, Floats, Ints
+from anonlib.block import MISSING, Bools, Floats, Ints
 from anonlib.partition._plan import Cuts
-from anonlib.privacy import CellCounts, PrivacyModel, Reference, SparseCounts
-from anonlib.privacy._shares import summed
+from anonlib.privacy import CellCounts, Known, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy._shares import groups, summed
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How often each combination of the protected columns `ids` stands in each leaf: count[i] rows
+    of leaf[i] have the codes value[i], int64[e, s], MISSING where missing."""
+
+    ids: tuple[str, ...]
+    leaf: Ints
+    value: Ints
+    count: Ints
+
+    def merged(self, group: Ints) -> "Joint":
+        """The same with leaves as groups; those of group -1 are left out."""
+        leaf = group[self.leaf]
+        kept = leaf >= 0
+        return Joint(self.ids, leaf[kept], self.value[kept], self.count[kept])
+
+    def known(self, id: str, references: dict[str, Reference], shared: bool) -> Known:
+        """The groups of rows that agree on all but one column. Persons who may have several rows
+        are not counted in them: none is certain."""
+        j = self.ids.index(id)
+        others = np.delete(self.value, j, axis=1)
+        group, leaf = groups(self.leaf, np.unique(others, axis=0, return_inverse=True)[1])
+        n_rows = np.bincount(group, self.count, len(leaf)).astype(np.int64)
+        n_persons = np.zeros_like(n_rows) if shared else n_rows
+        present = self.value[:, j] != MISSING
+        counts = summed(group[present], self.value[present, j], self.count[present])
+        return Known(leaf, CellCounts(n_rows, n_persons, {id: counts}, references))
 
 
 @dataclass(frozen=True)
@@ -16,7 +45,8 @@ class Counts:
     """Exact counts of b leaves: rows and persons, int64[b]. Of each protected column either its
     exact `counts`, where a model looks at these, with their `references`; or a sketch of its
     values, int64[b, words], whose set bits are at most as many as there are values.
-    `shared`: whether a person may have rows in several leaves."""
+    `shared`: whether a person may have rows in several leaves. `joint`: the counts of all protected
+    columns together, if models are to hold where others are known."""
 
     n_rows: Ints
     n_persons: Ints
@@ -24,6 +54,7 @@ class Counts:
     shared: bool
     counts: dict[str, SparseCounts] = field(default_factory=dict)
     references: dict[str, Reference] = field(default_factory=dict)
+    joint: Joint | None = None
 
     def merged(self, group: Ints, n_groups: int) -> "Counts":
         """The counts of unions of leaves, persons as a lower bound; leaves of group -1 are left
@@ -41,16 +72,21 @@ class Counts:
             n_persons = np.zeros(n_groups, np.int64)
             np.maximum.at(n_persons, group[kept], self.n_persons[kept])
         counts = {id: _united(counted, group) for id, counted in self.counts.items()}
-        return Counts(n_rows, n_persons, sketches, self.shared, counts, self.references)
+        joint = None if self.joint is None else self.joint.merged(group)
+        return Counts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
     def hold(self, models: Sequence[PrivacyModel]) -> Bools:
         """bool[b]: which leaves certainly hold every model. Values that share a bit count as one,
         which can only make a leaf look less diverse than it is."""
         sensitive = {id: _bits(words) for id, words in self.sketches.items()} | self.counts
-        cells = CellCounts(self.n_rows, self.n_persons, sensitive, self.references)
+        known = {}
+        if self.joint is not None:
+            ids = {model.column for model in models if model.column is not None}
+            known = {id: self.joint.known(id, self.references, self.shared) for id in ids}
+        cells = CellCounts(self.n_rows, self.n_persons, sensitive, self.references, known)
         result = np.ones(len(self.n_rows), np.bool_)
         for model in models:
-            result &= model.holds(cells)
+            result &= model.holds_within(cells)
         return result
 
 

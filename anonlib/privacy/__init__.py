@@ -50,12 +50,23 @@ class CellCounts:
     `n_rows` and `n_persons` are int64[m]; they differ only where persons have several rows.
     `sensitive` holds the counts of each protected column by its name, `references` the
     references of those that a model measures cells against: their values are numbered alike.
+    `known`, by protected column: the groups that an attacker tells apart who knows the others.
     """
 
     n_rows: Ints
     n_persons: Ints
     sensitive: Mapping[str, SparseCounts]
     references: Mapping[str, Reference] = field(default_factory=dict)
+    known: "Mapping[str, Known]" = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The rows of cells in groups of those that agree on all protected columns but one, missing
+    being a value. Group i is a part of `cell[i]`; `counts` has the groups in place of cells."""
+
+    cell: Ints
+    counts: CellCounts
 
 
 class PrivacyModel(Plugin):
@@ -103,3 +114,13 @@ class PrivacyModel(Plugin):
     @abstractmethod
     def holds(self, cells: CellCounts) -> Bools:
         """bool[m]: which cells satisfy the model."""
+
+    def holds_within(self, cells: CellCounts) -> Bools:
+        """bool[m]: which cells satisfy the model, and so does each of their known groups. Monotone
+        under union as the model is: groups of a union are unions of groups, or groups."""
+        known = cells.known.get(self.column or "")
+        if known is None:
+            return self.holds(cells)
+        failing = known.cell[~self.holds(known.counts)]
+        holding: Bools = np.bincount(failing, minlength=len(cells.n_rows)) == 0
+        return self.holds(cells) & holding

@@ -24,6 +24,13 @@ def summed(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
     return SparseCounts(pair // width, pair % width, total)
 
 
+def groups(cell: Ints, code: Ints) -> tuple[Ints, Ints]:
+    """int64[n], the groups of rows of one cell and one code, 0..g-1; and int64[g], their cells."""
+    width = int(code.max(initial=0)) + 1
+    pair, group = np.unique(cell * width + code, return_inverse=True)
+    return group, pair // width
+
+
 def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
     """The counts of a column with missing values as one more category, the last, and int64[v],
     the counts of its reference in the same way (none missing: no such category)."""

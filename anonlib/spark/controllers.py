@@ -1,6 +1,7 @@
 """The data controllers of a table, the models that each must hold, and what becomes of those that
 can't."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,11 +18,11 @@ from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.partition._plan import no_cuts
 from anonlib.partition._repair import Counts, Demands, merge_small
 from anonlib.partition.controller import Controller
-from anonlib.privacy import PrivacyModel, Reference, SparseCounts
+from anonlib.privacy import PrivacyModel, Reference
 from anonlib.resolve import bound, with_ids
 from anonlib.schema import Schema
 from anonlib.spark.leaves import counted, exact_values
-from anonlib.spark.lookup import looked_up
+from anonlib.spark.lookup import at, looked_up
 from anonlib.spark.scan import Scan
 from anonlib.work import CONTROLLER, OWNER, Task
 
@@ -95,15 +96,25 @@ def owned(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Tas
     if step is None:
         return None
     found = _found(rows, schema, scan, config, step, built(task.models))
-    models = tuple(model for models in found.sets for model in models)
-    numbered = rows.withColumn(CONTROLLER, found.number)
-    n = len(found.hashes)
-    counts = counted(numbered, schema, scan.values, models, config, n, by=CONTROLLER)
-    if not found.demands(found.owner).held(counts).all():
-        counts = exact_values(numbered, schema, config, counts, by=CONTROLLER)
+
+    def count(owners: Owners) -> Counts:
+        return _counts(rows, schema, config, owners)
+
     if step.merge:
-        return _merged(found, counts, _centers(scan, found))
-    return _suppressed(found, counts, config, scan.n_rows)
+        return _merged(found, count(found), _centers(scan, found))
+    return _suppressed(found, count, config, scan.n_rows)
+
+
+def _counts(rows: DataFrame, schema: Schema, config: Config, owners: Owners) -> Counts:
+    """The counts of the controllers that are kept, exact if they fail by the sketches."""
+    models = tuple(model for models in owners.sets for model in models)
+    number = at(owners.owner, owners.number)
+    kept = rows.withColumn(CONTROLLER, number).where(F.col(CONTROLLER) >= 0)
+    n = len(owners.hashes)
+    counts = counted(kept, schema, owners.values, models, config, n, by=CONTROLLER)
+    if not owners.demands(np.arange(n)).held(counts)[owners.owner >= 0].all():
+        counts = exact_values(kept, schema, config, counts, by=CONTROLLER)
+    return counts
 
 
 def _found(
@@ -167,16 +178,19 @@ def _merged(found: Owners, counts: Counts, centers: Floats) -> Owners:
     return replace(found, owner=owner, asked=asked)
 
 
-def _suppressed(found: Owners, counts: Counts, config: Config, n_rows: int) -> Owners:
+def _suppressed(
+    found: Owners, count: Callable[[Owners], Counts], config: Config, n_rows: int
+) -> Owners:
     """Those that fail are suppressed; the references are then of the others, who may fail now."""
     allowed = int(config.privacy.suppression_limit * n_rows)
+    everyone = np.arange(len(found.owner))
     while True:
         kept = found.owner >= 0
-        lost = kept & ~found.demands(np.arange(len(kept))).held(counts)
+        counts = count(found)
+        lost = kept & ~found.demands(everyone).held(counts)
         if not lost.any():
             return found
         kept &= ~lost
-        found = replace(found, owner=np.where(kept, found.owner, -1))
         n_lost = int(found.n_rows[~kept].sum())
         if n_lost > allowed or not kept.any():
             text = (
@@ -185,27 +199,20 @@ def _suppressed(found: Owners, counts: Counts, config: Config, n_rows: int) -> O
                 "it, ask less, or set `merge: true`"
             )
             raise InfeasibleError([Problem("partition.steps.0", text)])
-        if found.values:
-            counts, values = _of_kept(counts, found.values, kept)
-            found = replace(found, values=values)
+        found = replace(
+            found,
+            owner=np.where(kept, found.owner, -1),
+            values={id: _of_kept(counts, id, each, kept) for id, each in found.values.items()},
+        )
 
 
-def _of_kept(
-    counts: Counts, values: dict[str, Values], kept: Bools
-) -> tuple[Counts, dict[str, Values]]:
-    """The counts with references of the kept controllers' rows, and the values there."""
-    n_rows = np.where(kept, counts.n_rows, 0)
-    sparse, found = dict(counts.counts), {}
-    for id, known in values.items():
-        of = sparse[id]
-        mine = kept[of.cell]
-        total = np.bincount(of.value[mine], of.count[mine], len(known.categories)).astype(np.int64)
-        there = total > 0
-        number = np.cumsum(there) - 1
-        sparse[id] = SparseCounts(of.cell[mine], number[of.value[mine]], of.count[mine])
-        levels = known.reference.levels
-        levels = None if levels is None else levels[:, there]
-        reference = Reference(total[there], int(n_rows.sum() - total.sum()), levels)
-        found[id] = Values(known.categories.filter(there), reference)
-    references = {id: each.reference for id, each in found.items()}
-    return replace(counts, n_rows=n_rows, counts=sparse, references=references), found
+def _of_kept(counts: Counts, id: str, known: Values, kept: Bools) -> Values:
+    """The values of a protected column in the rows of the kept controllers."""
+    of = counts.counts[id]
+    mine = kept[of.cell]
+    total = np.bincount(of.value[mine], of.count[mine], len(known.categories)).astype(np.int64)
+    there = total > 0
+    levels = known.reference.levels
+    levels = None if levels is None else levels[:, there]
+    n_missing = int(counts.n_rows[kept].sum() - total.sum())
+    return Values(known.categories.filter(there), Reference(total[there], n_missing, levels))

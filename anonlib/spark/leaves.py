@@ -1,5 +1,6 @@
 """Rows to leaves, and exact counts of leaves."""
 
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -14,6 +15,7 @@ from anonlib.partition._repair import Counts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.schema import Schema
 from anonlib.spark.features import Feature, coordinates
+from anonlib.spark.joint import joint_counts
 from anonlib.spark.lookup import at, matrix
 from anonlib.spark.values import canonical
 
@@ -91,7 +93,9 @@ def counted(
     }
     counts = {id: _value_counts(rows, schema, v, config, id, by) for id, v in values.items()}
     references = {id: each.reference for id, each in values.items()}
-    return Counts(full("n"), full("persons"), sketched, bool(schema.unit), counts, references)
+    joint = joint_counts(rows, schema, values, config, by) if schema.joint else None
+    sizes = full("n"), full("persons")
+    return Counts(*sizes, sketched, bool(schema.unit), counts, references, joint)
 
 
 def _value_counts(
@@ -121,7 +125,7 @@ def exact_values(
         leaf, size = leaf[order], size[order].astype(np.int64)
         value_id = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         exact[id] = SparseCounts(np.repeat(leaf, size), value_id, np.ones(size.sum(), np.int64))
-    return Counts(counts.n_rows, counts.n_persons, {}, counts.shared, exact, counts.references)
+    return replace(counts, sketches={}, counts=exact)
 
 
 def _all_present(unit: tuple[str, ...]) -> Column:

@@ -21,6 +21,7 @@ from anonlib.privacy._shares import whole_table
 from anonlib.resolve import bound, bound_models, protected_hierarchies
 from anonlib.schema import Column, Role, Scale, Schema
 from anonlib.spark.errors import translated
+from anonlib.spark.joint import joint_problems
 from anonlib.spark.source import Source, failed, row_hash
 from anonlib.spark.values import canonical, number
 from anonlib.work import HASH, OWNER, TUPLE
@@ -70,6 +71,7 @@ def scan(source: Source, config: Config) -> Scan:
         values = _values(source, config)
         problems = [
             *_feasible(source, config, figures["n"], rows, sample, values),
+            *joint_problems(rows, source.schema, values, config),
             *_disclosures(source, config, rows, sample),
         ]
         if problems:

@@ -217,3 +217,35 @@ def constraint(table: Table, model: PrivacyModel) -> float:
     size = np.bincount(cell)
     found = CellCounts(size, size, {table.text: counts}, {table.text: reference})
     return float(model.distances(found).max())
+
+
+def test_where_the_other_sensitive_column_is_known(spark: SparkSession) -> None:
+    """`joint` is what pycanon calls `gen=False`: other sensitive columns are quasi-identifiers."""
+    frame = bank().frame
+    names = ("education", "marital")
+    text = {"marital": 3, "education": 4}
+    models: list[PrivacyModel] = [KAnonymity(k=2)]
+    for name in names:
+        models += [
+            LDiversity(l=text[name] + 1, attribute=name),
+            LDiversity(l=2, kind="entropy", attribute=name),
+            AlphaK(alpha=1, attribute=name),
+            TCloseness(t=1, attribute=name),
+            BetaLikeness(beta=NEVER, attribute=name),
+        ]
+    columns = ("job", *names)
+    spec = AuditSpec(columns, ("job",), tuple(models), joint=names)
+    verdicts = audit(spark.createDataFrame(frame[list(columns)]), spec).verdicts
+    assert [v.model.endswith(" joint=True") for v in verdicts] == [False] * 11 + [True] * 10
+    pairs = list(zip(verdicts[11:16], verdicts[16:], strict=True))
+    values = [[verdict.value or 0.0 for verdict in pair] for pair in pairs]
+    both = (frame, ["job"], list(names))
+    assert min(values[0]) == anonymity.l_diversity(*both, gen=False)
+    assert floor(min(values[1]) + 1e-9) == anonymity.entropy_l_diversity(*both, gen=False)
+    assert [max(each) for each in values[2:]] == pytest.approx(
+        [
+            anonymity.alpha_k_anonymity(*both, gen=False)[0],
+            anonymity.t_closeness(*both, gen=False),
+            anonymity.basic_beta_likeness(*both, gen=False),
+        ]
+    )

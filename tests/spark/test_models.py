@@ -84,3 +84,35 @@ def test_distance_along_a_hierarchy(spark: SparkSession, tmp_path: Path) -> None
     (problem,) = caught.value.problems
     assert problem.where == "attributes.diagnosis.hierarchy"
     assert problem.text.startswith("lacks 1 of the distinct values that the column has; add them")
+
+
+def test_other_sensitive_columns_are_known(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever knows a label does not find less than two diagnoses for it."""
+    given = with_models(tmp_path, {"type": "l_diversity", "l": 2, "attribute": "diagnosis"})
+    given["privacy"]["joint"] = True
+    given["attributes"] |= {"label": {"role": "sensitive"}, "income": {"role": "drop"}}
+    config = anonlib.parse(given)
+    result = anonlib.release(config)
+    assert result.audit is not None
+    assert result.n_blocks > 1
+    assert [(v.model, v.holds) for v in result.audit.verdicts] == [
+        ("k_anonymity k=5", True),
+        ("l_diversity l=2 attribute=diagnosis", True),
+        ("l_diversity l=2 attribute=diagnosis joint=True", True),
+    ]
+    rows = spark.read.format("delta").load(result.table).toPandas().astype("string")
+    names = [n for n, a in given["attributes"].items() if a["role"] == "quasi_identifier"]
+    groups = rows.groupby([*names, "label"], dropna=False)["diagnosis"].nunique()
+    assert groups.min() == 2
+    assert len(groups) > result.n_cells
+
+
+def test_known_columns_that_say_too_much(spark: SparkSession, tmp_path: Path) -> None:
+    given = with_models(tmp_path, {"type": "l_diversity", "l": 2, "attribute": "diagnosis"})
+    given["privacy"]["joint"] = True
+    with pytest.raises(InfeasibleError) as caught:
+        anonlib.check(anonlib.parse(given))
+    (problem,) = caught.value.problems
+    assert problem.where == "privacy.joint"
+    said = "l_diversity: column diagnosis does not hold it where income is known, in "
+    assert problem.text.startswith(said)

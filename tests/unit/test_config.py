@@ -265,6 +265,20 @@ def test_diversity_without_a_sensitive_column() -> None:
     assert "no column is sensitive" in problems(raw)["privacy.models.1.attribute"]
 
 
+def test_joint_takes_several_columns_and_a_model_of_one() -> None:
+    diverse = {"type": "l_diversity", "l": 2, "attribute": "illness"}
+    joint = {"joint": True, "models": [*GOOD["privacy"]["models"], diverse]}
+    text = "takes two sensitive columns, or one and a target with a model; there is 1"
+    assert problems(changed("privacy", to=joint)) == {"privacy.joint": text}
+    two = changed("attributes", city={"role": "sensitive"})
+    plain = {"joint": True, "models": GOOD["privacy"]["models"]}
+    found = problems({**two, "privacy": plain})
+    assert found == {"privacy.joint": "no model protects a column: add one, or remove this"}
+    assert parse({**two, "privacy": joint}).privacy.joint
+    modelled = [*joint["models"], {**diverse, "attribute": "label"}]
+    assert parse(changed("privacy", to={"joint": True, "models": modelled})).privacy.joint
+
+
 def test_all_problems_together_and_none_that_follows_from_another() -> None:
     raw = changed("attributes", "age", role="x")
     raw["attributes"]["label"] = {"role": "target", "type": "foo"}

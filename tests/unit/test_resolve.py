@@ -11,7 +11,7 @@ from anonlib.config import RESERVED_PREFIX, Config
 from anonlib.config_file import parse
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
-from anonlib.resolve import bound_models, resolve, with_ids
+from anonlib.resolve import bound_models, joint_columns, resolve, with_ids
 from anonlib.schema import Field, Role, Scale, Schema
 
 MAP = Field("m", "map<string,int>", pa.map_(pa.string(), pa.int32()))
@@ -264,6 +264,27 @@ def test_a_target_with_a_model_is_protected() -> None:
     models = [k, {**l, "attribute": "label"}]
     found = config({"label": {"role": "target"}}, privacy={"models": models})
     assert resolve(found, [AGE, Field("label", "string", TEXT)]).protected == ("c1",)
+
+
+def test_joint_protects_what_is_known_too() -> None:
+    """Sensitive columns without a model, and a target with one; not a public one."""
+    diverse = {"type": "l_diversity", "l": 2, "attribute": "illness"}
+    models = [{"type": "k_anonymity", "k": 5}, diverse]
+    privacy = {"models": models, "joint": True}
+    roles = {
+        "illness": {"role": "sensitive"},
+        "drug": {"role": "sensitive"},
+        "label": {"role": "target", "public": True},
+    }
+    fields = [AGE, *[Field(name, "string", TEXT) for name in ("illness", "drug", "label")]]
+    schema = resolve(config(roles, privacy=privacy), fields)
+    assert (schema.protected, schema.joint) == (("c1", "c2"), True)
+    models.append({**diverse, "attribute": "label"})
+    found = config(roles, privacy=privacy)
+    assert joint_columns(found) == ("illness", "drug", "label")
+    assert resolve(found, fields).protected == ("c1", "c2", "c3")
+    schema = resolve(config(roles, privacy={"models": models}), fields)
+    assert (schema.protected, schema.joint) == (("c1", "c3"), False)
 
 
 def target(**more: Any) -> dict[str, Any]:
