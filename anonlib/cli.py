@@ -134,16 +134,16 @@ def _schema(args: argparse.Namespace) -> int:
     return 0
 
 
-def _kernels(args: argparse.Namespace) -> int:
-    from anonlib.listing import list_kernels
+def _plugins(args: argparse.Namespace) -> int:
+    from anonlib.listing import LISTED, list_plugins
 
-    kernels = list_kernels()
+    listings = list_plugins(LISTED[args.verb])
     if args.json:
-        _print_json([asdict(kernel) for kernel in kernels])
+        _print_json([asdict(listing) for listing in listings])
     else:
-        from anonlib.show import print_kernels
+        from anonlib.show import print_listings
 
-        print_kernels(kernels)
+        print_listings(listings)
     return 0
 
 
@@ -171,7 +171,9 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "init": _init,
     "schema": _schema,
-    "kernels": _kernels,
+    "kernels": _plugins,
+    "models": _plugins,
+    "partitioners": _plugins,
     "generate": _generate,
     "show": _show,
 }

@@ -46,7 +46,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
     )
     top.add_argument("--version", action="version", version=f"anonlib {version}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for add in (_release, _audit, _check, _init, _schema, _kernels, _generate, _show):
+    for add in (_release, _audit, _check, _init, _schema, _plugins, _generate, _show):
         add(verbs)
     return top.parse_args(argv)
 
@@ -194,17 +194,22 @@ def _schema(verbs: Any) -> None:
     )
 
 
-def _kernels(verbs: Any) -> None:
-    parser = _add(
-        verbs,
-        "kernels",
-        "list the kernels: parameters, defaults, cost, reference",
-        """
-            example:
-              anonlib release conf/adult.yaml --set kernel='{type: mondrian, mode: relaxed}'
-        """,
-    )
-    _add_json(parser)
+def _plugins(verbs: Any) -> None:
+    for verb, what, field in (
+        ("kernels", "the kernels", "kernel='{type: mondrian, mode: relaxed}'"),
+        ("models", "the privacy models", "privacy.models.1='{type: t_closeness, t: 0.3}'"),
+        ("partitioners", "the partitioners", "partition.steps.0='{type: single}'"),
+    ):
+        parser = _add(
+            verbs,
+            verb,
+            f"list {what}: parameters, defaults, meaning, reference",
+            f"""
+                example:
+                  anonlib release conf/adult.yaml --set {field}
+            """,
+        )
+        _add_json(parser)
 
 
 def _generate(verbs: Any) -> None:

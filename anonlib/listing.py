@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from anonlib import registry
-from anonlib.kernels import Kernel
 from anonlib.registry import Plugin
 
+#: the verb that lists it -> the family
+LISTED = {"kernels": "kernel", "models": "privacy model", "partitioners": "partitioner"}
 _BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
 
 
@@ -22,8 +23,8 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class KernelListing:
-    """A kernel; `cost` is its running time in n, k and d."""
+class Listing:
+    """A plug-in; `cost` is its running time in n, k and d, empty where the family has none."""
 
     type: str
     summary: str
@@ -32,11 +33,17 @@ class KernelListing:
     reference: str
 
 
-def list_kernels() -> tuple[KernelListing, ...]:
-    """All kernels, by name."""
+def list_plugins(family: str) -> tuple[Listing, ...]:
+    """All plug-ins of a family, by name."""
     return tuple(
-        KernelListing(cls.type, summary(cls), tuple(_parameters(cls)), cls.cost, cls.reference)
-        for cls in cast("list[type[Kernel]]", list(registry.plugins("kernel").values()))
+        Listing(
+            cls.type,
+            summary(cls),
+            tuple(_parameters(cls)),
+            getattr(cls, "cost", ""),
+            getattr(cls, "reference", ""),
+        )
+        for cls in registry.plugins(family).values()
     )
 
 

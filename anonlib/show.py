@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anonlib.cli_errors import plain
-from anonlib.listing import KernelListing
+from anonlib.listing import Listing
 from anonlib.results import CheckResult, ReleaseResult
 
 if TYPE_CHECKING:  # audit imports Spark
@@ -91,21 +91,23 @@ def print_check(result: CheckResult, config: str, to: Console | None = None) -> 
     _places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
 
 
-def print_kernels(kernels: Iterable[KernelListing], to: Console | None = None) -> None:
-    """The kernels, as they describe themselves."""
+def print_listings(listings: Iterable[Listing], to: Console | None = None) -> None:
+    """Plug-ins, as they describe themselves."""
     to = to or console()
-    for i, kernel in enumerate(kernels):
+    for i, listing in enumerate(listings):
         if i:
             to.print()
-        to.print(Text(kernel.type, style="bold"))
-        to.print(Text(kernel.summary))
-        if kernel.parameters:
+        to.print(Text(listing.type, style="bold"))
+        to.print(Text(listing.summary))
+        if listing.parameters:
             table = _table("parameter", "default", "allowed", "meaning")
-            for each in kernel.parameters:
+            for each in listing.parameters:
                 default = "required" if each.default is None else each.default
                 table.add_row(each.name, default, each.allowed, each.description)
             to.print(table)
-        to.print(_pairs([("cost", kernel.cost), ("reference", kernel.reference)]))
+        facts = [("cost", listing.cost), ("reference", listing.reference)]
+        if any(text for _, text in facts):
+            to.print(_pairs([(name, text) for name, text in facts if text]))
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:

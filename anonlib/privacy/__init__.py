@@ -70,10 +70,12 @@ class Known:
 
 
 class PrivacyModel(Plugin):
-    """A predicate on a cell, monotone under union for a fixed reference distribution."""
+    """A predicate on a cell, monotone under union for a fixed reference distribution. `reference`
+    is for the listing: the source of its definition."""
 
     family: ClassVar[str] = "privacy model"
     monotone: ClassVar[bool]
+    reference: ClassVar[str]
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

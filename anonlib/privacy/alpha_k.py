@@ -16,12 +16,14 @@ class AlphaK(PrivacyModel):
     has.
 
     This is the general form, for all values; missing values don't count. A config that leaves
-    `attribute` out asks it of every sensitive column. Reference: R. C.-W. Wong, J. Li, A. W.-C. Fu,
-    K. Wang, (alpha, k)-anonymity, KDD 2006.
+    `attribute` out asks it of every sensitive column.
     """
 
     type: ClassVar[str] = "alpha_k"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = (
+        "R. C.-W. Wong, J. Li, A. W.-C. Fu, K. Wang, (alpha, k)-anonymity, KDD 2006"
+    )
     alpha: float = Field(gt=0, le=1, description="the largest share of a value in a cell")
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
 

@@ -14,12 +14,14 @@ class BetaLikeness(PrivacyModel):
     (p - q) / q is at most `beta` (basic), or at most min(beta, -log q) (enhanced).
 
     Missing values are one category. A config that leaves `attribute` out asks it of every
-    sensitive column. Reference: J. Cao, P. Karras, Publishing microdata with a robust privacy
-    guarantee, PVLDB 5(11), 2012.
+    sensitive column.
     """
 
     type: ClassVar[str] = "beta_likeness"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = (
+        "J. Cao, P. Karras, Publishing microdata with a robust privacy guarantee, PVLDB 5(11), 2012"
+    )
     beta: float = Field(gt=0, description="the largest relative gain")
     kind: Literal["basic", "enhanced"] = Field(
         "basic", description="whether frequent values are bounded by their own shares too"

@@ -14,12 +14,12 @@ class DeltaDisclosure(PrivacyModel):
     |log(p / q)| < `delta` (natural logarithm).
 
     A value that a cell lacks fails it. Missing values are one category. A config that leaves
-    `attribute` out asks it of every sensitive column. Reference: J. Brickell, V. Shmatikov, The
-    cost of privacy, KDD 2008.
+    `attribute` out asks it of every sensitive column.
     """
 
     type: ClassVar[str] = "delta_disclosure"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = "J. Brickell, V. Shmatikov, The cost of privacy, KDD 2008"
     delta: float = Field(gt=0, description="the bound of |log(p / q)|, not reached")
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
 

@@ -8,13 +8,13 @@ from anonlib.privacy import Bools, CellCounts, PrivacyModel
 
 
 class KAnonymity(PrivacyModel):
-    """Every cell has at least `k` distinct persons.
-
-    Reference: L. Sweeney, k-anonymity: a model for protecting privacy, IJUFKS 10(5), 2002.
-    """
+    """Every cell has at least `k` distinct persons."""
 
     type: ClassVar[str] = "k_anonymity"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = (
+        "L. Sweeney, k-anonymity: a model for protecting privacy, IJUFKS 10(5), 2002"
+    )
     k: int = Field(ge=2, description="the smallest number of persons in a cell")
 
     @property

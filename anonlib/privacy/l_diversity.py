@@ -21,16 +21,20 @@ class LDiversity(PrivacyModel):
       (l+1)-th, ..., m-th most frequent together.
 
     Missing values never count. A config that leaves `attribute` out asks it of every sensitive
-    column. Reference: A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, ACM TKDD
-    1(1), 2007.
+    column.
     """
 
     type: ClassVar[str] = "l_diversity"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = (
+        "A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, ACM TKDD 1(1), 2007"
+    )
     l: int = Field(ge=2, description="the smallest number of distinct values in a cell")  # noqa: E741
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
     kind: Literal["distinct", "entropy", "recursive"] = Field(
-        "distinct", description="how diversity is counted"
+        "distinct",
+        description="the number of values, e to the power of their entropy, or the most frequent "
+        "against the rarer ones",
     )
     c: float | None = Field(None, gt=0, description="the factor of the recursive kind")
 

@@ -13,12 +13,14 @@ class PSensitive(PrivacyModel):
     `k_anonymity`'s part, which every config has.
 
     A config that leaves `attribute` out asks it of every sensitive column.
-    Reference: T. M. Truta, B. Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE
-    Workshops 2006.
     """
 
     type: ClassVar[str] = "p_sensitive"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = (
+        "T. M. Truta, B. Vinay, Privacy protection: p-sensitive k-anonymity property, ICDE "
+        "Workshops 2006"
+    )
     p: int = Field(ge=2, description="the smallest number of distinct values in a cell")
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
 

@@ -22,15 +22,18 @@ class TCloseness(PrivacyModel):
       Missing hangs from the root, at distance 1 from all.
 
     Missing values are one category. A config that leaves `attribute` out asks it of every
-    sensitive column. Reference: N. Li, T. Li, S. Venkatasubramanian, t-closeness, ICDE 2007.
+    sensitive column.
     Cost: O(entries + cells), times log(entries) and the hierarchy's levels if it has them.
     """
 
     type: ClassVar[str] = "t_closeness"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = "N. Li, T. Li, S. Venkatasubramanian, t-closeness, ICDE 2007"
     t: float = Field(gt=0, le=1, description="the largest distance")
     distance: Literal["equal", "ordered", "hierarchical"] = Field(
-        "equal", description="how far two values are from each other"
+        "equal",
+        description="between two values: 1, by their places in order, or by the height of their "
+        "lowest common ancestor in the column's hierarchy",
     )
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
 

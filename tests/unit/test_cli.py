@@ -26,7 +26,7 @@ one_row_per_person: true
 privacy: {models: [{type: k_anonymity, k: 5}]}
 release: {path: out/people}
 """
-VERBS = ("release", "audit", "check", "init", "schema", "kernels", "generate", "show")
+VERBS = ("release", "audit", "check", "init", "schema", *listing.LISTED, "generate", "show")
 
 
 @pytest.fixture
@@ -222,13 +222,30 @@ class TestFailures:
         assert logging.getLogger("py4j").isEnabledFor(logging.CRITICAL)
 
 
-class TestKernels:
-    def test_lists_what_the_classes_say(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["kernels"]) == 0
+class TestListings:
+    @pytest.mark.parametrize("verb", listing.LISTED)
+    def test_what_the_classes_say(self, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([verb]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        for name, kernel in plugins("kernel").items():
-            assert name in shown
-            assert kernel.cost in shown  # type: ignore[attr-defined]
+        for each in listing.list_plugins(listing.LISTED[verb]):
+            for text in (each.type, each.summary, each.cost, each.reference):
+                assert text in shown
+            for parameter in each.parameters:
+                assert parameter.description
+                assert parameter.name in shown
+
+    @pytest.mark.parametrize("verb", listing.LISTED)
+    def test_json(self, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([verb, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [each["type"] for each in found] == list(plugins(listing.LISTED[verb]))
+        assert all(each["summary"] for each in found)
+
+    def test_sources_and_costs_are_said(self) -> None:
+        for family in ("kernel", "privacy model"):
+            listings = listing.list_plugins(family)
+            assert all(each.reference for each in listings)
+            assert all(bool(each.cost) == (family == "kernel") for each in listings)
 
     def test_parameters_defaults_and_ranges(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["kernels", "--json"]) == 0
@@ -280,6 +297,8 @@ class TestProcess:
             (["release", "--help"], 0),
             (["schema"], 0),
             (["kernels"], 0),
+            (["models"], 0),
+            (["partitioners"], 0),
             (["release", "CONF", "--set", "seed=x"], 2),
             (["check", "nope.yaml"], 2),
             (["audit", "t", "--conf", "CONF", "--set", "kernel=x"], 2),
