@@ -65,6 +65,14 @@ class Tree:
     loss: Floats
 
 
+class Context(NamedTuple):
+    """Columns that are released as they are, for partitioners that look at them: float64[n, c] on
+    GRID, standardized, and int32[n, d], codes from 0."""
+
+    numeric: Floats
+    nominal: Codes
+
+
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
     """Moments of the classes of a target, as exact integers: they don't depend on the order in
@@ -111,6 +119,7 @@ class Block:
     target: float64[n], what the released table is to predict, or None: with n_classes, codes
     0..n_classes-1 (missing is a class of its own); without, standardized numbers on GRID, 0 where
     missing. moments: those of the classes in the whole table, or None: the block is all there is.
+    context: the insensitive columns, or None: kernels don't look at it.
     Rows come in canonical order: equal tuples side by side, ties broken by the whole row.
     """
 
@@ -127,6 +136,7 @@ class Block:
     target: Floats | None = None
     n_classes: int = 0
     moments: ClassMoments | None = None
+    context: Context | None = None
     references: Mapping[str, Reference] = field(default_factory=dict)
     joint: bool = False
 

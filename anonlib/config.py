@@ -241,6 +241,11 @@ class Config(Section):
         return self.kernel.needs_target or any(s.needs_target for s in self.partition.steps)
 
     @property
+    def needs_context(self) -> bool:
+        """Whether a partitioner looks at the insensitive columns."""
+        return any(step.needs_context for step in self.partition.steps)
+
+    @property
     def k(self) -> int:
         """The largest number of persons that a model asks of every cell; 0 without k-anonymity."""
         return max((model.min_persons for model in self.privacy.models), default=0)

@@ -250,6 +250,7 @@ class _Run:
         return Task(
             encodings=scanned.encodings,
             target=scanned.target,
+            context=scanned.context,
             recoders=tuple(
                 (c.id, registry.spec(c.recoder), c.order) for c in schema.quasi_identifiers
             ),

@@ -212,6 +212,8 @@ def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Colu
     if attribute.role is Role.TARGET and config.needs_target:
         scale = attribute.scale or target_scale(field.arrow, config.kernel.needs_classes)
         return replace(column, scale=scale)
+    if attribute.role is Role.INSENSITIVE and config.needs_context and is_atomic(field.arrow):
+        return replace(column, scale=target_scale(field.arrow, needs_classes=False))
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
         return column
     recoder = config.recode.of(field.name, attribute.scale)

@@ -104,6 +104,11 @@ class Schema:
         return next((column for column in self.of(Role.TARGET) if column.scale is not None), None)
 
     @property
+    def context(self) -> tuple[Column, ...]:
+        """The insensitive columns that partitioners look at: then they have a scale."""
+        return tuple(c for c in self.of(Role.INSENSITIVE) if c.scale is not None)
+
+    @property
     def released(self) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.released)
 
@@ -116,7 +121,8 @@ def is_number(type: pa.DataType) -> bool:
 
 
 def target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
-    """The scale of a target that has none: numbers are continuous, unless classes are needed."""
+    """The scale of a target or insensitive column, which says none: numbers are continuous, unless
+    classes are needed."""
     return Scale.CONTINUOUS if is_number(type) and not needs_classes else Scale.NOMINAL
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib import registry
-from anonlib.block import MISSING, Block, ClassMoments, Codes, Ints
+from anonlib.block import MISSING, Block, ClassMoments, Codes, Context, Ints
 from anonlib.encoding import Encoding, Values, codes_among, mix, one_zero, protected_codes
 from anonlib.errors import AnonlibError, BlockError
 from anonlib.kernels import Kernel
@@ -60,6 +60,7 @@ class Task:
     output: pa.Schema
     max_rows: int
     target: Encoding | None = None
+    context: tuple[Encoding, ...] = ()  # the insensitive columns, if a partitioner needs them
     moments: ClassMoments | None = None
     values: dict[str, Values] = field(default_factory=dict)  # of columns with a reference
     steps: tuple[dict[str, Any], ...] = ()  # partitioners that work inside the task
@@ -143,10 +144,24 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         target=None if target is None else target[order],
         n_classes=0 if task.target is None else task.target.n_classes,
         moments=task.moments,
+        context=_context(columns, task, order),
         references={id: values.reference for id, values in task.values.items()},
         joint=task.joint,
     )
     return block, table.take(pa.array(order))
+
+
+def _context(columns: dict[str, pa.Array], task: Task, order: Ints) -> Context | None:
+    """The insensitive columns of the rows in their order; None where nothing needs them."""
+    if not task.context:
+        return None
+    numeric = [e.numeric(columns[e.id]) for e in task.context if not e.nominal]
+    nominal = [e.codes(columns[e.id]) for e in task.context if e.nominal]
+    n = len(order)
+    return Context(
+        np.column_stack([np.empty((n, 0)), *numeric])[order],
+        np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)[order],
+    )
 
 
 def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:

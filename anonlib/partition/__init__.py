@@ -40,6 +40,11 @@ class Partitioner(Plugin):
         return False
 
     @property
+    def needs_context(self) -> bool:
+        """Whether it looks at the insensitive columns."""
+        return False
+
+    @property
     def whole(self) -> int | None:
         """The most rows of a table that it keeps in one block; None where it cuts."""
         return None

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anonlib.block import Block, Bools, Ints
+from anonlib.block import Block, Bools, Context, Ints
 
 
 def bisect(block: Block, max_rows: int) -> list[Ints]:
@@ -35,6 +35,7 @@ def part(block: Block, rows: Ints) -> Block:
         sensitive=np.ascontiguousarray(block.sensitive[rows]),
         unit=None if block.unit is None else block.unit[rows],
         target=None if block.target is None else block.target[rows],
+        context=block.context and Context(block.context.numeric[rows], block.context.nominal[rows]),
     )
 
 

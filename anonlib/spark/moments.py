@@ -19,7 +19,14 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
     ids = [encoding.id for encoding in (*task.encodings, task.target)]
     # What is not needed for moments stays here: keys, sensitive values.
     slim = replace(
-        task, protected=(), values={}, unit=(), models=(), token_key=b"", pseudonym_key=b""
+        task,
+        protected=(),
+        values={},
+        unit=(),
+        models=(),
+        context=(),
+        token_key=b"",
+        pseudonym_key=b"",
     )
     frame = rows.select(*ids, HASH).coalesce(rows.sparkSession.sparkContext.defaultParallelism)
     found = frame.mapInArrow(lambda batches: _partial(batches, slim), "moments string").collect()

@@ -37,7 +37,8 @@ class Scan:
     `sample` has the quasi-identifiers, sensitive columns, target, unit, HASH, TUPLE and OWNER of at
     most `sample_rows` rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and
     `hashes`, Spark's hash of each category. `values`, by id, are those of the protected columns
-    that models look at the counts of. `target` is None where nothing looks at it.
+    that models look at the counts of. `target` is None and `context`, the encodings of the
+    insensitive columns, empty where nothing looks at them.
     """
 
     n_rows: int
@@ -47,6 +48,7 @@ class Scan:
     sample: pa.Table
     values: dict[str, Values]
     target: Encoding | None = None
+    context: tuple[Encoding, ...] = ()
 
 
 def scan(source: Source, config: Config) -> Scan:
@@ -76,13 +78,14 @@ def scan(source: Source, config: Config) -> Scan:
         ]
         if problems:
             raise InfeasibleError(problems)
-    encodings = tuple(
-        _encoding(column, figures, categories, sample) for column in source.schema.quasi_identifiers
+    encodings, context = (
+        tuple(_encoding(column, figures, categories, sample) for column in columns)
+        for columns in (source.schema.quasi_identifiers, source.schema.context)
     )
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    return Scan(int(figures["n"]), missing, hashes, encodings, sample, values, label)
+    return Scan(int(figures["n"]), missing, hashes, encodings, sample, values, label, context)
 
 
 def _figures(source: Source, config: Config) -> dict[str, Any]:
@@ -350,7 +353,8 @@ def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table
     seeded = F.xxhash64(F.lit(config.seed), F.col(HASH))
     wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     schema = source.schema
-    ids = [*[column.id for column in schema.of(*wanted_roles)], *schema.unit]
+    wanted_columns = (*schema.of(*wanted_roles), *schema.context)
+    ids = [*[column.id for column in wanted_columns], *schema.unit]
     owner = [] if schema.controller is None else [F.xxhash64(schema.controller).alias(OWNER)]
     tuples = tuple_hash(rows, schema).alias(TUPLE)
     rows = rows.select(*dict.fromkeys(ids), HASH, seeded.alias("seeded"), tuples, *owner)
