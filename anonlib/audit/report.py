@@ -27,8 +27,9 @@ class AuditSpec:
     `apart` is the private column whose values are data controllers: rows of two are never one
     class, and only the classes of the controllers in `only` are judged; references stay those of
     the whole table.
-    `hierarchies` are those of protected columns, folded. Models of a column that is in `joint` are
-    also checked where all others in it are known: among the rows of a class that agree on them.
+    `hierarchies` are those of protected columns, folded. If there are columns in `joint`, models of
+    a column are also checked where the others are known: among the rows of a class that agree on
+    them.
     """
 
     columns: tuple[str, ...]

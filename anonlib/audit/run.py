@@ -94,7 +94,7 @@ def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -
 
     by_known = defaultdict(list)
     for model in models:
-        if {*model.protected} & {*spec.joint}:
+        if spec.joint and model.protected:
             by_known[tuple(n for n in spec.joint if n not in model.protected)].append(model)
     for known, same in by_known.items():
         within = replace(view, keys=view.keys + tuple(view.sensitive[name] for name in known))

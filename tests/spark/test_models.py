@@ -107,7 +107,9 @@ def test_other_sensitive_columns_are_known(spark: SparkSession, tmp_path: Path) 
     assert len(groups) > result.n_cells
 
 
-def test_known_columns_that_say_too_much(spark: SparkSession, tmp_path: Path) -> None:
+def test_known_columns_that_say_too_much(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given = with_models(tmp_path, {"type": "l_diversity", "l": 2, "attribute": "diagnosis"})
     given["privacy"]["joint"] = True
     with pytest.raises(InfeasibleError) as caught:
@@ -116,3 +118,6 @@ def test_known_columns_that_say_too_much(spark: SparkSession, tmp_path: Path) ->
     assert problem.where == "privacy.joint"
     said = "l_diversity: column diagnosis does not hold it where income is known, in "
     assert problem.text.startswith(said)
+    monkeypatch.setattr("anonlib.spark.joint.MAX_COMBINATIONS", 20)
+    with pytest.raises(InfeasibleError, match="have more than 20 combinations of values, too many"):
+        anonlib.check(anonlib.parse(given))
