@@ -158,11 +158,48 @@ class Recode(Section):
         return found
 
 
+class MasterKey(Section):
+    """A master key: in the environment or in a file, never in the config."""
+
+    key_env: str | None = Field(None, description="name of the environment variable with the key")
+    key_file: str | None = Field(None, description="file with the key")
+
+
+class Ledger(MasterKey):
+    """Who was released: keyed tokens of persons, private."""
+
+    path: str | None = Field(
+        None, min_length=1, description="folder of the ledger; RECORD/ledger if left out"
+    )
+
+
+class Backlog(MasterKey):
+    """Rows that wait, encrypted, until the models can hold; `mode: append` only."""
+
+    path: str | None = Field(
+        None, min_length=1, description="folder of the backlog; RECORD/backlog if left out"
+    )
+
+
 class Release(Section):
     """Where the release goes."""
 
     path: str = Field(min_length=1, description="folder of the Delta table")
-    mode: Literal["error", "overwrite"] = Field("error", description="if the table is there")
+    mode: Literal["error", "append", "overwrite"] = Field(
+        "error",
+        description="if the table is there; append adds the source's rows to it, and needs it",
+    )
+    ledger: Ledger | None = None
+    backlog: Backlog | None = None
+    acknowledge_returning: bool = Field(
+        False,
+        description="append: accept persons who were released before, or who can't be recognised",
+    )
+    acknowledge_overwrite: bool = Field(
+        False,
+        description="overwrite: accept persons who are in the old version too; who has kept that "
+        "can intersect the two",
+    )
     record: str | None = Field(
         None,
         min_length=1,
@@ -177,11 +214,9 @@ class Release(Section):
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
 
 
-class Pseudonyms(Section):
-    """The master key of pseudonyms: in the environment or in a file, never in the config."""
+class Pseudonyms(MasterKey):
+    """The master key of pseudonyms."""
 
-    key_env: str | None = Field(None, description="name of the environment variable with the key")
-    key_file: str | None = Field(None, description="file with the key")
     scope: Literal["release", "stable"] = Field(
         "release", description="stable pseudonyms link the releases of one master key"
     )
@@ -244,6 +279,18 @@ class Config(Section):
     def needs_context(self) -> bool:
         """Whether a partitioner looks at the insensitive columns."""
         return any(step.needs_context for step in self.partition.steps)
+
+    @property
+    def ledger_path(self) -> str:
+        """Where the ledger is, if there is one."""
+        given = self.release.ledger and self.release.ledger.path
+        return given or f"{self.record_path.rstrip('/')}/ledger"
+
+    @property
+    def backlog_path(self) -> str:
+        """Where the backlog is, if there is one."""
+        given = self.release.backlog and self.release.backlog.path
+        return given or f"{self.record_path.rstrip('/')}/backlog"
 
     @property
     def k(self) -> int:

@@ -22,6 +22,8 @@ def check(config: Config) -> list[Problem]:
         *_attributes(config),
         *_hierarchies(config),
         *_persons(config),
+        *_keys(config),
+        *_later(config),
         *_models(config),
         *_recoders(config),
         *_steps(config),
@@ -146,13 +148,41 @@ def _persons(config: Config) -> Iterator[Problem]:
         elif attribute.role not in (Role.IDENTIFIER, Role.DROP):
             yield Problem(f"unit.{i}", "a unit column has role identifier or drop")
     identifiers = [a for a in config.attributes.values() if a.role is Role.IDENTIFIER]
-    needs_key = any(attribute.pseudonym for attribute in identifiers)
-    keys = config.pseudonyms and (config.pseudonyms.key_env, config.pseudonyms.key_file)
-    if needs_key and not keys:
+    if any(attribute.pseudonym for attribute in identifiers) and not config.pseudonyms:
         text = "required since an identifier has `pseudonym: true`: key_env or key_file"
         yield Problem("pseudonyms", text)
-    elif keys and (keys[0] is None) == (keys[1] is None):
-        yield Problem("pseudonyms", "exactly one of key_env and key_file")
+
+
+def _keys(config: Config) -> Iterator[Problem]:
+    release, pseudonyms = config.release, config.pseudonyms
+    sections = {"release.ledger": release.ledger, "release.backlog": release.backlog}
+    for where, section in {"pseudonyms": pseudonyms, **sections}.items():
+        if section is not None and (section.key_env is None) == (section.key_file is None):
+            yield Problem(where, "exactly one of key_env and key_file")
+    for where, section in sections.items():
+        for field in ("key_env", "key_file"):
+            key = getattr(section, field, None)
+            if key is not None and key == getattr(pseudonyms, field, None):
+                yield Problem(f"{where}.{field}", "the pseudonyms' key; make another one for this")
+
+
+def _later(config: Config) -> Iterator[Problem]:
+    """What releases after the first need."""
+    release = config.release
+    if release.ledger is not None and config.one_row_per_person is True:
+        text = "`one_row_per_person: true` names nobody; name a column or a `unit`, or remove this"
+        yield Problem("release.ledger", text)
+    if release.mode != "append" or release.ledger is not None:
+        return
+    if config.unit:
+        text = "required by `mode: append` with a `unit`: who counted the published persons is here"
+        yield Problem("release.ledger", text)
+    elif not release.acknowledge_returning:
+        text = (
+            "required by `mode: append`, to recognise persons who were released before; or set "
+            "`acknowledge_returning: true`"
+        )
+        yield Problem("release.ledger", text)
 
 
 def _models(config: Config) -> Iterator[Problem]:
@@ -264,12 +294,19 @@ def _controller(config: Config, step: Controller, where: str) -> Iterator[Proble
 
 
 def _places(config: Config) -> Iterator[Problem]:
-    release, record = _folder(config.release.path), _folder(config.record_path)
+    release = _folder(config.release.path)
     if config.source.path and _folder(config.source.path) == release:
         text = "the source itself: its raw rows would stay in the history of the release"
         yield Problem("release.path", text)
-    if record == release or record.startswith(f"{release}/"):
-        yield Problem("release.record", "lies in the release, which is public; it is private")
+    private = {"record": config.record_path}
+    if config.release.ledger is not None:
+        private["ledger"] = config.ledger_path
+    if config.release.backlog is not None:
+        private["backlog"] = config.backlog_path
+    for name, path in private.items():
+        if f"{_folder(path)}/".startswith(f"{release}/"):
+            text = "lies in the release, which is public; it is private"
+            yield Problem(f"release.{name}", text)
 
 
 def _folder(path: str) -> str:

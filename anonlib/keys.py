@@ -1,4 +1,5 @@
-"""Keys of pseudonyms and tokens: derived, used in workers, written nowhere."""
+"""Keys of pseudonyms, tokens, the ledger and the backlog: derived, used in workers, written
+nowhere."""
 
 import os
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from anonlib.config import Config
+from anonlib.config import Config, MasterKey
 from anonlib.errors import ConfigError, Problem
 
 MIN_BYTES = 16
@@ -20,10 +21,36 @@ def pseudonym_key(config: Config, run_id: str) -> bytes:
     """
     if config.pseudonyms is None or not any(a.pseudonym for a in config.attributes.values()):
         return b""
-    master = _master(config.pseudonyms.key_env, config.pseudonyms.key_file)
     scope = run_id if config.pseudonyms.scope == "release" else ""
-    info = f"anonlib pseudonyms {config.pseudonyms.scope} {scope}".encode()
-    return HKDF(SHA256(), 32, salt=None, info=info).derive(master)
+    master = _master(config.pseudonyms, "pseudonyms")
+    return _derived(master, f"pseudonyms {config.pseudonyms.scope} {scope}")
+
+
+def ledger_key(config: Config) -> bytes:
+    """The key of the ledger's tokens, 32 bytes; empty without a ledger.
+
+    Raises ConfigError when there is no master key, or it is that of the pseudonyms.
+    """
+    return _private_key(config, config.release.ledger, "ledger")
+
+
+def backlog_key(config: Config) -> bytes:
+    """The key that those of the backlog's entries are derived from, 32 bytes; empty without a
+    backlog. Its master key may be the ledger's.
+
+    Raises ConfigError when there is no master key, or it is that of the pseudonyms.
+    """
+    return _private_key(config, config.release.backlog, "backlog")
+
+
+def entry_key(key: bytes, run_id: str) -> bytes:
+    """The key of one entry of the backlog: each has its own, so that nonces can't meet."""
+    return _derived(key, f"entry {run_id}")
+
+
+def key_check(key: bytes) -> str:
+    """What tells two keys apart and says nothing else of them, as hex text."""
+    return _derived(key, "check").hex()
 
 
 def token_key() -> bytes:
@@ -31,14 +58,29 @@ def token_key() -> bytes:
     return os.urandom(32)
 
 
-def _master(env: str | None, file: str | None) -> bytes:
-    if env is not None:
-        where, key = "pseudonyms.key_env", os.fsencode(os.environ.get(env, ""))
-        missing = f"environment variable {env} is not set"
+def _private_key(config: Config, section: MasterKey | None, name: str) -> bytes:
+    if section is None:
+        return b""
+    where = f"release.{name}"
+    master = _master(section, where)
+    used = config.pseudonyms if pseudonym_key(config, "") else None
+    if used is not None and master == _master(used, "pseudonyms"):
+        raise ConfigError([Problem(where, "the pseudonyms' key; make another one for this")])
+    return _derived(master, name)
+
+
+def _derived(key: bytes, purpose: str) -> bytes:
+    return HKDF(SHA256(), 32, salt=None, info=f"anonlib {purpose}".encode()).derive(key)
+
+
+def _master(section: MasterKey, where: str) -> bytes:
+    if section.key_env is not None:
+        where, key = f"{where}.key_env", os.fsencode(os.environ.get(section.key_env, ""))
+        missing = f"environment variable {section.key_env} is not set"
     else:
-        where, missing = "pseudonyms.key_file", "the file can't be read"
+        where, missing = f"{where}.key_file", "the file can't be read"
         try:
-            key = Path(file or "").read_bytes().strip()
+            key = Path(section.key_file or "").read_bytes().strip()
         except (OSError, ValueError):
             key = b""
     if not key:

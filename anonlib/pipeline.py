@@ -13,10 +13,10 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib import audit as auditing
 from anonlib import registry
-from anonlib.audit import AuditReport, AuditSpec
+from anonlib.audit import AuditReport, AuditSpec, by_parts
 from anonlib.config import Config
 from anonlib.errors import AuditError, StorageError
-from anonlib.keys import pseudonym_key, token_key
+from anonlib.keys import ledger_key, pseudonym_key, token_key
 from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.progress import Progress
@@ -31,6 +31,8 @@ from anonlib.resolve import (
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column, Role, Schema
 from anonlib.spark.blocks import Plan, plan
+from anonlib.spark.digest import digest
+from anonlib.spark.earlier import Earlier, look_back, require_whole
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import (
     Outcome,
@@ -41,6 +43,7 @@ from anonlib.spark.grouped import (
     refuse_inexact,
 )
 from anonlib.spark.lease import Lease, lease, tidy
+from anonlib.spark.ledger import Ledger
 from anonlib.spark.moments import table_moments
 from anonlib.spark.publish import Target, name_mapping
 from anonlib.spark.scan import Scan, scan
@@ -64,6 +67,7 @@ def release(
     progress = progress or Progress()
     run_id = config.release.run_id or _new_run_id()
     key = pseudonym_key(config, run_id)
+    ledgers = ledger_key(config)
     with progress.stage("start"):
         spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
     target = Target(spark, config.release)
@@ -72,12 +76,14 @@ def release(
         return _finish(spark, config, target, run_id, done)
     tidy(spark, target.path, run_id)
     target.check_free()
-    run = _Run(spark, config, progress, run_id, target, key)
+    ledger = Ledger(spark, config, target.path, ledgers) if ledgers else None
     with progress.stage("open", spark):
         source = open_source(spark, config, dataframe)
     with closing(source):
         with progress.stage("scan", spark):
-            scanned = _scan(source, config)
+            earlier = look_back(config, target, source, ledger)
+            scanned = _scan(source, config, earlier.published)
+        run = _Run(spark, config, progress, run_id, target, key, earlier, ledger)
         # Before anything is written: a run that could not be recorded is not begun.
         records = Storage(spark, config.record_path)
         records.make_private(records.root)
@@ -85,10 +91,10 @@ def release(
             return run.through(source, scanned, held)
 
 
-def _scan(source: Source, config: Config) -> Scan:
+def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
     if config.spark.grouped_map == "pandas":
         refuse_inexact(source, config)
-    return scan(source, config)
+    return scan(source, config, published)
 
 
 def audit(
@@ -161,6 +167,8 @@ class _Run:
     run_id: str
     target: Target
     key: bytes
+    earlier: Earlier
+    ledger: Ledger | None
 
     def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
         """Partition, anonymize to staging, audit, publish, record."""
@@ -184,17 +192,15 @@ class _Run:
             kept = self._kept(staged, planned, scanned)
             found = outcome(staged, kept, schema, task)
             staged = staged if kept is None else staged.where(kept)
-            report = self._audit(staged, schema, planned)
-        self._require(report, found, planned, scanned)
+            table = self.earlier.with_batch(staged, schema)
+            report = self._audit(staged, schema, planned, table)
+            self._require(report, found, planned, scanned)
+            whole = report if table is None else self._audit_whole(table, report)
         split_by = tuple(schema.by_id(id).name for id in planned.split_by)
-        text = manifest(config, self.run_id, report, found, scanned.n_rows, split_by)
+        text = manifest(config, self.run_id, whole, found, scanned.n_rows, split_by)
         with self.progress.stage("publish", self.spark):
-            if not held.still_held():
-                raise StorageError("the lease on the target was lost; nothing was published")
-            names = {column.id: column.name for column in schema.released}
-            version = self.target.publish(staged, names, found.digest, self.run_id, text)
-            _write_manifest(self.spark, self.target.path, text)
-        return self._record(source, scanned, planned, found, report, version)
+            version = self._publish(source, staged, found, whole, text, held)
+        return self._record(source, scanned, planned, found, whole, version)
 
     def _kept(self, staged: DataFrame, planned: Plan, scanned: Scan) -> SparkColumn | None:
         """The staged rows that are released; None where that is all."""
@@ -205,35 +211,68 @@ class _Run:
         cost = least_cost_suppressed(staged, allowed - (scanned.n_rows - planned.n_rows))
         return None if cost is None else F.col(COST) < cost
 
-    def _audit(self, staged: DataFrame, schema: Schema, planned: Plan) -> AuditReport:
-        """The independent audit of the staged rows, under the names that will be published; where
-        there are controllers, also of each one's rows apart."""
+    def _publish(
+        self,
+        source: Source,
+        staged: DataFrame,
+        found: Outcome,
+        whole: AuditReport,
+        text: str,
+        held: Lease,
+    ) -> int:
+        """Notes the persons, commits, writes the manifest; the new version."""
+        if not held.still_held():
+            raise StorageError("the lease on the target was lost; nothing was published")
+        names = self.earlier.names(source.schema)
+        self.target.require_unchanged()
+        expected = found.digest
+        if [*names] != [column.id for column in source.schema.released]:
+            expected = digest(staged.select(*names))  # hashes go by the order of columns
+        if self.ledger is not None:
+            self.ledger.forget(self.target.runs())
+            verdicts = [verdict.model for verdict in whole.verdicts]
+            after = self.earlier.digest_with(expected)
+            self.ledger.write(self.run_id, source, after, verdicts, whole.insensitive)
+        version = self.target.publish(staged, names, expected, self.run_id, text)
+        _write_manifest(self.spark, self.target.path, text)
+        return version
+
+    def _audit(
+        self, staged: DataFrame, schema: Schema, planned: Plan, table: DataFrame | None
+    ) -> AuditReport:
+        """The independent audit of the staged rows, under the names that will be published, as a
+        part of the table that they are added to; where there are controllers, also of each one's
+        rows apart."""
         columns = [F.col(column.id).alias(column.name) for column in schema.released]
         spec = published_spec(self.config)
         if self.config.unit:
             columns.append(F.col(TOKEN))
             spec = replace(spec, persons="token", token=TOKEN)
-        report = auditing.audit(staged.select(*columns), spec)
+        report = auditing.audit(staged.select(*columns), spec, table)
         if planned.owners is None:
             return report
         frame = staged.select(*columns, CONTROLLER)
         apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
-        report = report.and_("each controller", auditing.audit(frame, apart))
+        report = report.and_("each controller", auditing.audit(frame, apart, table))
         for owners, models in planned.owners.with_own_models():
             asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
             label = f"{len(owners)} controllers with their own models"
-            report = report.and_(label, auditing.audit(frame, asked))
+            report = report.and_(label, auditing.audit(frame, asked, table))
+        return report
+
+    def _audit_whole(self, table: DataFrame, added: AuditReport) -> AuditReport:
+        """The audit of the table as it will be: what is there, and what is added to it."""
+        report = auditing.audit(table, published_spec(self.config))
+        if self.config.unit:  # what is there was audited by tokens that are gone
+            report = by_parts(report, added)
+        _require_passed(report, "the audit of the table with the batch")
+        require_whole(self.target.published().count(), added.n_rows, report.n_rows)
         return report
 
     def _require(self, report: AuditReport, found: Outcome, planned: Plan, scanned: Scan) -> None:
         """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
         suppressed than may be."""
-        if not report.passed:
-            failed = [
-                f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds
-            ]
-            texts = [*failed, *[str(problem) for problem in report.problems]]
-            raise AuditError("the audit failed, nothing was published: " + "; ".join(texts))
+        _require_passed(report, "the audit")
         n_staged = found.digest.n_rows
         n_suppressed = scanned.n_rows - n_staged
         allowed = self.config.privacy.suppression_limit * scanned.n_rows
@@ -288,8 +327,8 @@ class _Run:
             run_id=self.run_id,
             already_done=False,
             n_rows_in=scanned.n_rows,
-            n_rows_out=report.n_rows,
-            n_suppressed=scanned.n_rows - report.n_rows,
+            n_rows_out=found.digest.n_rows,
+            n_suppressed=scanned.n_rows - found.digest.n_rows,
             n_blocks=found.n_blocks,
             n_cells=found.n_cells,
             audit=report,
@@ -306,13 +345,15 @@ class _Run:
 
 
 def _finish(
-    spark: SparkSession, config: Config, target: Target, run_id: str, done: tuple[int, str]
+    spark: SparkSession, config: Config, target: Target, run_id: str, version: int
 ) -> ReleaseResult:
-    """A committed run: what its commit says, with an interrupted clean-up finished."""
-    version, text = done
+    """A committed run: what is known of it, with an interrupted clean-up finished."""
     with lease(spark, target.path, run_id):
-        if not Storage(spark, target.path).exists(_manifest_path(target.path)):
-            _write_manifest(spark, target.path, text)
+        newest = next(iter(target.commits()), None)
+        storage, path = Storage(spark, target.path), _manifest_path(target.path)
+        there = storage.read(path) if storage.exists(path) else None
+        if newest is not None and newest.text != there:
+            _write_manifest(spark, target.path, newest.text)
     return ReleaseResult(
         run_id=run_id,
         already_done=True,
@@ -321,6 +362,14 @@ def _finish(
         manifest=_manifest_path(target.path),
         record=_record_path(spark, config, run_id),
     )
+
+
+def _require_passed(report: AuditReport, what: str) -> None:
+    """Raises AuditError with all that an audit found to fail."""
+    if not report.passed:
+        failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
+        texts = [*failed, *[str(problem) for problem in report.problems]]
+        raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
 
 
 def _write_manifest(spark: SparkSession, table: str, text: str) -> None:

@@ -30,8 +30,10 @@ def manifest(
     n_rows_in: int,
     split_by: tuple[str, ...] = (),
 ) -> str:
-    """The public manifest: nothing but what is listed here, as JSON text. `split_by` names the
-    columns that single-column cuts of the plan are of."""
+    """The public manifest: nothing but what is listed here, as JSON text. Verdicts and released
+    rows are of the whole table; the rest is of the run, which may have added a part of it.
+    `split_by` names the columns that single-column cuts of the plan are of."""
+    n_added = outcome.digest.n_rows
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
@@ -44,7 +46,8 @@ def manifest(
             "steps": [step.type for step in config.partition.steps],
             "split_columns": list(split_by),
         },
-        "rows_suppressed": _coarse(n_rows_in - report.n_rows, config.k),
+        **({"rows_added": n_added} if config.release.mode == "append" else {}),
+        "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
             name: None if value is None else float(f"{value:.3g}")
             for name, value in outcome.losses.items()

@@ -210,15 +210,15 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
             recoder = registry.build("recoder", spec)
             released[name] = recoder.recode(values, cells, order).take(index)
         elif name in task.pseudonyms:
-            released[name] = _keyed([table.column(name)], task.pseudonym_key)
+            released[name] = keyed([table.column(name)], task.pseudonym_key)
         elif name == TOKEN:
-            released[name] = _keyed([table.column(id) for id in task.unit], task.token_key)
+            released[name] = keyed([table.column(id) for id in task.unit], task.token_key)
         elif name not in (STATE, COST):
             released[name] = table.column(name).combine_chunks()
     return released
 
 
-def _keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
+def keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
     """HMAC-SHA256 of each row's values as hex text; null where one is null."""
     texts = [pc.cast(one_zero(column), pa.string()).to_pylist() for column in columns]
     known: dict[tuple[str | None, ...], str | None] = {}

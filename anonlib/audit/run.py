@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 N_WORST = 5
 
 
-def audit(df: "DataFrame", spec: AuditSpec) -> AuditReport:
+def audit(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
     """Verify a table against a spec, by counting all of it again in Spark.
+
+    Where `df` is a part of a table, `whole` is that table, with the columns of the spec: relative
+    models measure the classes of `df` against it. (The token stands in `df` alone.)
 
     Costs one grouped aggregation by the released quasi-identifiers; a second one, in two levels
     and over part of the rows, for each model that the first left undecided; the same again for each
@@ -44,7 +47,7 @@ def audit(df: "DataFrame", spec: AuditSpec) -> AuditReport:
     k = max((model.persons for model in models), default=0)
     checked = bool(k and spec.insensitive) and not {*spec.insensitive} & broken
     checked = checked and not spec.acknowledge_unique
-    view = make_view(df, spec, protected, spec.insensitive if checked else ())
+    view = make_view(df, spec, protected, spec.insensitive if checked else (), whole)
     sizes, n_rows, tallies = tally(view, models)
     counted = zip(models, tallies, strict=True) if n_rows else ()
     verdicts = [_verdict(view, model, found) for model, found in counted]

@@ -1,7 +1,7 @@
 """The audited table as the models see it: canonical columns under plain names."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anonlib.audit.report import AuditSpec, Persons
@@ -16,23 +16,27 @@ class View:
     """`rows` has the canonical quasi-identifiers `keys`, the canonical protected columns (their
     names here by their released names; null where missing), the insensitive columns if they are
     to be checked, and `token` if persons are counted by it. Rows with equal keys are a class.
-    `whole` has all rows of the table, of which `rows` may be a part. `hierarchies` are those of
-    protected columns, by their released names."""
+    `whole` has the protected columns of all rows that relative models measure classes against.
+    `hierarchies` are those of protected columns, by their released names."""
 
     rows: "DataFrame"
+    whole: "DataFrame"
     keys: tuple[str, ...]
     sensitive: Mapping[str, str]
     insensitive: tuple[str, ...]
     persons: Persons
     token: str | None
-    whole: "DataFrame"
     hierarchies: Mapping[str, Hierarchy]
 
 
 def make_view(
-    df: "DataFrame", spec: AuditSpec, protected: Sequence[str], insensitive: Sequence[str]
+    df: "DataFrame",
+    spec: AuditSpec,
+    protected: Sequence[str],
+    insensitive: Sequence[str],
+    whole: "DataFrame | None" = None,
 ) -> View:
-    """The view of `df` with just these protected and insensitive columns.
+    """The view of `df` with just these protected and insensitive columns, as a part of `whole`.
 
     Columns are taken by position: their names may hold anything, and may differ in case only.
     """
@@ -64,10 +68,11 @@ def make_view(
         for name, short in names.items()
     }
     rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
-    whole = rows.withColumns(values) if values else rows
+    everything = rows.withColumns(values) if values else rows
+    unnamed = replace(spec, persons="rows", apart=None, only=None)
     return View(
-        rows=whole if spec.only is None else whole.where(F.col("a").isin(*spec.only)),
-        whole=whole,
+        rows=everything if spec.only is None else everything.where(F.col("a").isin(*spec.only)),
+        whole=everything if whole is None else make_view(whole, unnamed, protected, ()).rows,
         keys=tuple(keys),
         sensitive=names,
         insensitive=tuple(others),

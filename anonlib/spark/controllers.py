@@ -207,12 +207,12 @@ def _suppressed(
 
 
 def _of_kept(counts: Counts, id: str, known: Values, kept: Bools) -> Values:
-    """The values of a protected column in the rows of the kept controllers."""
-    of = counts.counts[id]
-    mine = kept[of.cell]
-    total = np.bincount(of.value[mine], of.count[mine], len(known.categories)).astype(np.int64)
+    """The values of a protected column without the rows of the controllers that are not kept."""
+    of, reference = counts.counts[id], known.reference
+    lost = ~kept[of.cell]
+    gone = np.bincount(of.value[lost], of.count[lost], len(known.categories)).astype(np.int64)
+    total = reference.count - gone
     there = total > 0
-    levels = known.reference.levels
-    levels = None if levels is None else levels[:, there]
-    n_missing = int(counts.n_rows[kept].sum() - total.sum())
+    levels = None if reference.levels is None else reference.levels[:, there]
+    n_missing = reference.n_missing - int(counts.n_rows[~kept].sum() - gone.sum())
     return Values(known.categories.filter(there), Reference(total[there], n_missing, levels))

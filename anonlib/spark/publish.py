@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from math import ceil
 from secrets import randbits
 from typing import Any
@@ -25,6 +26,21 @@ MAPPED = set(" ,;{}()\n\t=")
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 ROWS_PER_TASK = 250_000
 DELTA = "org.apache.spark.sql.delta"
+#: What the ids of our transactions begin with; the run's id follows.
+APP = "anonlib:"
+FORGETTING = "delta.setTransactionRetentionDuration"
+CHANGED = "the target changed while the release was made; run it again"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A run's commit as the log describes it. `mode` is of commits that wrote rows: Append or
+    Overwrite. `text` is the manifest."""
+
+    version: int
+    run_id: str
+    mode: str | None
+    text: str
 
 
 class Target:
@@ -45,32 +61,79 @@ class Target:
 
     def check_free(self) -> None:
         """Raises InputError when the mode does not allow to publish here."""
+        mode = self._release.mode
         if self.version >= 0:
-            if self._release.mode == "error":
+            if mode == "error":
                 raise InputError(
                     f"release.path: a table is already at {self.path}; choose another path, or "
-                    "`mode: overwrite`"
+                    "`mode: append` or `mode: overwrite`"
                 )
+        elif mode == "append":
+            raise InputError(
+                f"release.path: no table is at {self.path} to append to; `mode: error` makes it"
+            )
         elif any(name != "_delta_log" for name in self._storage.listed(self.path)):
             raise InputError(f"release.path: {self.path} holds other files; choose another path")
 
-    def committed(self, run_id: str) -> tuple[int, str] | None:
-        """Version and metadata of a run's commit, if the run is in the table's history."""
+    def runs(self) -> frozenset[str]:
+        """The ids of all runs that were ever committed here. They stay when Delta or a purge
+        removes what the log says about a version."""
         if self._latest() < 0:
-            return None
-        table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
-        found = table.select("version", "userMetadata").where(F.col("userMetadata").isNotNull())
+            return frozenset()
         with translated("release.path"):
-            for row in found.collect():
-                if _run_id(row["userMetadata"]) == run_id:
-                    return int(row["version"]), str(row["userMetadata"])
-        return None
+            snapshot = self._log.unsafeVolatileSnapshot()
+            if snapshot.metadata().configuration().contains(FORGETTING):
+                text = f"the table property {FORGETTING} makes Delta forget which runs published"
+                raise InputError(f"release.path: {text}; unset it")
+            found = snapshot.setTransactions()
+            ids = [str(found.apply(i).appId()) for i in range(found.size())]
+        return frozenset(id.removeprefix(APP) for id in ids if id.startswith(APP))
+
+    def commits(self) -> list[Commit]:
+        """The commits of runs that the log still describes, newest first."""
+        if self._latest() < 0:
+            return []
+        table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
+        mode = F.col("operationParameters")["mode"].alias("mode")
+        found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
+        with translated("release.path"):
+            rows = found.collect()
+        ids = [_run_id(row["userMetadata"]) for row in rows]
+        return [
+            Commit(int(row["version"]), id, row["mode"], row["userMetadata"])
+            for row, id in zip(rows, ids, strict=True)
+            if id is not None
+        ]
+
+    def committed(self, run_id: str) -> int | None:
+        """The version of a run's commit, if the run was ever committed here; -1 where the log does
+        not describe it any more."""
+        if run_id not in self.runs():
+            return None
+        return next((c.version for c in self.commits() if c.run_id == run_id), -1)
+
+    def published(self) -> DataFrame:
+        """The table as it was when the run began."""
+        reader = self._spark.read.format("delta").option("versionAsOf", self.version)
+        with translated("release.path"):
+            return reader.load(self.path)
+
+    def partitioned_by(self) -> list[str]:
+        """The columns that the files are laid out by."""
+        with translated("release.path"):
+            found = self._log.unsafeVolatileMetadata().partitionColumns()
+            return [str(found.apply(i)) for i in range(found.size())]
+
+    def require_unchanged(self) -> None:
+        """Raises BusyError when the table changed since the run began."""
+        if self._latest() != self.version:
+            raise BusyError(CHANGED)
 
     def publish(
         self, staged: DataFrame, names: Mapping[str, str], expected: Digest, run_id: str, text: str
     ) -> int:
-        """Copies the staged columns (id -> name) in random order in one commit with `text` as its
-        metadata; returns the new version.
+        """Copies the staged columns (id -> name, in the order of a table that is appended to) in
+        random order in one commit with `text` as its metadata; returns the new version.
 
         The written files are read again and compared with `expected` before the commit. Raises
         BusyError when the table changed since the run began; StorageError when what was written
@@ -79,7 +142,9 @@ class Target:
         with translated("release.path"):
             transaction = self._log.startTransaction()
             if int(transaction.readVersion()) != self.version:
-                raise BusyError("the target changed while the release was made; run it again")
+                raise BusyError(CHANGED)
+            # The audit looked at all of it: Delta then refuses to commit after any other change.
+            transaction.readWholeTable()
             actions = None
             try:
                 frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
@@ -102,16 +167,13 @@ class Target:
     def _write(self, frame: DataFrame, transaction: Any, run_id: str, text: str) -> Any:
         jvm, none = _jvm(self._spark), _none(self._spark)
         session: Any = self._spark._jsparkSession
-        options = {
-            "txnAppId": f"anonlib:{run_id}",
-            "txnVersion": "1",
-            "userMetadata": text,
-            "overwriteSchema": "true",
-        }
+        options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1", "userMetadata": text}
+        if self._release.mode != "append":
+            options["overwriteSchema"] = "true"
         properties = {"delta.isolationLevel": "Serializable", **name_mapping(frame.schema)}
         write = self._delta.commands.WriteIntoDelta(
             self._log,
-            jvm.org.apache.spark.sql.SaveMode.Overwrite,
+            self._save_mode(),
             self._delta.DeltaOptions(_map(jvm, options), session.sessionState().conf()),
             _seq(jvm, self._release.partition_by),
             _map(jvm, properties),
@@ -139,10 +201,13 @@ class Target:
         java = jvm.java.lang.Class.forName(f"{DELTA}.DeltaOperations$Write", True, loader)
         # Mode, partitioning, predicate, metadata; later versions append further options.
         rest = java.getConstructors()[0].getParameterCount() - 4
-        mode = jvm.org.apache.spark.sql.SaveMode.Overwrite
         some = jvm.scala.Option.apply
         by = some(_seq(jvm, self._release.partition_by))
-        return cls(mode, by, none, some(text), *[none] * rest)
+        return cls(self._save_mode(), by, none, some(text), *[none] * rest)
+
+    def _save_mode(self) -> Any:
+        modes = _jvm(self._spark).org.apache.spark.sql.SaveMode
+        return modes.Append if self._release.mode == "append" else modes.Overwrite
 
     def _remove(self, actions: Any, run_id: str) -> None:
         """Removes what a failed publication wrote, unless its commit came through all the same."""

@@ -1,7 +1,7 @@
 """The scan: counts, ranges, categories and the seeded sample of a source; what they rule out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,12 @@ class Scan:
     context: tuple[Encoding, ...] = ()
 
 
-def scan(source: Source, config: Config) -> Scan:
+def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
     """Reads the source three times: figures of all columns, sample, categories; and again for what
     the sample does not prove to be in order.
+
+    `published` are the rows that the source's are added to, under its ids: models that measure
+    cells against the whole table measure them against both together.
 
     Raises ConfigError or InfeasibleError with all that the figures rule out.
     """
@@ -70,9 +73,9 @@ def scan(source: Source, config: Config) -> Scan:
             raise ConfigError([*problems, *error.problems]) from None
         if problems:
             raise ConfigError(problems)
-        values = _values(source, config)
+        values, own = _values(source, config, published)
         problems = [
-            *_feasible(source, config, figures["n"], rows, sample, values),
+            *_feasible(source, config, figures["n"], rows, sample, values, own),
             *joint_problems(rows, source.schema, values, config),
             *_disclosures(source, config, rows, sample),
         ]
@@ -198,8 +201,9 @@ def _feasible(
     rows: DataFrame,
     sample: pa.Table,
     values: dict[str, Values],
+    own: dict[str, Reference],
 ) -> Iterator[Problem]:
-    """Whether the table as one cell holds every model."""
+    """Whether the source as one cell holds every model."""
     n = n_rows
     if config.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
@@ -216,13 +220,18 @@ def _feasible(
                 yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
                 continue
         if name is not None and model.looks_at == "counts":
-            reference = values[source.schema[name].id].reference
-            if not model.holds(whole_table(name, reference, n))[0]:
-                yield Problem(where, f"column {name} does not hold it in the whole table")
+            id = source.schema[name].id
+            cell = whole_table(name, own[id], n)
+            cell = replace(cell, references={name: values[id].reference})
+            if not model.holds(cell)[0]:
+                yield Problem(where, f"column {name} does not hold it in all rows as one cell")
 
 
-def _values(source: Source, config: Config) -> dict[str, Values]:
-    """How often each value stands in the columns that models look at the counts of.
+def _values(
+    source: Source, config: Config, published: DataFrame | None
+) -> tuple[dict[str, Values], dict[str, Reference]]:
+    """How often each value stands in the columns that models look at the counts of: in the whole
+    table, and in the source alone.
 
     Raises ConfigError for a column with more than MAX_VALUES.
     """
@@ -230,16 +239,22 @@ def _values(source: Source, config: Config) -> dict[str, Values]:
     models = bound(config.all_models, config)
     names = {m.column: m.type for m in models if m.looks_at == "counts"}
     hierarchies = protected_hierarchies(config)
-    found, problems = {}, []
+    found, own, problems = {}, {}, []
     for name, model in names.items():
         column = source.schema[name or ""]
         value = canonical(source.columns[column.id], column.type, tokens).alias("value")
-        counted = source.raw.select(value).groupBy("value").count().limit(MAX_VALUES + 2).toArrow()
+        frame = source.raw.select(value, F.lit(1).alias("own"))
+        if published is not None:
+            value = canonical(F.col(column.id), column.type, tokens)
+            frame = frame.unionAll(published.select(value, F.lit(0)))
+        counts = frame.groupBy("value").agg(F.count("*").alias("count"), F.sum("own").alias("own"))
+        counted = counts.limit(MAX_VALUES + 2).toArrow()
         if len(counted) > MAX_VALUES:
             text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"
             problems.append(Problem(f"column {name}", text))
             continue
-        found[column.id] = _as_values(counted)
+        found[column.id] = _as_values(counted, "count")
+        own[column.id] = _as_values(counted, "own").reference
         if name in hierarchies:
             try:
                 found[column.id] = found[column.id].along(hierarchies[name])
@@ -248,13 +263,13 @@ def _values(source: Source, config: Config) -> dict[str, Values]:
                 problems.append(Problem(f"attributes.{name}.hierarchy", text))
     if problems:
         raise ConfigError(problems)
-    return found
+    return found, own
 
 
-def _as_values(counted: pa.Table) -> Values:
+def _as_values(counted: pa.Table, counts: str) -> Values:
     """The values in the order in which the audit has them: that of Spark's folded text."""
     values = counted.column("value").combine_chunks()
-    count = counted.column("count").combine_chunks()
+    count = counted.column(counts).combine_chunks()
     missing = values.is_null()
     n_missing = int(pc.sum(count.filter(missing)).as_py() or 0)
     values, count = values.drop_null(), count.filter(pc.invert(missing))

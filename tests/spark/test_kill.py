@@ -33,6 +33,8 @@ from tests.spark.support import (
 
 pytestmark = pytest.mark.spark
 
+OVERWRITE = {"mode": "overwrite", "acknowledge_overwrite": True}
+
 
 def table(spark: SparkSession, target: str) -> Counter[str]:
     """The rows that a reader sees now."""
@@ -66,7 +68,7 @@ def test_kill(
 ) -> None:
     """SIGKILL of the driver and its JVM: the target is as it was, and the next run succeeds."""
     write_people(tmp_path)
-    config = settings(tmp_path, release={"mode": "overwrite" if there else "error"})
+    config = settings(tmp_path, release=OVERWRITE if there else {})
     out, target = tmp_path / "out", config["release"]["path"]
     if there:
         older_table(spark, target)
@@ -211,7 +213,7 @@ def test_target_changes_meanwhile(
     shell: Shell, spark: SparkSession, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_people(tmp_path)
-    config = settings(tmp_path, release={"mode": "overwrite"})
+    config = settings(tmp_path, release=OVERWRITE)
     target = config["release"]["path"]
     if when != "audit, new":
         older_table(spark, target)
@@ -238,7 +240,7 @@ def test_failed_audit(
     shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_people(tmp_path)
-    config = settings(tmp_path, release={"mode": "overwrite"})
+    config = settings(tmp_path, release=OVERWRITE)
     older_table(spark, config["release"]["path"])
     before = settled_files(tmp_path / "out")
     audit = pipeline.auditing.audit

@@ -68,7 +68,7 @@ def test_order_history_and_pseudonyms(
             "mail": {"role": "identifier", "pseudonym": True},
         },
         kernel="mondrian",
-        release={"mode": "overwrite", "rows_per_file": 1000},
+        release={"mode": "overwrite", "acknowledge_overwrite": True, "rows_per_file": 1000},
         pseudonyms={"key_env": "ANONLIB_TEST_KEY"},
     )
     config["privacy"]["acknowledge_unique"] = True
@@ -111,7 +111,7 @@ def test_wrong_files_are_not_published(
     shell: Shell, spark: SparkSession, tmp_path: Path, there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_people(tmp_path)
-    config = settings(tmp_path, release={"mode": "overwrite"})
+    config = settings(tmp_path, release={"mode": "overwrite", "acknowledge_overwrite": True})
     target = Path(config["release"]["path"])
     if there:
         spark.range(7).write.format("delta").save(str(target))

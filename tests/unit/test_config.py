@@ -217,7 +217,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "recode.columns.id", "not a quasi_identifier"),
     ("no_release", changed("release", to={}), "release.path", "required"),
     ("empty_path", changed("release", path=""), "release.path", "at least 1 character"),
-    ("unknown_mode", changed("release", mode="append"), "release.mode", "'error' or 'overwrite'"),
+    ("unknown_mode", changed("release", mode="replace"), "release.mode", "'append' or 'overwrite'"),
     ("odd_run_id", changed("release", run_id="a b"), "release.run_id", "letters"),
     ("release_is_the_source", changed("release", path="./people.csv"), "release.path", "source"),
     ("record_in_the_release", changed("release", record="out/people/_anonlib"),

@@ -13,7 +13,15 @@ from anonlib.config import Config
 from anonlib.config_file import parse
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
-from anonlib.keys import MIN_BYTES, pseudonym_key, token_key
+from anonlib.keys import (
+    MIN_BYTES,
+    backlog_key,
+    entry_key,
+    key_check,
+    ledger_key,
+    pseudonym_key,
+    token_key,
+)
 
 MASTER = b"a master key of thirty-two bytes"
 
@@ -29,7 +37,7 @@ class OneCell(Kernel):
         return np.zeros(block.n, np.int64)
 
 
-def config(pseudonyms: dict[str, Any] | None, *, asked: bool = True) -> Config:
+def config(pseudonyms: dict[str, Any] | None, *, asked: bool = True, **release: Any) -> Config:
     return parse(
         {
             "source": {"format": "parquet", "path": "in"},
@@ -37,10 +45,10 @@ def config(pseudonyms: dict[str, Any] | None, *, asked: bool = True) -> Config:
                 "age": {"role": "quasi_identifier", "scale": "continuous"},
                 "name": {"role": "identifier", "pseudonym": asked},
             },
-            "one_row_per_person": True,
+            "one_row_per_person": "name",
             "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
             "kernel": OneCell(),
-            "release": {"path": "out"},
+            "release": {"path": "out", **release},
             **({"pseudonyms": pseudonyms} if pseudonyms else {}),
         }
     )
@@ -144,3 +152,33 @@ def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     expected = hkdf(master, b"anonlib pseudonyms release run")
     assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run") == expected
     assert pseudonym_key(config({"key_file": str(path)}), "run") == expected
+
+
+def test_keys_of_the_ledger_and_the_backlog(env: str, tmp_path: Path) -> None:
+    """Of one master key, yet apart; an entry of the backlog has a key of its own."""
+    made = config(None, asked=False, ledger={"key_env": env}, backlog={"key_env": env})
+    assert ledger_key(made) == hkdf(MASTER, b"anonlib ledger")
+    assert backlog_key(made) == hkdf(MASTER, b"anonlib backlog")
+    key = backlog_key(made)
+    assert entry_key(key, "run-1") == hkdf(key, b"anonlib entry run-1")
+    assert key_check(key) == hkdf(key, b"anonlib check").hex()
+    without = config(None, asked=False)
+    assert ledger_key(without) == backlog_key(without) == b""
+
+
+@pytest.mark.parametrize("name", ["ledger", "backlog"])
+def test_the_pseudonyms_key_is_no_other_key(env: str, tmp_path: Path, name: str) -> None:
+    """By another way, the same bytes."""
+    path = tmp_path / "key"
+    path.write_bytes(MASTER + b"\n")
+    read = {"ledger": ledger_key, "backlog": backlog_key}[name]
+    with pytest.raises(ConfigError) as caught:
+        read(config({"key_env": env}, **{name: {"key_file": str(path)}}))
+    (problem,) = caught.value.problems
+    assert problem.where == f"release.{name}"
+    assert "the pseudonyms' key" in problem.text
+    path.write_bytes(MASTER[::-1])
+    assert len(read(config({"key_env": env}, **{name: {"key_file": str(path)}}))) == 32
+    path.unlink()
+    with pytest.raises(ConfigError, match=f"release.{name}.key_file: the file can't be read"):
+        read(config({"key_env": env}, **{name: {"key_file": str(path)}}))

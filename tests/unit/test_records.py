@@ -77,6 +77,7 @@ class Report:
 class Outcome:
     losses: dict[str, float | None] = field(default_factory=dict)
     n_blocks: int = 17
+    digest: Any = field(default_factory=lambda: SimpleNamespace(n_rows=1000))
 
 
 def public(made: Config, n_rows_in: int = 1000, **losses: float | None) -> dict[str, Any]:
@@ -100,6 +101,16 @@ def test_manifest_is_an_allow_list() -> None:
     text = json.dumps(found)
     assert "987654" not in text  # no seed
     assert "in" not in found.values()
+
+
+def test_manifest_of_a_table_that_was_appended_to() -> None:
+    """Rows released are those of the table; suppressed ones those of the batch."""
+    report: Any = Report(n_rows=1000)
+    outcome: Any = Outcome(digest=SimpleNamespace(n_rows=30))
+    release = {"path": "out", "mode": "append", "acknowledge_returning": True}
+    found = json.loads(manifest(config(release=release), "run-2", report, outcome, 33))
+    counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
+    assert counts == [1000, 30, "<5"]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,8 @@ class Shares:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        counted = view.whole.groupBy(F.col(self.column).alias("value")).agg(F.count("*").alias("n"))
+        value = F.col(self.column).alias("value")
+        counted = view.whole.groupBy(value).agg(F.count("*").alias("n"))
         order = Window.orderBy(F.col("value").asc_nulls_last())
         everything = Window.partitionBy()
         return counted.select(

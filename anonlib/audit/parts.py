@@ -1,0 +1,24 @@
+"""A table whose persons can't be counted any more, judged by the parts that it was made of."""
+
+from dataclasses import replace
+
+from anonlib.audit.report import AuditReport, Verdict
+
+BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
+
+
+def by_parts(table: AuditReport, added: AuditReport) -> AuditReport:
+    """The report on a table with what could not be verified taken from its parts.
+
+    The caller vouches that what was there before held the same models, persons counted; `added`
+    is the report on the rest, persons counted, too. Both holding, the table holds them: its
+    classes are unions of classes of the parts, and every model is monotone.
+    """
+    found = zip(table.verdicts, added.verdicts, strict=True)
+    return replace(table, verdicts=tuple(_joined(whole, part) for whole, part in found))
+
+
+def _joined(table: Verdict, added: Verdict) -> Verdict:
+    if not table.note or table.n_failing or not added.holds:
+        return table
+    return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)

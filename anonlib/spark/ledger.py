@@ -1,0 +1,193 @@
+"""The ledger of a table: keyed tokens of the persons that each of its runs released, and what was
+verified then. It is private, and counts for nothing without its key."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.config import Config
+from anonlib.errors import BlockError, ConfigError, Problem
+from anonlib.keys import key_check
+from anonlib.schema import Schema
+from anonlib.spark.digest import Digest
+from anonlib.spark.errors import translated
+from anonlib.spark.source import Source
+from anonlib.spark.storage import Storage
+from anonlib.work import keyed
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a run left besides its tokens.
+
+    `digest` is of all rows of the table after the run, or None where some are of unknown origin.
+    `verdicts` are the models that held, persons counted. `unnamed` says whether rows named no
+    person; it is None until all tokens are written.
+    """
+
+    run_id: str
+    table: str
+    key_check: str
+    persons: tuple[tuple[str, str], ...]  # name and type of each column that identifies them
+    digest: Digest | None
+    verdicts: tuple[str, ...]
+    insensitive: str
+    unnamed: bool | None = None
+
+
+class Ledger:
+    """The entries of one table. They count only if their run was committed there: they are written
+    before the commit, and a run that died between the two released nobody."""
+
+    def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
+        self._spark = spark
+        self._config = config
+        self._table = table
+        self._key = key
+        self._storage = Storage(spark, config.ledger_path)
+
+    def entries(self, runs: Iterable[str]) -> list[Entry]:
+        """The complete entries of these runs."""
+        found = [self._read(run_id) for run_id in sorted(runs)]
+        return [entry for entry in found if entry is not None and entry.unnamed is not None]
+
+    def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
+        """Why persons of the table's runs may not be recognised; None when all would be."""
+        entries = self.entries(runs)
+        if len(entries) < len(runs):
+            n = len(runs) - len(entries)
+            return f"the ledger lacks {n} of the {len(runs)} runs that published here"
+        if any(entry.key_check != key_check(self._key) for entry in entries):
+            return "the ledger was written with another key"
+        if any(entry.persons != self._persons(schema) for entry in entries):
+            return "the ledger knows persons by other columns, or by columns of other types"
+        if any(entry.unnamed for entry in entries):
+            return "rows that were released before name no person"
+        if not self.knows(runs, digest):
+            return "the table holds rows that are not in the ledger"
+        return None
+
+    def knows(self, runs: Iterable[str], digest: Digest) -> bool:
+        """Whether one of these runs left a table of just these rows."""
+        return any(entry.digest == digest for entry in self.entries(runs))
+
+    def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
+        """Whether the table's rows were audited, persons counted, by just these models."""
+        wanted = tuple(verdicts)
+        states = ("acknowledged",) if self._config.privacy.acknowledge_unique else ()
+        return any(
+            entry.digest == digest
+            and entry.verdicts == wanted
+            and entry.insensitive in ("none", "checked", *states)
+            for entry in self.entries(runs)
+        )
+
+    def returning(self, source: Source, runs: Iterable[str]) -> tuple[int, bool]:
+        """How many persons of the source these runs released, and whether rows name nobody.
+
+        One pass over the columns that identify persons, and a join with the ledger.
+        """
+        with translated("release.ledger"):
+            paths = [f"{self._folder(entry.run_id)}/tokens" for entry in self.entries(runs)]
+            tokens = self._tokens(source)
+            if not paths:
+                return 0, bool(tokens.where("token is null").limit(1).count())
+            known = self._spark.read.parquet(*paths).distinct().withColumn("known", F.lit(True))
+            joined = tokens.join(known, "token", "left")
+            row = joined.agg(
+                F.count("known").alias("n"), F.count_if(F.col("token").isNull()).alias("unnamed")
+            ).collect()[0]
+        return int(row["n"]), bool(row["unnamed"])
+
+    def write(
+        self,
+        run_id: str,
+        source: Source,
+        digest: Digest | None,
+        verdicts: Iterable[str],
+        state: str,
+    ) -> None:
+        """Writes the source's persons as a run's, in place of what it may have left before.
+
+        Raises ConfigError when a run of another table has this id in this ledger.
+        """
+        there = self._read(run_id, any_table=True)
+        if there is not None and there.table != self._table:
+            text = f"run {run_id} of another table is in this ledger; take another id or folder"
+            raise ConfigError([Problem("release.ledger.path", text)])
+        persons = self._persons(source.schema)
+        entry = Entry(
+            run_id, self._table, key_check(self._key), persons, digest, tuple(verdicts), state
+        )
+        folder = self._folder(run_id)
+        self._storage.make_private(self._storage.root)
+        self._storage.delete(folder)
+        self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
+        with translated("release.ledger"):
+            self._tokens(source).write.parquet(f"{folder}/tokens")
+            written = self._spark.read.parquet(f"{folder}/tokens")
+            unnamed = bool(written.where("token is null").limit(1).count())
+        whole = replace(entry, unnamed=unnamed)
+        self._storage.write(f"{folder}/entry.json", json.dumps(asdict(whole)))
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Removes what runs of this table left that were never committed."""
+        names = [name.removeprefix("run-") for name in self._storage.listed(self._storage.root)]
+        for run_id in {*names} - {*runs}:
+            if self._read(run_id) is not None:
+                self._storage.delete(self._folder(run_id))
+
+    def _folder(self, run_id: str) -> str:
+        return f"{self._storage.root}/run-{run_id}"
+
+    def _read(self, run_id: str, *, any_table: bool = False) -> Entry | None:
+        path = f"{self._folder(run_id)}/entry.json"
+        if not self._storage.exists(path):
+            return None
+        entry = _entry(json.loads(self._storage.read(path)))
+        return entry if any_table or entry.table == self._table else None
+
+    def _persons(self, schema: Schema) -> tuple[tuple[str, str], ...]:
+        columns = [schema.by_id(id) for id in self._ids(schema)]
+        return tuple((column.name, str(column.type)) for column in columns)
+
+    def _ids(self, schema: Schema) -> tuple[str, ...]:
+        name = self._config.one_row_per_person
+        return (schema[name].id,) if isinstance(name, str) else schema.unit
+
+    def _tokens(self, source: Source) -> DataFrame:
+        """`token`, 32 bytes, of each person once; null for rows that name nobody."""
+        ids, key = self._ids(source.schema), self._key
+        frame = source.raw.select(*[source.columns[id].alias(id) for id in ids])
+        # pyspark can't read the annotations of a partial; a lambda has none.
+        tokens = frame.mapInArrow(lambda batches: _tokens(batches, key), "token string")
+        return tokens.select(F.unhex("token").alias("token")).distinct()
+
+
+def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        try:
+            found = keyed(batch.columns, key)
+        except Exception as error:
+            text = f"the tokens of {batch.num_rows} rows failed with {type(error).__name__}"
+        else:
+            yield pa.RecordBatch.from_arrays([found], ["token"])
+            continue
+        raise BlockError(text) from None
+
+
+def _entry(found: dict[str, Any]) -> Entry:
+    digest = found["digest"]
+    return Entry(
+        **{
+            **found,
+            "persons": tuple((name, type) for name, type in found["persons"]),
+            "digest": None if digest is None else Digest(**digest),
+            "verdicts": tuple(found["verdicts"]),
+        }
+    )

@@ -1,0 +1,220 @@
+"""Batches added to a published table: what is audited, who is recognised, what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from anonlib.spark import publish
+from tests.spark.support import MARKER, Said, Shell, holding, left, multiset, people, settings
+
+pytestmark = pytest.mark.spark
+
+KEY = "LEDGERKEY-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+
+
+def batch(first: int, n: int) -> pd.DataFrame:
+    """The people of these numbers, each with a name of their own."""
+    return people(first + n).iloc[first:].reset_index(drop=True)
+
+
+def config(folder: Path, frame: pd.DataFrame, mode: str = "append", **changes: Any) -> Any:
+    """Releases `frame` to the table of `folder`, with a ledger."""
+    frame.to_parquet(folder / "people.parquet", index=False)
+    release = {"mode": mode, "ledger": {"key_env": "ANONLIB_LEDGER_KEY"}}
+    return settings(folder, **{**changes, "release": {**release, **changes.get("release", {})}})
+
+
+def table(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.read.format("delta").load(str(folder / "out" / "table"))
+
+
+def refused(said: Said, code: int, *texts: str) -> None:
+    assert said.code == code, said.err
+    for text in texts:
+        assert text in said.error
+
+
+def test_append_twice(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    refused(shell.release(config(tmp_path, batch(0, 9))), 2, "no table is at", "to append to")
+    assert shell.release(config(tmp_path, batch(0, 60), "error"), "--run-id", "one").code == 0
+    first = multiset(table(spark, tmp_path))
+    columns = table(spark, tmp_path).columns
+    # In another order of columns, with nulls among them.
+    added = batch(60, 30)[["illness", "city", "name", "wage"]]
+    added.loc[3, "city"] = None
+    assert shell.release(config(tmp_path, added), "--run-id", "two").code == 0
+    second = table(spark, tmp_path)
+    assert second.columns == columns
+    found = multiset(second)
+    assert sum(found.values()) == 90
+    assert not first - found  # published rows stay as they are
+    classes = second.toPandas().groupby(["wage", "city"], dropna=False)
+    assert classes.size().min() >= 3
+    assert classes["illness"].nunique().min() >= 2
+    manifest = json.loads((tmp_path / "out/table/_anonlib/manifest.json").read_text())
+    assert (manifest["run_id"], manifest["rows_released"], manifest["rows_added"]) == (
+        "two",
+        90,
+        30,
+    )
+
+    said = shell.release(config(tmp_path, batch(90, 12)), "--run-id", "three")
+    assert "rows    12 in, 12 out" in said.out.replace("  rows", "rows"), said.out
+    again = shell.release(config(tmp_path, batch(90, 12)), "--run-id", "two")
+    assert "Run two is done already" in again.out
+    assert table(spark, tmp_path).count() == 102
+    assert left(tmp_path / "out") == {"table", "table.private"}
+    assert holding(MARKER + "-name", tmp_path / "out") == []
+    assert holding(KEY, tmp_path / "out") == []
+
+
+def test_returning_persons(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+    again = config(tmp_path, batch(27, 30))
+    refused(
+        shell.release(again), 2, "release.acknowledge_returning: 3 persons of the source were rel"
+    )
+    accepted = ("--set", "release.acknowledge_returning=true")
+    assert shell.release(again, *accepted).code == 0
+    assert table(spark, tmp_path).count() == 60
+    # Those of the batch are known now, too.
+    refused(shell.release(config(tmp_path, batch(56, 9))), 2, "1 persons of the source were")
+    assert shell.release(config(tmp_path, batch(57, 9))).code == 0
+
+
+def test_persons_that_can_not_be_recognised(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = config(tmp_path, batch(0, 30), "error")
+    where = "release.acknowledge_returning: "
+    unknown = {**first, "release": {**first["release"], "ledger": None}}
+    assert shell.release(unknown).code == 0
+    later = config(tmp_path, batch(30, 9))
+    refused(shell.release(later), 2, f"{where}the ledger lacks 1 of the 1 runs")
+    later["release"]["path"] += "2"
+    assert shell.release({**later, "release": {**later["release"], "mode": "error"}}).code == 0
+    later = config(tmp_path, batch(39, 9), release={"path": later["release"]["path"]})
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY + "-other")
+    refused(shell.release(later), 2, f"{where}the ledger was written with another key")
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+    other = {**later, "one_row_per_person": "city"}
+    other["attributes"] = {
+        **later["attributes"],
+        "city": {"role": "identifier"},
+        "name": {"role": "drop"},
+    }
+    refused(shell.release(other), 2, "the batch has no column city")
+
+
+def test_rows_of_others(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """Rows that somebody else added are audited, and their persons are not known."""
+    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+    path = str(tmp_path / "out" / "table")
+    table(spark, tmp_path).limit(4).write.format("delta").mode("append").save(path)
+    later = config(tmp_path, batch(30, 9))
+    refused(shell.release(later), 2, "the table holds rows that are not in the ledger")
+    row = "select 1L as wage, 'nowhere' as city, 'flu' as illness"
+    spark.sql(row).write.format("delta").mode("append").save(path)
+    accepted = ("--set", "release.acknowledge_returning=true")
+    said = shell.release(later, *accepted)
+    refused(said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: 1 classes")
+    assert table(spark, tmp_path).count() == 35
+
+
+def test_other_columns(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+    frame = batch(30, 9).astype({"wage": float}).rename(columns={"city": "town"})
+    later = config(tmp_path, frame, release={"partition_by": ["illness"]})
+    later["attributes"]["town"] = later["attributes"].pop("city")
+    refused(
+        shell.release(later),
+        2,
+        "nothing can be appended to",
+        "it lacks column town",
+        "the batch has no column city",
+        "column wage is bigint there, and double in the batch",
+        "its files are laid out by no column",
+    )
+
+
+def test_overtaken(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody appends between the digest and the commit: the audit did not see those rows."""
+    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+    counted = publish.digest
+
+    def digest(frame: DataFrame) -> Any:
+        found = counted(frame)
+        rows = table(spark, tmp_path).limit(1)
+        rows.write.format("delta").mode("append").save(str(tmp_path / "out" / "table"))
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "digest", digest)
+        said = shell.release(config(tmp_path, batch(30, 9)))
+    refused(said, 1, "changed")
+    assert table(spark, tmp_path).count() == 31
+    referenced = {Path(file).name for file in table(spark, tmp_path).inputFiles()}
+    assert {path.name for path in (tmp_path / "out/table").glob("*.parquet")} == referenced
+
+
+def ill(first: int, n: int, share: float) -> pd.DataFrame:
+    """People of whom this share is ill, evenly over the wages."""
+    frame = batch(first, n)
+    frame["illness"] = ["flu" if i % 10 < 10 * share else "none" for i in range(n)]
+    return frame
+
+
+def test_relative_models(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """The reference is that of the whole: of what is there and of the batch."""
+    models = [
+        {"type": "k_anonymity", "k": 5},
+        {"type": "t_closeness", "t": 0.2, "attribute": "illness"},
+    ]
+    private = {"privacy": {"models": models}}
+    start = config(tmp_path, ill(0, 60, 0.5), "error", **private)
+    assert shell.release(start).code == 0
+    # On its own, a batch of the ill is as close to itself as can be; against the whole it is not.
+    said = shell.release(config(tmp_path, ill(60, 20, 1.0), **private))
+    refused(said, 2, "privacy.models.t_closeness: column illness does not hold it in all rows")
+    # So many of them that they hold, but what is there does not hold any more.
+    said = shell.release(config(tmp_path, ill(60, 240, 0.9), **private))
+    refused(said, 3, "the audit of the table with the batch failed", "t_closeness")
+    assert table(spark, tmp_path).count() == 60
+    assert shell.release(config(tmp_path, ill(60, 60, 0.6), **private)).code == 0
+    assert table(spark, tmp_path).count() == 120
+
+
+def test_units(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """Persons with several rows can't be counted in what is published: the ledger vouches for it,
+    if just those rows were audited by just those models."""
+
+    def visits(first: int, n: int) -> pd.DataFrame:
+        return pd.concat([batch(first, n), batch(first, n)], ignore_index=True)
+
+    def of_unit(first: int, n: int, mode: str = "append", k: int = 3) -> Any:
+        made = config(tmp_path, visits(first, n), mode, one_row_per_person=False, unit=["name"])
+        made["privacy"] = {"models": [{"type": "k_anonymity", "k": k}]}
+        return made
+
+    assert shell.release(of_unit(0, 30, "error")).code == 0
+    refused(shell.release(of_unit(30, 12, k=4)), 2, "unit: ", "no run of the ledger had these")
+    said = shell.release(of_unit(30, 12))
+    assert said.code == 0, said.err
+    assert table(spark, tmp_path).count() == 84
+    assert shell.release(of_unit(42, 6)).code == 0
+    # Rows from elsewhere: nobody counted the persons in them.
+    path = str(tmp_path / "out" / "table")
+    table(spark, tmp_path).limit(1).write.format("delta").mode("append").save(path)
+    accepted = ("--set", "release.acknowledge_returning=true")
+    refused(shell.release(of_unit(48, 6), *accepted), 2, "left just these rows")

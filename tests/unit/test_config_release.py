@@ -1,0 +1,80 @@
+"""What a config must say about releases after the first."""
+
+from typing import Any
+
+import pytest
+
+from anonlib.config_file import parse
+from anonlib.errors import ConfigError
+
+ENV = {"key_env": "LEDGER"}
+
+
+def problems(release: dict[str, Any], **changes: Any) -> dict[str, str]:
+    """The problems of a config with this release section."""
+    raw = {
+        "source": {"format": "parquet", "path": "people"},
+        "attributes": {
+            "id": {"role": "identifier", "pseudonym": True},
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+        },
+        "one_row_per_person": "id",
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+        "pseudonyms": {"key_env": "PSEUDONYMS"},
+        "release": {"path": "out/people", **release},
+        **changes,
+    }
+    try:
+        parse(raw)
+    except ConfigError as error:
+        return {problem.where: problem.text for problem in error.problems}
+    return {}
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"mode": "append", "ledger": ENV},
+        {"mode": "append", "ledger": ENV, "backlog": ENV},
+        {"mode": "append", "acknowledge_returning": True, "backlog": {"key_file": "LEDGER"}},
+        {"mode": "overwrite", "acknowledge_overwrite": True},
+        {"mode": "overwrite"},  # nothing may be there
+        {"ledger": {**ENV, "path": "elsewhere"}},
+        {"record": "out/private", "ledger": ENV},
+    ],
+)
+def test_right(release: dict[str, Any]) -> None:
+    assert problems(release) == {}
+
+
+@pytest.mark.parametrize(
+    ("release", "where", "text"),
+    [
+        ({"mode": "append"}, "release.ledger", "or set `acknowledge_returning: true`"),
+        ({"ledger": {}}, "release.ledger", "exactly one of key_env and key_file"),
+        ({"ledger": {**ENV, "key_file": "x"}}, "release.ledger", "exactly one"),
+        ({"backlog": {"path": "x"}}, "release.backlog", "exactly one"),
+        ({"ledger": {"key_env": "PSEUDONYMS"}}, "release.ledger.key_env", "the pseudonyms' key"),
+        ({"backlog": {"key_env": "PSEUDONYMS"}}, "release.backlog.key_env", "the pseudonyms' key"),
+        ({"ledger": {**ENV, "path": "out/people/_l"}}, "release.ledger", "lies in the release"),
+        ({"backlog": {**ENV, "path": "out/people"}}, "release.backlog", "lies in the release"),
+    ],
+)
+def test_wrong(release: dict[str, Any], where: str, text: str) -> None:
+    found = problems(release)
+    assert list(found) == [where]
+    assert text in found[where]
+
+
+def test_persons_that_nobody_can_name() -> None:
+    found = problems({"mode": "append", "ledger": ENV}, one_row_per_person=True)
+    assert "names nobody" in found["release.ledger"]
+    accepted = {"mode": "append", "acknowledge_returning": True}
+    assert problems(accepted, one_row_per_person=True) == {}
+
+
+def test_units_need_the_ledger() -> None:
+    of_unit = {"one_row_per_person": False, "unit": ["id"]}
+    found = problems({"mode": "append", "acknowledge_returning": True}, **of_unit)
+    assert "with a `unit`" in found["release.ledger"]
+    assert problems({"mode": "append", "ledger": ENV}, **of_unit) == {}
