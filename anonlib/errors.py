@@ -3,8 +3,11 @@
 Texts name fields, columns, types and counts: never a raw data value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, order=True)
@@ -64,3 +67,15 @@ class BusyError(AnonlibError):
 
 class BlockError(AnonlibError):
     """Work on one block failed; the cause is named by type only, since its text may hold data."""
+
+
+def sanitized(what: str, work: Callable[[], Result]) -> Result:
+    """Does work on rows in a task; errors are raised as BlockError without their cause, whose text
+    may hold data."""
+    try:
+        return work()
+    except AnonlibError as error:
+        text = str(error)
+    except Exception as error:
+        text = f"{what} failed with {type(error).__name__}"
+    raise BlockError(text) from None

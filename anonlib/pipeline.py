@@ -15,8 +15,8 @@ from anonlib import audit as auditing
 from anonlib import registry
 from anonlib.audit import AuditReport, AuditSpec, by_parts
 from anonlib.config import Config
-from anonlib.errors import AuditError, StorageError
-from anonlib.keys import ledger_key, pseudonym_key, token_key
+from anonlib.errors import AuditError, InfeasibleError, StorageError
+from anonlib.keys import backlog_key, ledger_key, pseudonym_key, token_key
 from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.progress import Progress
@@ -30,8 +30,10 @@ from anonlib.resolve import (
 )
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column, Role, Schema
+from anonlib.spark.backlog import can_wait
 from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.digest import digest
+from anonlib.spark.done import finish, manifest_path, record_path, waits, write_manifest
 from anonlib.spark.earlier import Earlier, look_back, require_whole
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import (
@@ -43,9 +45,10 @@ from anonlib.spark.grouped import (
     refuse_inexact,
 )
 from anonlib.spark.lease import Lease, lease, tidy
-from anonlib.spark.ledger import Ledger
 from anonlib.spark.moments import table_moments
+from anonlib.spark.past import Past, open_past
 from anonlib.spark.publish import Target, name_mapping
+from anonlib.spark.purge import owed, purge
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
@@ -59,36 +62,59 @@ def release(
 ) -> ReleaseResult:
     """Anonymizes the config's source (or the DataFrame) and publishes what its audit passed.
 
-    A run whose id is already in the target's history is done: nothing happens again. Raises
-    ConfigError, InputError, InfeasibleError before anything is written, AuditError when a model
-    does not hold, BusyError when another run holds the target, StorageError when reading or
-    writing fails; the target is then as it was.
+    A run whose id is already in the target's history is done: nothing happens again. A batch that
+    can't hold the models alone waits, if the config has a backlog. Raises ConfigError, InputError,
+    InfeasibleError before anything is written, AuditError when a model does not hold, BusyError
+    when another run holds the target, StorageError when reading or writing fails; the target is
+    then as it was (or, where only the old version's removal failed, as it was published).
     """
     progress = progress or Progress()
     run_id = config.release.run_id or _new_run_id()
     key = pseudonym_key(config, run_id)
-    ledgers = ledger_key(config)
+    private = ledger_key(config), backlog_key(config)
     with progress.stage("start"):
         spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
     target = Target(spark, config.release)
-    done = target.committed(run_id)
-    if done is not None:
-        return _finish(spark, config, target, run_id, done)
-    tidy(spark, target.path, run_id)
+    past = open_past(spark, config, target, *private)
+    if run_id in target.runs():
+        return finish(spark, config, target, run_id, past)
+    _clean_up(spark, target, run_id)
     target.check_free()
-    ledger = Ledger(spark, config, target.path, ledgers) if ledgers else None
+    if past.backlog is not None and past.backlog.of(run_id) is not None:
+        return waits(spark, config, target, run_id, past.backlog)
     with progress.stage("open", spark):
-        source = open_source(spark, config, dataframe)
+        source = open_source(spark, config, dataframe, past.waiting_rows())
     with closing(source):
-        with progress.stage("scan", spark):
-            earlier = look_back(config, target, source, ledger)
-            scanned = _scan(source, config, earlier.published)
-        run = _Run(spark, config, progress, run_id, target, key, earlier, ledger)
+        try:
+            with progress.stage("scan", spark):
+                earlier = look_back(config, target, source, past.ledger)
+                scanned = _scan(source, config, earlier.published)
+        except InfeasibleError as error:
+            if past.backlog is None or not can_wait(error):
+                raise
+            _make_record_folder(spark, config)
+            with lease(spark, target.path, run_id), settled(spark):
+                past.backlog.add(run_id, source)
+            return waits(spark, config, target, run_id, past.backlog, error)
+        run = _Run(spark, config, progress, run_id, target, key, earlier, past)
         # Before anything is written: a run that could not be recorded is not begun.
-        records = Storage(spark, config.record_path)
-        records.make_private(records.root)
+        _make_record_folder(spark, config)
         with lease(spark, target.path, run_id) as held, settled(spark):
             return run.through(source, scanned, held)
+
+
+def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
+    """Removes what a dead run left, and finishes a purge that it began."""
+    tidy(spark, target.path, run_id)
+    if owed(target):
+        with lease(spark, target.path, run_id):
+            purge(spark, target)
+        target.renew()
+
+
+def _make_record_folder(spark: SparkSession, config: Config) -> None:
+    records = Storage(spark, config.record_path)
+    records.make_private(records.root)
 
 
 def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
@@ -168,7 +194,7 @@ class _Run:
     target: Target
     key: bytes
     earlier: Earlier
-    ledger: Ledger | None
+    past: Past
 
     def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
         """Partition, anonymize to staging, audit, publish, record."""
@@ -228,14 +254,13 @@ class _Run:
         expected = found.digest
         if [*names] != [column.id for column in source.schema.released]:
             expected = digest(staged.select(*names))  # hashes go by the order of columns
-        if self.ledger is not None:
-            self.ledger.forget(self.target.runs())
-            verdicts = [verdict.model for verdict in whole.verdicts]
-            after = self.earlier.digest_with(expected)
-            self.ledger.write(self.run_id, source, after, verdicts, whole.insensitive)
-        version = self.target.publish(staged, names, expected, self.run_id, text)
-        _write_manifest(self.spark, self.target.path, text)
-        return version
+        runs, after = self.target.runs(), self.earlier.digest_with(expected)
+        self.past.before_commit(self.run_id, runs, source, after, whole)
+        self.target.publish(staged, names, expected, self.run_id, text)
+        write_manifest(self.spark, self.target.path, text)
+        self.past.after_commit(self.target.runs())
+        purge(self.spark, self.target)
+        return self.target.version_of(self.run_id)
 
     def _audit(
         self, staged: DataFrame, schema: Schema, planned: Plan, table: DataFrame | None
@@ -335,33 +360,13 @@ class _Run:
             losses=found.losses,
             table=self.target.path,
             table_version=version,
-            manifest=_manifest_path(self.target.path),
-            record=_record_path(self.spark, self.config, self.run_id),
+            manifest=manifest_path(self.target.path),
+            record=record_path(self.spark, self.config, self.run_id),
             seconds=dict(self.progress.seconds),
         )
         text = record(self.config, result, source, scanned, planned)
         Storage(self.spark, result.record).write(result.record, text)
         return result
-
-
-def _finish(
-    spark: SparkSession, config: Config, target: Target, run_id: str, version: int
-) -> ReleaseResult:
-    """A committed run: what is known of it, with an interrupted clean-up finished."""
-    with lease(spark, target.path, run_id):
-        newest = next(iter(target.commits()), None)
-        storage, path = Storage(spark, target.path), _manifest_path(target.path)
-        there = storage.read(path) if storage.exists(path) else None
-        if newest is not None and newest.text != there:
-            _write_manifest(spark, target.path, newest.text)
-    return ReleaseResult(
-        run_id=run_id,
-        already_done=True,
-        table=target.path,
-        table_version=version,
-        manifest=_manifest_path(target.path),
-        record=_record_path(spark, config, run_id),
-    )
 
 
 def _require_passed(report: AuditReport, what: str) -> None:
@@ -370,19 +375,6 @@ def _require_passed(report: AuditReport, what: str) -> None:
         failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
         texts = [*failed, *[str(problem) for problem in report.problems]]
         raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
-
-
-def _write_manifest(spark: SparkSession, table: str, text: str) -> None:
-    storage = Storage(spark, table)
-    storage.write(_manifest_path(storage.root), text, public=True)
-
-
-def _manifest_path(table: str) -> str:
-    return f"{table}/_anonlib/manifest.json"
-
-
-def _record_path(spark: SparkSession, config: Config, run_id: str) -> str:
-    return f"{Storage(spark, config.record_path).root}/{run_id}.json"
 
 
 def _new_run_id() -> str:

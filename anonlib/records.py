@@ -101,6 +101,8 @@ def _persons(config: Config) -> str:
         return "counted by unit"
     if config.one_row_per_person is True:
         return "one row per person: declared, not checked"
+    if config.release.mode == "append" and config.release.acknowledge_returning:
+        return "one row per person in every batch: checked; persons may be in several"
     return "one row per person: checked"
 
 

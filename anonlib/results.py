@@ -39,6 +39,8 @@ class ReleaseResult:
     n_rows_in: int = 0
     n_rows_out: int = 0
     n_suppressed: int = 0
+    n_waiting: int = 0  # rows in the backlog, where the run published nothing
+    notes: tuple[str, ...] = ()
     n_blocks: int = 0
     n_cells: int = 0
     audit: "AuditReport | None" = None

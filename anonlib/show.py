@@ -36,7 +36,10 @@ def print_release(
 ) -> None:
     """The summary of a release by a config and its `--set` overrides."""
     to = to or console()
-    if result.already_done:
+    if result.n_waiting:
+        text = f"Run {plain(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
+        to.print(Text(f"{text}the backlog for the next run.", style="bold"))
+    elif result.already_done:
         to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again.\n"))
     else:
         to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
@@ -48,7 +51,9 @@ def print_release(
             to.print()
             to.print(_losses(result.losses))
         to.print()
-    _places(to, _release_places(result, config, overrides))
+    _bullets(to, "notes", [plain(note) for note in result.notes])
+    if not result.n_waiting:
+        _places(to, _release_places(result, config, overrides))
 
 
 def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.block import MISSING, Block, ClassMoments, Codes, Context, Ints
 from anonlib.encoding import Encoding, Values, codes_among, mix, one_zero, protected_codes
-from anonlib.errors import AnonlibError, BlockError
+from anonlib.errors import sanitized
 from anonlib.kernels import Kernel
 from anonlib.partition._bisect import bisect, part
 from anonlib.partition._chain import parts
@@ -74,13 +74,8 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
 
     Errors are raised as BlockError without their cause, whose text may hold data.
     """
-    try:
-        return _anonymize(table.combine_chunks(), task)
-    except AnonlibError as error:
-        text = str(error)
-    except Exception as error:
-        text = f"a block of {table.num_rows} rows failed with {type(error).__name__}"
-    raise BlockError(text) from None
+    what = f"a block of {table.num_rows} rows"
+    return sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
 
 
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:

@@ -4,6 +4,7 @@ verified then. It is private, and counts for nothing without its key."""
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config import Config
-from anonlib.errors import BlockError, ConfigError, Problem
+from anonlib.errors import ConfigError, Problem, sanitized
 from anonlib.keys import key_check
 from anonlib.schema import Schema
 from anonlib.spark.digest import Digest
@@ -50,10 +51,12 @@ class Ledger:
         self._table = table
         self._key = key
         self._storage = Storage(spark, config.ledger_path)
+        self._known: dict[str, Entry | None] = {}  # of committed runs: these change no more
 
     def entries(self, runs: Iterable[str]) -> list[Entry]:
         """The complete entries of these runs."""
-        found = [self._read(run_id) for run_id in sorted(runs)]
+        self._known |= {run_id: self._read(run_id) for run_id in {*runs} - self._known.keys()}
+        found = [self._known[run_id] for run_id in sorted(runs)]
         return [entry for entry in found if entry is not None and entry.unnamed is not None]
 
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
@@ -171,14 +174,9 @@ class Ledger:
 
 def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        try:
-            found = keyed(batch.columns, key)
-        except Exception as error:
-            text = f"the tokens of {batch.num_rows} rows failed with {type(error).__name__}"
-        else:
-            yield pa.RecordBatch.from_arrays([found], ["token"])
-            continue
-        raise BlockError(text) from None
+        what = f"the tokens of {batch.num_rows} rows"
+        found = sanitized(what, partial(keyed, batch.columns, key))
+        yield pa.RecordBatch.from_arrays([found], ["token"])
 
 
 def _entry(found: dict[str, Any]) -> Entry:

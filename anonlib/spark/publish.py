@@ -105,11 +105,8 @@ class Target:
             if id is not None
         ]
 
-    def committed(self, run_id: str) -> int | None:
-        """The version of a run's commit, if the run was ever committed here; -1 where the log does
-        not describe it any more."""
-        if run_id not in self.runs():
-            return None
+    def version_of(self, run_id: str) -> int:
+        """The version that a run left; -1 where the log does not describe it any more."""
         return next((c.version for c in self.commits() if c.run_id == run_id), -1)
 
     def published(self) -> DataFrame:
@@ -123,6 +120,21 @@ class Target:
         with translated("release.path"):
             found = self._log.unsafeVolatileMetadata().partitionColumns()
             return [str(found.apply(i)) for i in range(found.size())]
+
+    def files(self) -> DataFrame:
+        """`path` of every data file of the table as it is now, as the log has it."""
+        self._latest()
+        files = self._log.unsafeVolatileSnapshot().allFiles().toDF()
+        return DataFrame(files, self._spark).select("path")
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint of the table as it is now."""
+        none = _none(self._spark)
+        self._log.checkpoint(self._log.update(False, none, none), none)
+
+    def renew(self) -> None:
+        """Looks at the table anew, after commits of our own."""
+        self.version = self._latest()
 
     def require_unchanged(self) -> None:
         """Raises BusyError when the table changed since the run began."""
@@ -214,7 +226,7 @@ class Target:
         with suppress(Exception):
             if self._latest() < 0:
                 self._storage.delete(self.path)
-            elif actions is not None and self.committed(run_id) is None:
+            elif actions is not None and run_id not in self.runs():
                 for path in _added(actions):
                     self._storage.delete(f"{self.path}/{path}")
 

@@ -1,6 +1,8 @@
 """Reading a source: any Spark format, a catalog table, a DataFrame, or the generator."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -35,10 +37,12 @@ class Source:
     """A resolved source.
 
     `raw` has the source's columns renamed c0..cN; `columns` reads each of the schema's columns
-    from it, cast and with NaN as null in quasi-identifiers. `version` is a Delta source's.
+    from it, cast and with NaN as null in quasi-identifiers. `version` is a Delta source's. `fresh`
+    is `raw` without the rows that had been waiting for this run.
     """
 
     raw: DataFrame
+    fresh: DataFrame
     columns: dict[str, Column]
     casts: dict[str, str]  # id -> type
     schema: Schema
@@ -55,11 +59,17 @@ class Source:
 
     def close(self) -> None:
         """Gives back what was kept of the source."""
-        self.raw.unpersist()
+        self.fresh.unpersist()
 
 
-def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = None) -> Source:
-    """The config's source (or the given DataFrame), resolved against the config.
+def open_source(
+    spark: SparkSession,
+    config: Config,
+    frame: DataFrame | None = None,
+    waiting: Sequence[DataFrame] = (),
+) -> Source:
+    """The config's source (or the given DataFrame), resolved against the config, and with it rows
+    that were read from it before, and wait.
 
     Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
     """
@@ -72,7 +82,9 @@ def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = N
             with translated("source.where"):
                 frame = frame.where(config.source.where)
         names = frame.columns
-        raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
+        fresh = frame.toDF(*[f"c{i}" for i in range(len(names))])
+        before = [_like(rows, frame, config) for rows in waiting]
+        raw = _together(fresh, before)
         casts = _casts(config, names, raw)
         columns = {
             f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}"), config) for i in range(len(names))
@@ -83,14 +95,44 @@ def open_source(spark: SparkSession, config: Config, frame: DataFrame | None = N
     kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     if keep:
         with translated("source", denied=InputError):
-            raw = raw.select(*kept).persist(StorageLevel.DISK_ONLY)
-    return Source(raw, kept, {id: t for id, t in casts.items() if id in kept}, schema, version)
+            fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
+            raw = _together(fresh, [rows.select(*kept) for rows in before])
+    return Source(
+        raw, fresh, kept, {id: t for id, t in casts.items() if id in kept}, schema, version
+    )
+
+
+def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionAll, before, fresh)
+
+
+def _like(rows: DataFrame, frame: DataFrame, config: Config) -> DataFrame:
+    """Rows that wait, with the columns of the source, renamed c0..cN; null in those that no run
+    needs. Raises InputError when they are not of the source's columns and types."""
+    there = {field.name: i for i, field in enumerate(rows.schema)}
+    plain = rows.toDF(*[f"w{i}" for i in range(len(there))])
+    columns = []
+    for i, field in enumerate(frame.schema):
+        attribute = config.attributes.get(field.name)
+        dropped = attribute is None or attribute.role is Role.DROP
+        place = there.get(field.name)
+        if place is None and (not dropped or field.name in config.unit):
+            raise InputError(f"release.backlog: the rows that wait have no column {field.name}")
+        waits = field.dataType if place is None else rows.schema[place].dataType
+        if waits.simpleString() != field.dataType.simpleString():
+            text = f"column {field.name} is {waits.simpleString()} in the rows that wait, and "
+            text += f"{field.dataType.simpleString()} in the source"
+            raise InputError(f"release.backlog: {text}; read it as it was")
+        value = F.lit(None).cast(field.dataType) if place is None else F.col(f"w{place}")
+        columns.append(value.alias(f"c{i}"))
+    return plain.select(*columns)
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """xxhash64 of all columns, nulls told apart from absent values."""
+    """xxhash64 of all columns, whatever their names, nulls told apart from absent values."""
     columns = [
-        F.to_json(F.struct(f.name)) if _has_map(f) else F.col(f.name) for f in frame.schema.fields
+        F.to_json(F.struct(F.col(f.name).alias("value"))) if _has_map(f) else F.col(f.name)
+        for f in frame.schema.fields
     ]
     nulls = [F.col(f.name).isNull() for f in frame.schema.fields]
     return F.xxhash64(*nulls, *columns)

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.spark
 IDENTIFIER, RARE, SICK = "CANARYNAME", "CANARYRARE", "CANARYSICK"
 RARE_WAGE = 98765000321
 KEY = "CANARYKEY-0123456789abcdef"
+LEDGER_KEY = "CANARYLEDGER-0123456789abcdef"
 N = 200
 
 KERNEL = '''
@@ -85,6 +86,10 @@ def config(folder: Path) -> dict[str, Any]:
         one_row_per_person="mail",
         partition={"steps": [{"type": "kmeans"}], "max_rows": 100},
         pseudonyms={"key_env": "ANONLIB_CANARY_KEY"},
+        release={
+            "ledger": {"key_env": "ANONLIB_CANARY_LEDGER"},
+            "backlog": {"key_env": "ANONLIB_CANARY_LEDGER"},
+        },
     )
     raw["attributes"]["wage"]["type"] = "bigint"
     return raw
@@ -94,6 +99,8 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     frame = patients()
     frame.to_csv(tmp_path / "good.csv", index=False)
     with_text(frame).to_csv(tmp_path / "bad.csv", index=False)
+    few = frame.loc[[10, 30]].assign(mail=[f"{IDENTIFIER}-new-{i}" for i in range(2)])
+    few.to_csv(tmp_path / "few.csv", index=False)
     written = write_config(tmp_path, config(tmp_path))
 
     def release(name: str, *overrides: str, **more: Any) -> Step:
@@ -105,6 +112,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
         tmp_path / "process",
         [
             release("good"),
+            release("good", "release.mode=append", f"source.path={tmp_path}/few.csv"),
             release("no-number", bad),
             release("no-cast", bad, "source.where='cast(wage as int) > 0'"),
             release("telltale", "kernel=telltale"),
@@ -112,9 +120,11 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
             release("killed", moment="audit started", send=signal.SIGKILL),
         ],
         ANONLIB_CANARY_KEY=KEY,
+        ANONLIB_CANARY_LEDGER=LEDGER_KEY,
         PYTHONPATH=str(plugin(tmp_path / "plugin")),
     )
-    assert codes == [0, 2, 2, 1, 1]
+    assert codes == [0, 0, 2, 2, 1, 1]
+    assert "2 rows wait in the backlog" in out
     for text in (
         "column wage: 1 values can't be read as bigint",
         "source: a value can't be cast; use try_cast",
@@ -130,7 +140,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     assert sum(len(data) for name, data in seen.items() if "blockmgr" in name) > 5_000
     assert any("/rdd_" in name for name in seen)  # the source, kept while the killed run lasted
     assert any("/shuffle_" in name for name in seen)
-    for marker in (IDENTIFIER, RARE, SICK, KEY, str(RARE_WAGE)):
+    for marker in (IDENTIFIER, RARE, SICK, KEY, LEDGER_KEY, str(RARE_WAGE)):
         assert holding(marker, tmp_path / "process") == []
         assert marker not in out + err
 
@@ -140,12 +150,15 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     assert not left & {"_good.anonlib", "_telltale.anonlib", "_interrupted.anonlib"}
     assert not left & {"telltale", "interrupted", "killed", "no-number", "no-cast"}
     assert any("staging/part-" in name for name in texts_in(tmp_path / "out" / "_killed.anonlib"))
-    for marker in (IDENTIFIER, RARE, KEY, str(RARE_WAGE)):
+    private = tmp_path / "out" / "good.private"
+    for place in ("ledger/run-*/tokens", "backlog/run-*/rows"):
+        assert list(private.glob(f"{place}/*.parquet"))
+    for marker in (IDENTIFIER, RARE, KEY, LEDGER_KEY, str(RARE_WAGE)):
         assert holding(marker, tmp_path / "out") == []
     with_sick = holding(SICK, tmp_path / "out")
     assert with_sick  # published as it is, so the search does find what is there
     assert not [name for name in with_sick if "manifest" in name or "private" in name]
-    (record,) = (tmp_path / "out" / "good.private").iterdir()
+    (record,) = private.glob("*.json")
     assert json.loads(record.read_text())["n_rows_in"] == N
 
 
@@ -156,6 +169,7 @@ def test_library_logs_nothing(
     frame = spark.createDataFrame(with_text(patients()))
     raw = config(tmp_path)
     raw["attributes"]["mail"] = {"role": "identifier"}
+    raw["release"] = {"path": raw["release"]["path"]}
     for condition in (f"citi = '{RARE}'", "cast(wage as int) > 0"):
         raw["source"]["where"] = condition
         with pytest.raises(AnonlibError) as caught:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anonlib import registry
-from anonlib.audit import AuditReport, AuditSpec, Verdict
+from anonlib.audit import AuditReport, AuditSpec, Verdict, by_parts
 from anonlib.errors import Problem
 from anonlib.privacy.l_diversity import LDiversity
 
@@ -73,3 +73,22 @@ def test_a_report_passes_only_if_something_was_verified() -> None:
     assert not passed()
     assert not passed(good, bad)
     assert not passed(good, problems=(Problem("", "no"),))
+
+
+def test_a_table_is_judged_by_its_parts_only_where_it_could_not_be_verified() -> None:
+    counted = Verdict("k_anonymity k=3", True, 5, 3, 0, ())
+    failing = Verdict("k_anonymity k=3", False, 2, 3, 1, (2,))
+    unknown = Verdict("k_anonymity k=3", False, None, 3, 0, (), note="persons can't be counted")
+    too_small = Verdict("k_anonymity k=3", False, None, 3, 1, (2,), note="persons can't be counted")
+
+    def holds(table: Verdict, added: Verdict) -> bool:
+        whole, part = (AuditReport(9, 2, (v,), (), ((4, 2),), "none") for v in (table, added))
+        found = by_parts(whole, part)
+        assert (found.n_rows, found.verdicts[0].note != "") == (9, table.note != "")
+        return found.passed
+
+    assert holds(unknown, counted)
+    assert not holds(unknown, failing)
+    assert not holds(too_small, counted)
+    assert not holds(failing, counted)
+    assert holds(counted, counted)

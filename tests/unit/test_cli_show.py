@@ -72,6 +72,16 @@ class TestRelease:
         assert re.search(r"ncp +0.1235\n", text)
         assert re.search(r"sse +not computable\n", text)
 
+    def test_rows_that_wait(self) -> None:
+        """What was not published is not pointed to."""
+        waiting = ReleaseResult(
+            "r1", False, n_waiting=1234, notes=("k_anonymity: \x1b[31mtoo few",)
+        )
+        text = shown(print_release, waiting, "conf.yaml")
+        assert "Run r1 published nothing: 1,234 rows wait in the backlog" in text
+        assert "  - k_anonymity: \\x1b[31mtoo few\n" in text
+        assert "look at it" not in text
+
     def test_places_and_commands_are_whole_lines(self) -> None:
         lines = shown(print_release, RESULT, "my conf.yaml", ["seed=3"]).splitlines()
         quoted = "'out/it'\"'\"'s here'"

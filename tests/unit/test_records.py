@@ -109,8 +109,12 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     outcome: Any = Outcome(digest=SimpleNamespace(n_rows=30))
     release = {"path": "out", "mode": "append", "acknowledge_returning": True}
     found = json.loads(manifest(config(release=release), "run-2", report, outcome, 33))
+    assert found["persons"] == "one row per person: declared, not checked"
     counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
     assert counts == [1000, 30, "<5"]
+    known = config(release=release, one_row_per_person="person")
+    found = json.loads(manifest(known, "run-2", report, outcome, 33))
+    assert found["persons"].endswith("persons may be in several")
 
 
 @pytest.mark.parametrize(

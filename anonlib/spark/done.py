@@ -1,0 +1,77 @@
+"""Runs that end without publishing: done already, or waiting for more rows."""
+
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from anonlib.config import Config
+from anonlib.errors import InfeasibleError
+from anonlib.results import ReleaseResult
+from anonlib.spark.backlog import Backlog
+from anonlib.spark.lease import lease
+from anonlib.spark.past import Past
+from anonlib.spark.publish import Target
+from anonlib.spark.purge import purge
+from anonlib.spark.storage import Storage
+
+
+def finish(
+    spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
+) -> ReleaseResult:
+    """A committed run: what is known of it, with an interrupted clean-up finished."""
+    with lease(spark, target.path, run_id):
+        newest = next(iter(target.commits()), None)
+        storage, path = Storage(spark, target.path), manifest_path(target.path)
+        there = storage.read(path) if storage.exists(path) else None
+        if newest is not None and newest.text != there:
+            write_manifest(spark, target.path, newest.text)
+        past.after_commit(target.runs())
+        purge(spark, target)
+    return _done(spark, config, target, run_id)
+
+
+def waits(
+    spark: SparkSession,
+    config: Config,
+    target: Target,
+    run_id: str,
+    backlog: Backlog,
+    why: InfeasibleError | None = None,
+) -> ReleaseResult:
+    """A run whose rows wait, `why` if they were added now; or waited until another took them."""
+    runs, left = target.runs(), backlog.of(run_id)
+    if left is not None and left.taken_by in runs:
+        result = _done(spark, config, target, left.taken_by or "")
+        return replace(result, run_id=run_id, notes=(f"published by run {left.taken_by}",))
+    return ReleaseResult(
+        run_id=run_id,
+        already_done=why is None,
+        n_waiting=sum(entry.n_rows or 0 for entry in backlog.waiting(runs)),
+        table=target.path,
+        notes=tuple(str(problem) for problem in why.problems) if why else (),
+    )
+
+
+def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> ReleaseResult:
+    """What is known of a committed run."""
+    return ReleaseResult(
+        run_id=run_id,
+        already_done=True,
+        table=target.path,
+        table_version=target.version_of(run_id),
+        manifest=manifest_path(target.path),
+        record=record_path(spark, config, run_id),
+    )
+
+
+def write_manifest(spark: SparkSession, table: str, text: str) -> None:
+    storage = Storage(spark, table)
+    storage.write(manifest_path(storage.root), text, public=True)
+
+
+def manifest_path(table: str) -> str:
+    return f"{table}/_anonlib/manifest.json"
+
+
+def record_path(spark: SparkSession, config: Config, run_id: str) -> str:
+    return f"{Storage(spark, config.record_path).root}/{run_id}.json"

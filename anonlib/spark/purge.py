@@ -1,0 +1,102 @@
+"""Purging: once a release has replaced another, nothing is left of the old one to go back to."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.spark.errors import translated
+from anonlib.spark.publish import Commit, Target
+from anonlib.spark.storage import Storage
+
+#: What files of the log begin with: the (first) version that they are about.
+_VERSION = re.compile(r"(\d{20})\.")
+#: Where actions of the log name files of the table.
+_NAMED = "add struct<path: string>, remove struct<path: string>, cdc struct<path: string>"
+#: Checkpoints repeat the names and partition values of removed files for this long.
+_RETENTION = "delta.deletedFileRetentionDuration"
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+FAILED = "the table is published, but its old version is not removed yet; run it again"
+
+
+def owed(target: Target) -> Commit | None:
+    """The newest commit that replaced a table and is still in its log: it is the last that a purge
+    removes, so a purge that was interrupted is owed until it is done."""
+    return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
+
+
+def purge(spark: SparkSession, target: Target) -> None:
+    """Removes the data files that a replaced version had and all that the log says of it.
+
+    The table stays readable at every step: a checkpoint without a trace of the old version comes
+    first, then its data files go, then its part of the log, oldest first. Readers of the old
+    version fail from then on. The ids of the runs stay, and the manifest stays in the log. A
+    retention of deleted files that the table had set is unset. Costs a few small Delta commits,
+    and a pass over the log.
+    """
+    replaced = owed(target)
+    if replaced is None:
+        return
+    with translated(FAILED), _as_metadata(spark, target.commits()[0].text):
+        name = "delta.`" + target.path.replace("`", "``") + "`"
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
+        target.checkpoint()
+        storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
+        old = [name for name in storage.listed(log) if _version(name) <= replaced.version]
+        _delete_data(storage, target, _named(spark, [f"{log}/{name}" for name in old]))
+        last = f"{replaced.version:020}.json"
+        for file in old:
+            if file != last:
+                storage.delete(f"{log}/{file}")
+        spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_RETENTION}')")
+        storage.delete(f"{log}/{last}")
+
+
+@contextmanager
+def _as_metadata(spark: SparkSession, text: str) -> Iterator[None]:
+    """Delta's own commits carry the manifest, in place of the one that goes."""
+    before = spark.conf.get(_METADATA, None)
+    spark.conf.set(_METADATA, text)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_METADATA)
+        else:
+            spark.conf.set(_METADATA, before)
+
+
+def _version(name: str) -> float:
+    found = _VERSION.match(name)
+    return int(found.group(1)) if found else float("inf")
+
+
+def _named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
+    """`path` of every file that these files of the log name."""
+    actions = spark.createDataFrame([], _NAMED)
+    for kind in ("json", "parquet"):
+        if found := [file for file in files if file.endswith(f".{kind}")]:
+            actions = actions.unionAll(spark.read.schema(_NAMED).format(kind).load(found))
+    paths = F.array("add.path", "remove.path", "cdc.path")
+    return actions.select(F.explode(paths).alias("path")).where("path is not null").distinct()
+
+
+def _delete_data(storage: Storage, target: Target, named: DataFrame) -> None:
+    """Deletes the named files that the table does not have now, and the folders that they leave
+    empty, whose names are values."""
+    rows = named.join(target.files(), "path", "left_anti").collect()
+    paths = [PurePosixPath(unquote(row["path"])) for row in rows]
+    # Files outside the table (of a clone's source) are not its own.
+    own = [
+        p for p in paths if not p.is_absolute() and ":" not in p.parts[0] and ".." not in p.parts
+    ]
+    for path in own:
+        storage.delete(f"{target.path}/{path}")
+    folders = {folder for path in own for folder in path.parents if folder.name}
+    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+        if not storage.listed(f"{target.path}/{folder}"):
+            storage.delete(f"{target.path}/{folder}")

@@ -1,0 +1,88 @@
+"""Batches that can not hold the models alone: they wait, encrypted, and go with a later one."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from anonlib.errors import StorageError
+from anonlib.spark.publish import Target
+from anonlib.spark.storage import Storage
+from tests.spark.support import MARKER, Shell, holding, left
+from tests.spark.test_append import KEY, batch, config, refused, table
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+
+
+def waiting(folder: Path, frame: pd.DataFrame, mode: str = "append") -> Any:
+    """With a backlog of the ledger's master key."""
+    backlog = {"backlog": {"key_env": "ANONLIB_LEDGER_KEY"}}
+    return config(folder, frame, mode, release=backlog)
+
+
+def sealed(folder: Path) -> set[str]:
+    """The runs whose rows are in the backlog."""
+    place = folder / "out" / "table.private" / "backlog"
+    return {path.parent.name for path in place.glob("*/rows")}
+
+
+def test_waits_and_goes(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shell.release(waiting(tmp_path, batch(0, 30), "error"), "--run-id", "zero").code == 0
+    for again in (False, True):
+        said = shell.release(waiting(tmp_path, batch(30, 2)), "--run-id", "one")
+        assert said.code == 0, said.err
+        assert "Run one published nothing: 2 rows wait in the backlog" in said.out
+        assert ("privacy.models.k_anonymity: asks for 3 rows" in said.out) != again
+    # Persons who were released do not get in.
+    returning = shell.release(waiting(tmp_path, batch(29, 2)), "--run-id", "no")
+    refused(returning, 2, "1 persons of the source were released before")
+    assert sealed(tmp_path) == {"run-one"}
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY + "2")
+    other = shell.release(waiting(tmp_path, batch(32, 9)))
+    refused(other, 2, "release.backlog: it was written with another key")
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+    changed = waiting(tmp_path, batch(32, 9).astype({"wage": float}))
+    refused(shell.release(changed), 2, "wage is bigint in the rows that wait, and double in the so")
+    for name in ("name", "city", "illness"):
+        assert holding(f"{MARKER}-{name}", tmp_path / "out" / "table.private") == []
+    assert table(spark, tmp_path).count() == 30
+
+    # A run that dies before its commit has taken nothing; one that dies after it, all.
+    def stopped(*args: Any) -> int:
+        raise StorageError("stopped")
+
+    two = waiting(tmp_path, batch(32, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Target, "publish", stopped)
+        refused(shell.release(two, "--run-id", "two"), 1, "stopped")
+    assert table(spark, tmp_path).count() == 30
+    delete = Storage.delete
+
+    def kept(storage: Storage, path: str) -> None:
+        if path.endswith("/rows"):
+            raise StorageError("stopped")
+        delete(storage, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "delete", kept)
+        refused(shell.release(two, "--run-id", "two"), 1, "stopped")
+    assert table(spark, tmp_path).count() == 33
+    assert sealed(tmp_path) == {"run-one"}
+    assert "Run two is done already" in shell.release(two, "--run-id", "two").out
+    assert sealed(tmp_path) == set()
+    assert table(spark, tmp_path).count() == 33
+    # The run that waited is done with it, and does not wait again.
+    again = shell.release(waiting(tmp_path, batch(30, 2)), "--run-id", "one")
+    assert "published by run two" in again.out
+    assert (sealed(tmp_path), table(spark, tmp_path).count()) == (set(), 33)
+    refused(shell.release(waiting(tmp_path, batch(30, 9))), 2, "3 persons of the source were")
+    assert left(tmp_path / "out") == {"table", "table.private"}

@@ -1,0 +1,130 @@
+"""A release in place of another: who must agree, and what is left of the old one."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from anonlib.errors import StorageError
+from anonlib.spark.storage import Storage
+from tests.spark.support import Shell, Step, holding, left, multiset, process, write_config
+from tests.spark.test_append import KEY, batch, config, refused, table
+
+pytestmark = pytest.mark.spark
+
+ACCEPTED = ("--set", "release.acknowledge_overwrite=true")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+
+
+def forget_cached(spark: SparkSession) -> None:
+    """Readers of another process have read no version of a table before."""
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+def test_acknowledged_unless_nobody_comes_again(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+    unknown = config(tmp_path, batch(30, 30), "overwrite", release={"ledger": None})
+    where = "release.acknowledge_overwrite: a table is there already, and "
+    refused(shell.release(unknown), 2, f"{where}without a ledger it is unknown who is in it")
+    again = config(tmp_path, batch(28, 30), "overwrite")
+    refused(shell.release(again), 2, f"{where}2 persons of the source are in it")
+    assert shell.release(config(tmp_path, batch(30, 30), "overwrite")).code == 0
+    # Those of the version that is gone were released all the same.
+    refused(shell.release(config(tmp_path, batch(0, 30), "overwrite")), 2, "30 persons")
+    assert shell.release(config(tmp_path, batch(0, 30), "overwrite"), *ACCEPTED).code == 0
+
+
+class Stopped:
+    """Storage.delete that fails at its n-th call on a table, once."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, folder: Path):
+        self.left = 0
+        delete = Storage.delete
+
+        def stopping(storage: Storage, path: str) -> None:
+            if f"{folder}/" in path:
+                self.left -= 1
+                if self.left == 0:
+                    raise StorageError("stopped")
+            delete(storage, path)
+
+        patch.setattr(Storage, "delete", stopping)
+
+
+def test_nothing_is_left_of_the_old_version(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its files, nor folders named by its values, nor statistics - however often the purge
+    is stopped; and readers and writers go on."""
+    release = {"partition_by": ["illness"], "acknowledge_overwrite": True}
+    old = batch(0, 30).replace("illness-", "illness-before-", regex=True)
+    first = config(tmp_path, old, "error", release=release)
+    assert shell.release(first, "--run-id", "one").code == 0
+    path = tmp_path / "out" / "table"
+    assert len(list(path.glob("illness=*before*"))) == 5
+    assert holding("before", path)
+
+    after = batch(0, 30).replace("illness-", "illness-after-", regex=True)
+    stopped = Stopped(monkeypatch, path)
+    second = config(tmp_path, after, "overwrite", release=release)
+    for n in (3, 7, 12):  # files, folders, the log; from the second on by the run that is done
+        stopped.left = n
+        said = shell.release(second, "--run-id", "two")
+        assert (said.code, stopped.left) == (1, 0)
+        forget_cached(spark)
+        assert table(spark, tmp_path).count() == 30
+    again = shell.release(second, "--run-id", "two")
+    assert again.code == 0
+    assert "Run two is done already" in again.out
+
+    forget_cached(spark)
+    found = multiset(table(spark, tmp_path))
+    assert sum(n for row, n in found.items() if "after" in row) == 30
+    assert holding("before", path) == []
+    assert [place for place in path.rglob("*") if "before" in place.name] == []
+    history = spark.sql(f"describe history delta.`{path}`").collect()
+    for version in range(history[-1]["version"]):
+        with pytest.raises(Exception, match=r"time travel|VERSION"):
+            spark.read.format("delta").option("versionAsOf", version).load(str(path)).count()
+    assert '"run_id": "two"' in history[0]["userMetadata"]
+    properties = spark.sql(f"describe detail delta.`{path}`").collect()[0]["properties"]
+    assert "delta.deletedFileRetentionDuration" not in properties
+
+    # A run of which the log says nothing any more is done all the same; others go on.
+    assert "Run one is done already" in shell.release(first, "--run-id", "one").out
+    assert multiset(table(spark, tmp_path)) == found
+    third = config(tmp_path, batch(30, 15), release=release)
+    third["privacy"] = {"models": [{"type": "k_anonymity", "k": 3}]}
+    assert shell.release(third).code == 0
+    forget_cached(spark)
+    assert table(spark, tmp_path).count() == 45
+    assert shell.release(config(tmp_path, after, "overwrite", release=release)).code == 0
+    assert table(spark, tmp_path).count() == 30
+
+
+def test_killed_while_purging(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """SIGKILL once the new version is committed: whichever run is next removes the old one."""
+    release = {"acknowledge_overwrite": True}
+    old = batch(0, 30).replace("illness-", "illness-before-", regex=True)
+    assert shell.release(config(tmp_path, old, "error", release=release)).code == 0
+    path = tmp_path / "out" / "table"
+    replacing = write_config(tmp_path, config(tmp_path, batch(0, 30), "overwrite", release=release))
+    seen = [str(path / "_delta_log"), "*.checkpoint.parquet"]
+    step = Step(["release", replacing], "publish started", signal.SIGKILL, seen)
+    codes, _, _ = process(tmp_path / "process", [step])
+    assert codes == []
+    forget_cached(spark)
+    assert table(spark, tmp_path).where("illness like '%before%'").count() == 0
+    assert holding("before", path)
+
+    assert shell.release(config(tmp_path, batch(30, 9))).code == 0
+    assert holding("before", path) == []
+    assert table(spark, tmp_path).count() == 39
+    assert left(tmp_path / "out") == {"table", "table.private"}
