@@ -1,6 +1,6 @@
 """What target-aware trees are compared with, slow and obvious."""
 
-from itertools import chain, combinations
+from itertools import combinations
 from math import log2
 from typing import Any
 
@@ -20,16 +20,17 @@ def grown(step: Any, block: Block, place: Any = None, share: float = 1.0) -> tup
     return grower.tree(), [rows[i] for i in range(len(rows))]
 
 
-def nodes(tree: Tree, block: Block) -> list[tuple[Cut | None, Any]]:
-    """Each node's cut, None of a leaf, and its rows: by following every row alone."""
-    found: list[tuple[Cut | None, Any]] = []
-    todo = [(int(tree.roots[0]), np.arange(block.n))]
+def nodes(tree: Tree, block: Block) -> list[tuple[Cut | None, Any, int]]:
+    """Each node's cut, None of a leaf, its rows and its depth: by following every row alone."""
+    found: list[tuple[Cut | None, Any, int]] = []
+    todo = [(int(tree.roots[0]), np.arange(block.n), 0)]
     while todo:
-        at, rows = todo.pop()
-        found.append((tree.cuts[at] if at >= 0 else None, rows))
+        at, rows, depth = todo.pop()
+        found.append((tree.cuts[at] if at >= 0 else None, rows, depth))
         if at >= 0:
             left = np.array([goes_left(tree.cuts[at], block, row) for row in rows], bool)
-            todo += [(int(tree.left[at]), rows[left]), (int(tree.right[at]), rows[~left])]
+            todo.append((int(tree.left[at]), rows[left], depth + 1))
+            todo.append((int(tree.right[at]), rows[~left], depth + 1))
     return found
 
 
@@ -58,25 +59,29 @@ def gain(target: Any, left: Any, criterion: str) -> float:
     return impurity(target, criterion) - sides
 
 
-def best_gain(block: Block, rows: Any, criterion: str, least: int) -> float:
-    """The most that any threshold or any subset of categories gains with `least` rows on a side."""
+def best_gain(
+    block: Block, rows: Any, criterion: str, least: int, guides: Any, column: int | None = None
+) -> float:
+    """The most that any threshold or any subset of categories, of one column or of all, gains on
+    those of a node's rows that guide, with `least` rows of all on a side."""
     assert block.target is not None
     target, best = block.target[rows], 0.0
-    for left in chain(thresholds(block, rows), any_subsets(block, rows)):
-        if min(left.sum(), (~left).sum()) >= least:
-            best = max(best, gain(target, left, criterion))
+    p, d = block.numeric.shape[1], block.numeric.shape[1] + block.nominal.shape[1]
+    for j in range(d) if column is None else [column]:
+        values = block.numeric[rows, j] if j < p else block.nominal[rows, j - p]
+        for left in thresholds(values) if j < p else any_subsets(values):
+            if min(left.sum(), (~left).sum()) >= least:
+                best = max(best, gain(target[guides], left[guides], criterion))
     return best
 
 
-def thresholds(block: Block, rows: Any) -> Any:
-    for column in block.numeric[rows].T:
-        for value in sorted(set(column.tolist()))[1:]:
-            yield column < value
+def thresholds(values: Any) -> Any:
+    for value in sorted(set(values.tolist()))[1:]:
+        yield values < value
 
 
-def any_subsets(block: Block, rows: Any) -> Any:
-    for column in block.nominal[rows].T:
-        codes = sorted(set(column.tolist()))
-        for size in range(1, len(codes)):
-            for chosen in combinations(codes, size):
-                yield np.isin(column, chosen)
+def any_subsets(values: Any) -> Any:
+    codes = sorted(set(values.tolist()))
+    for size in range(1, len(codes)):
+        for chosen in combinations(codes, size):
+            yield np.isin(values, chosen)

@@ -51,8 +51,9 @@ def test_cuts_are_the_best_of_all(criterion: Any, n_classes: int, data: Any) -> 
     measure = criterion if n_classes else "variance"
     off = ROUNDED if measure == "information_gain" else 1e-9
     assert block.target is not None
-    for cut, rows in nodes(tree, block):
-        best = best_gain(block, rows, measure, block.min_rows)
+    for cut, rows, _ in nodes(tree, block):
+        guides = np.ones(len(rows), np.bool_)
+        best = best_gain(block, rows, measure, block.min_rows, guides)
         if cut is None:
             assert best <= off
             continue
@@ -60,6 +61,36 @@ def test_cuts_are_the_best_of_all(criterion: Any, n_classes: int, data: Any) -> 
         assert min(left.sum(), (~left).sum()) >= block.min_rows
         assert gain(block.target[rows], left, measure) >= best - off
     assert sorted(np.concatenate(leaves).tolist()) == list(range(block.n))
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 4])
+@given(data=st.data())
+@settings(max_examples=40)
+def test_cuts_are_chosen_by_some_rows_and_judged_by_others(n_classes: int, data: Any) -> None:
+    block = data.draw(small_blocks(n_classes, k=2))
+    place = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(block.n)
+    measure = "information_gain" if n_classes else "variance"
+    off = ROUNDED if n_classes else 1e-9
+    target = block.target
+    assert target is not None
+    for cut, rows, depth in nodes(grown(TargetTree(significance=0.5), block, place)[0], block):
+        if not isinstance(cut, Below | Among):
+            continue
+        left, guides = left_of(cut, block)[rows], place[rows] % 3 != 0
+        best = best_gain(block, rows, measure, block.min_rows, guides, cut.column)
+        assert gain(target[rows][guides], left[guides], measure) >= best - off > 0
+        expected = expected_left(target[rows], left, guides, n_classes)[~guides]
+        table = [[np.sum((left[~guides] == a) & (expected == b)) for b in (1, 0)] for a in (1, 0)]
+        evidence = fisher_exact(table, alternative="greater").pvalue
+        assert evidence <= min(1.0, 0.5 * 2**depth) / 2 + 1e-9
+
+
+def expected_left(target: Any, left: Any, guides: Any, n_classes: int) -> Any:
+    """Which rows should stand on the left by what the guides found there."""
+    ours, node = target[guides & left], target[guides]
+    if n_classes:
+        return np.array([(ours == c).mean() > (node == c).mean() + 1e-12 for c in target])
+    return target > node.mean() if ours.mean() > node.mean() else target < node.mean()
 
 
 def left_of(cut: Any, block: Block) -> Any:
