@@ -26,17 +26,19 @@ ROUNDED = 15 / 1024
 
 
 @st.composite
-def small_blocks(draw: Any, n_classes: int, k: int | None = None) -> Block:
-    """Up to 40 rows of few values, so that ties and repeated tuples are many."""
+def small_blocks(draw: Any, n_classes: int, k: int | None = None, most: int = 40) -> Block:
+    """Up to `most` rows of few values, so that ties and repeated tuples are many."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, p = draw(st.integers(1, 40)), draw(st.integers(0, 2))
+    n, p = draw(st.integers(1, most)), draw(st.integers(0, 2))
     q = draw(st.integers(0 if p else 1, 2))
     numeric = random.integers(0, draw(st.sampled_from([1, 4, 50])), (n, p)) / 4
     nominal = random.integers(0, draw(st.integers(1, 6)), (n, q))
     told = np.concatenate([numeric, nominal], axis=1).sum(axis=1) + random.integers(0, 2, n)
-    target = np.floor(told) % n_classes if n_classes else told
+    if n_classes:
+        told = np.floor(told)
+        told = told % n_classes if draw(st.booleans()) else np.minimum(told, n_classes - 1)
     k = draw(st.integers(1, 5)) if k is None else k
-    block = make_block(numeric, nominal, target=target, n_classes=n_classes)
+    block = make_block(numeric, nominal, target=told, n_classes=n_classes)
     return replace(block, models=(KAnonymity(k=k),) if k > 1 else ())
 
 
@@ -67,13 +69,13 @@ def test_cuts_are_the_best_of_all(criterion: Any, n_classes: int, data: Any) -> 
 @given(data=st.data())
 @settings(max_examples=40)
 def test_cuts_are_chosen_by_some_rows_and_judged_by_others(n_classes: int, data: Any) -> None:
-    block = data.draw(small_blocks(n_classes, k=2))
+    block = data.draw(small_blocks(n_classes, k=2, most=150))
     place = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(block.n)
     measure = "information_gain" if n_classes else "variance"
     off = ROUNDED if n_classes else 1e-9
     target = block.target
     assert target is not None
-    for cut, rows, depth in nodes(grown(TargetTree(significance=0.5), block, place)[0], block):
+    for cut, rows, depth in nodes(grown(TargetTree(significance=0.4), block, place)[0], block):
         if not isinstance(cut, Below | Among):
             continue
         left, guides = left_of(cut, block)[rows], place[rows] % 3 != 0
@@ -82,7 +84,7 @@ def test_cuts_are_chosen_by_some_rows_and_judged_by_others(n_classes: int, data:
         expected = expected_left(target[rows], left, guides, n_classes)[~guides]
         table = [[np.sum((left[~guides] == a) & (expected == b)) for b in (1, 0)] for a in (1, 0)]
         evidence = fisher_exact(table, alternative="greater").pvalue
-        assert evidence <= min(1.0, 0.5 * 2**depth) / 2 + 1e-9
+        assert evidence <= min(1.0, 0.4 * 2**depth) / 2 + 1e-9
 
 
 def expected_left(target: Any, left: Any, guides: Any, n_classes: int) -> Any:
