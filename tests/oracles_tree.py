@@ -63,13 +63,13 @@ def best_gain(
     block: Block, rows: Any, criterion: str, least: int, guides: Any, column: int | None = None
 ) -> float:
     """The most that any threshold or any subset of categories, of one column or of all, gains on
-    those of a node's rows that guide, with `least` rows of all on a side."""
+    those of a node's rows that guide, with `least` rows, of all of them, on both sides."""
     assert block.target is not None
     target, best = block.target[rows], 0.0
     p, d = block.numeric.shape[1], block.numeric.shape[1] + block.nominal.shape[1]
     for j in range(d) if column is None else [column]:
         values = block.numeric[rows, j] if j < p else block.nominal[rows, j - p]
-        for left in thresholds(values) if j < p else any_subsets(values):
+        for left in thresholds(values) if j < p else any_subsets(values, guides):
             if min(left.sum(), (~left).sum()) >= least:
                 best = max(best, gain(target[guides], left[guides], criterion))
     return best
@@ -80,8 +80,12 @@ def thresholds(values: Any) -> Any:
         yield values < value
 
 
-def any_subsets(values: Any) -> Any:
-    codes = sorted(set(values.tolist()))
+def any_subsets(values: Any, guides: Any) -> Any:
+    """Of the categories that guides have; others are on the side of most rows."""
+    codes = sorted(set(values[guides].tolist()))
+    known = np.isin(values, codes).sum()
     for size in range(1, len(codes)):
         for chosen in combinations(codes, size):
-            yield np.isin(values, chosen)
+            left = np.isin(values, chosen)
+            if 2 * left.sum() <= known:
+                yield left
