@@ -167,12 +167,12 @@ class Search:
 
     def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
         """The columns that gain, from the best, the first of several."""
-        guiding = rows[self.guides[rows]]
-        every = np.bincount(self.label[guiding], minlength=max(self.n_classes, 1))
-        if not len(guiding) or (self.n_classes and np.count_nonzero(every) < 2):
+        guides = self.guides[rows]
+        every = np.bincount(self.label[rows[guides]], minlength=max(self.n_classes, 1))
+        if not guides.any() or (self.n_classes and np.count_nonzero(every) < 2):
             return []
         found = [self._boundaries(j, start, stop, every) for j in range(self.p)]
-        found += [self._subsets(j, rows, guiding, every) for j in range(self.p, len(self.value))]
+        found += [self._subsets(j, rows, guides, every) for j in range(self.p, len(self.value))]
         gaining = [each for each in found if each.gain.max(initial=0.0) > 0]
         if self.criterion == "gain_ratio" and self.n_classes:
             return self._by_ratio(gaining, start, rows)
@@ -203,15 +203,16 @@ class Search:
         gain = boundary_deviations(order, value, self.target, self.guides, self.least)
         return Proposals(j, gain)
 
-    def _subsets(self, j: int, rows: Ints, guiding: Ints, every: Ints) -> Proposals:
-        n = int(self._groups(j, rows).max()) + 1
-        sums, count = self._sums(self._groups(j, guiding), guiding, n)
+    def _subsets(self, j: int, rows: Ints, guides: Bools, every: Ints) -> Proposals:
+        group = self._groups(j, rows)
+        n = int(group.max()) + 1
+        sums, count = self._sums(group[guides], rows[guides], n)
         there = np.flatnonzero(count)
         if len(there) < 2:
             return Proposals(j, np.zeros(0))
         sums, count = sums[there], count[there]
         left = subsets(sums[:, every > 0], count)
-        seen = np.bincount(self._groups(j, rows), minlength=n)[there]
+        seen = np.bincount(group, minlength=n)[there]
         # Categories that no guide has here go right, to the most rows.
         left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
         below = left @ seen

@@ -60,7 +60,7 @@ def means(sums: Floats, rows: Floats | Ints) -> Floats:
     if sums.shape[1] <= 2:
         return np.asarray(shares[:, -1], np.float64)
     apart = shares - sums.sum(axis=0) / rows.sum()
-    axis = np.linalg.eigh((apart * rows[:, None]).T @ apart)[1][:, -1]
+    axis = np.linalg.svd(apart * np.sqrt(rows)[:, None], full_matrices=False)[2][0]
     along: Floats = apart @ (axis * np.sign(axis[np.argmax(np.abs(axis))]))
     return along
 
