@@ -97,21 +97,33 @@ def with_tail(block: Block, cells: list[list[int]], left: list[int], k: int) -> 
     return joined
 
 
-def merge_plain(block: Block, cells: list[list[int]]) -> list[list[int]]:
-    """Cells that fail the models, merged where it adds least to the sum of squares."""
+def merge_plain(block: Block, cells: list[list[int]], near: Any = growth) -> list[list[int]]:
+    """Cells that fail the models, merged where it adds least to the sum of squares; or, with
+    `between`, where the centroid is nearest, of several where most protected values are."""
     cells = sorted((list(cell) for cell in cells), key=min)
     while failing := [cell for cell in cells if not holds(block, cell)]:
+        values = {tuple(cell): n_values(block, cell) if near is between else 0 for cell in cells}
         merged: list[list[int]] = []
         for cell in sorted(failing, key=lambda cell: (len(cell), min(cell))):
             if any(set(cell) <= set(other) for other in merged):
                 continue
             others = [other for other in cells if other is not cell]
-            nearest = min(others, key=lambda other: (growth(block, cell, other), len(other)))
+            nearest = min(
+                others,
+                key=lambda other: (near(block, cell, other), -values[tuple(other)], len(other)),
+            )
             cells = [other for other in cells if other is not cell and other is not nearest]
             cells.append(cell + nearest)
             cells.sort(key=min)
             merged.append(cell + nearest)
+            # Not counted anew in this round.
+            values[tuple(cell + nearest)] = max(values[tuple(cell)], values[tuple(nearest)])
     return cells
+
+
+def n_values(block: Block, rows: Any) -> int:
+    """The distinct present values of all protected columns."""
+    return sum(len(set(column[rows]) - {-1}) for column in block.sensitive.T)
 
 
 def holds(block: Block, rows: Any) -> bool:

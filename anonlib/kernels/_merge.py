@@ -20,7 +20,7 @@ def require_feasible(block: Block) -> None:
         raise InfeasibleError([Problem("block", text)])
 
 
-def merge_failing(block: Block, cell_id: Ints) -> Ints:
+def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
     """int64[n], the given cells, those that fail the models merged with others until all hold;
     numbered 0..m-1 by first row.
 
@@ -29,11 +29,14 @@ def merge_failing(block: Block, cell_id: Ints) -> Ints:
     these are at that moment; one that an earlier one has been merged with waits for the next
     round, and may hold by then. Every round at least halves the failing cells: there are O(log m).
 
-    Not simply the nearest centroid: centroids of large cells lie central, most of all in nominal
-    columns, so that one cell could swallow all. Cost O(f (m p + n q)) a round for f failing
-    cells, less where the numeric columns decide.
+    Without `growth` it is the cell of the nearest centroid; of several, that of most distinct
+    protected values. Centroids of large cells lie central, most of all in nominal columns: one
+    cell may swallow many. Cost O(f (m p + n q)) a round for f failing cells, less where the
+    numeric columns decide.
     Raises InfeasibleError when the block does not hold its models as one cell.
     """
+    from anonlib.kernels._merge_core import make_groups, merge_once
+
     require_feasible(block)
     cell_id = by_first_row(cell_id)
     while True:
@@ -42,7 +45,15 @@ def merge_failing(block: Block, cell_id: Ints) -> Ints:
         if len(failing) == 0:
             return cell_id
         failing = failing[np.argsort(rows[failing], kind="stable")]
-        cell_id = by_first_row(_merge_once(block, cell_id, len(rows), failing)[cell_id])
+        rank = np.zeros_like(rows) if growth else _n_values(block, cell_id, len(rows))
+        groups = make_groups(*_columns(block), cell_id, len(rows))
+        cell_id = by_first_row(merge_once(groups, failing, growth, rank)[cell_id])
+
+
+def _n_values(block: Block, cell_id: Ints, m: int) -> Ints:
+    """int64[m]: how many distinct values a cell has, all protected columns together."""
+    found = block.counts(cell_id, m).sensitive.values()
+    return sum((np.bincount(each.cell, minlength=m) for each in found), np.zeros(m, np.int64))
 
 
 def join_nearest(block: Block, cell_id: Ints) -> Ints:
@@ -62,12 +73,6 @@ def join_nearest(block: Block, cell_id: Ints) -> Ints:
     groups = make_groups(*_columns(block), cell_id, m + len(left))
     cell_id[left] = nearest_of(groups, cell_id[left], m)
     return cell_id
-
-
-def _merge_once(block: Block, cell_id: Ints, m: int, failing: Ints) -> Ints:
-    from anonlib.kernels._merge_core import make_groups, merge_once
-
-    return merge_once(make_groups(*_columns(block), cell_id, m), failing)
 
 
 def by_first_row(cell_id: Ints) -> Ints:

@@ -84,10 +84,11 @@ def _count(groups: Groups, cell: int, step: int) -> None:
 
 
 @njit
-def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool) -> int:
+def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool, rank: Ints) -> int:
     """The cell below `stop` whose centroid is nearest to that of `cell`, or, for `growth`, with
     which it is merged at the smallest growth of the sum of squares: the distance times the product
-    of both numbers of rows over their sum. Of several the one of fewest rows, then the lowest.
+    of both numbers of rows over their sum. Of several the one of highest rank, then of fewest rows,
+    then the lowest.
 
     Squared distance: the sum over the numeric columns of (mean - mean)**2, in order, then over
     the nominal columns of half the squared differences of the categories' shares (which is 1 for
@@ -115,10 +116,18 @@ def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool) -> int:
             its = squares[other, h] / (rows[other] * rows[other])
             distance += max(0.5 * (own + its) - _in_common(groups, other, h) / pairs, 0.0)
         far = factor * distance
-        if far < best or (far == best and rows[other] < rows[result]):
+        if far < best or (far == best and _before(rank, rows, other, result)):
             best, result = far, other
     _count(groups, cell, -1)
     return result
+
+
+@njit
+def _before(rank: Ints, rows: Ints, cell: int, other: int) -> bool:
+    """Whether a cell is preferred to one that is as near."""
+    if rank[cell] != rank[other]:
+        return bool(rank[cell] > rank[other])
+    return bool(rows[cell] < rows[other])
 
 
 @njit
@@ -133,18 +142,19 @@ def _in_common(groups: Groups, cell: int, h: int) -> int:
 
 
 @njit
-def merge_once(groups: Groups, failing: Ints) -> Ints:
-    """Merges each failing cell, in this order, with the one where that adds least to the sum of
-    squares at that moment, unless an earlier of them has been merged with it. int64[m], the cell
-    that each becomes part of."""
+def merge_once(groups: Groups, failing: Ints, growth: bool, rank: Ints) -> Ints:
+    """Merges each failing cell, in this order, with the one that is nearest at that moment (see
+    `_nearest_cell`), unless an earlier of them has been merged with it. int64[m], the cell that
+    each becomes part of. rank: [m]; merged cells have the higher of both."""
     m = len(groups.rows)
     into = np.arange(m)
     done = np.zeros(m, np.bool_)
     for cell in failing:
         if not done[cell]:
-            other = _nearest_cell(groups, cell, m, True)
+            other = _nearest_cell(groups, cell, m, growth, rank)
             keep, gone = min(cell, other), max(cell, other)
             _join(groups, keep, gone)
+            rank[keep] = max(rank[keep], rank[gone])
             into[gone] = keep
             done[keep] = done[gone] = True
     for cell in range(m):
@@ -167,7 +177,7 @@ def _join(groups: Groups, keep: int, gone: int) -> None:
 @njit
 def nearest_of(groups: Groups, cells: Ints, stop: int) -> Ints:
     """The cell below `stop` whose centroid is nearest to that of each of the cells."""
-    result = np.empty(len(cells), np.int64)
+    result, rank = np.empty(len(cells), np.int64), np.zeros(len(groups.rows), np.int64)
     for i in range(len(cells)):
-        result[i] = _nearest_cell(groups, cells[i], stop, False)
+        result[i] = _nearest_cell(groups, cells[i], stop, False, rank)
     return result

@@ -62,16 +62,23 @@ def descend(state: State, near: Ints, seen: Codes, k: int, passes: int, steps: S
     over all cells. Cells keep k rows, and those of 2k or more are split."""
     _split_large(state, near, seen, k)
     for _ in range(passes):
-        before = state.clock[0]
-        for a in range(len(state.rows)):
-            slot = 0 if state.rows[a] > 0 else -1
-            while slot >= 0:
-                slot = next_steps(state, near, seen, a, slot, k, steps)
-                if slot >= 0:
-                    _take_best(state, a, near[a, slot], steps)
-        if state.clock[0] == before:
+        if not exchange(state, near, seen, k, steps):
             break
         _split_large(state, near, seen, k)
+
+
+@njit
+def exchange(state: State, near: Ints, seen: Codes, k: int, steps: Steps) -> bool:
+    """Goes over all cells once, and takes the best step between two near ones as long as there is
+    one. Cells keep k rows. Returns whether there was a step."""
+    before = state.clock[0]
+    for a in range(len(state.rows)):
+        slot = 0 if state.rows[a] > 0 else -1
+        while slot >= 0:
+            slot = next_steps(state, near, seen, a, slot, k, steps)
+            if slot >= 0:
+                _take_best(state, a, near[a, slot], steps)
+    return bool(state.clock[0] > before)
 
 
 @njit

@@ -1,5 +1,7 @@
 """Kernels give the very cells of their slow and obvious versions."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from anonlib.block import Block
 from anonlib.kernels._merge import merge_failing
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mondrian import Mondrian
-from tests.oracles import mdav_plain, merge_plain, mondrian_plain, numbered
+from tests.oracles import between, growth, mdav_plain, merge_plain, mondrian_plain, numbered
 from tests.support import blocks
 
 
@@ -29,15 +31,16 @@ def test_mondrian(mode: str, block: Block) -> None:
     assert Mondrian(mode=mode).cells(block).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("near", [growth, between])
 @given(blocks(max_columns=4), st.integers(1, 9), st.randoms(use_true_random=False))
 @settings(max_examples=200)
-def test_merge(block: Block, m: int, random: object) -> None:
+def test_merge(near: Any, block: Block, m: int, random: object) -> None:
     given_ids = np.random.default_rng(random.getrandbits(32)).integers(0, m, block.n)  # type: ignore[attr-defined]
     before = [np.flatnonzero(given_ids == c).tolist() for c in np.unique(given_ids)]
-    merged = merge_failing(block, given_ids)
-    assert merged.tolist() == numbered(merge_plain(block, before), block.n).tolist()
+    merged = merge_failing(block, given_ids, growth=near is growth)
+    assert merged.tolist() == numbered(merge_plain(block, before, near), block.n).tolist()
     assert block.holds(merged, merged.max() + 1).all()
     for cell in before:
         assert len(set(merged[cell])) == 1
     # The numbers of the given cells don't matter.
-    assert (merge_failing(block, (7 * given_ids) % 11) == merged).all()
+    assert (merge_failing(block, (7 * given_ids) % 11, growth=near is growth) == merged).all()
