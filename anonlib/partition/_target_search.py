@@ -19,7 +19,7 @@ from anonlib.partition._target_core import (
     part,
     side_gains,
 )
-from anonlib.partition._target_evidence import p_value_of_classes, p_value_of_numbers
+from anonlib.partition._target_evidence import p_value
 from anonlib.partition._target_subsets import MOST_CATEGORIES, groups, subsets
 from anonlib.partition._tree import Among, Below, Cut, Sample
 
@@ -97,27 +97,30 @@ class Search:
         return measure(len(self.rows), self.criterion == "gini")
 
     @cached_property
-    def person(self) -> Ints | None:
-        """int64[m]: the person of each row, among those there are; None where each row has one."""
-        unit = self.sample.block.unit
-        if unit is None:
-            return None
-        found: Ints = np.unique(unit[self.rows], return_inverse=True)[1]
-        return found
-
-    @cached_property
     def guides(self) -> Bools:
-        """bool[m]: the rows that choose cuts; the others are held back to judge them. A person's
-        rows are on one side."""
+        """bool[m]: the rows that choose cuts. A person's rows do so together, or not at all."""
         if self.significance is None:
             return np.ones(len(self.rows), np.bool_)
-        place = self.sample.place[self.rows]
-        if self.person is not None:
-            first = np.full(len(place), np.iinfo(np.int64).max)
-            np.minimum.at(first, self.person, place)
-            place = first[self.person]
-        guides: Bools = place % FOLDS != 0
+        guides: Bools = self._first_place % FOLDS != 0
         return guides
+
+    @cached_property
+    def judges(self) -> Bools:
+        """bool[m]: the rows that judge cuts, one for each person who is held back."""
+        judges: Bools = ~self.guides & (self._first_place == self.sample.place[self.rows])
+        return judges
+
+    @cached_property
+    def _first_place(self) -> Ints:
+        """int64[m]: the first place that the person of each row has in the leaf."""
+        place, unit = self.sample.place[self.rows], self.sample.block.unit
+        if unit is None:
+            return place
+        person = np.unique(unit[self.rows], return_inverse=True)[1]
+        first = np.full(len(place), np.iinfo(np.int64).max)
+        np.minimum.at(first, person, place)
+        found: Ints = first[person]
+        return found
 
     @cached_property
     def least(self) -> int:
@@ -144,8 +147,9 @@ class Search:
             found.append(group)
         return found
 
-    def best(self, start: int, stop: int) -> Found | None:
-        """The cut of most gain that is allowed and has evidence; None without one."""
+    def best(self, start: int, stop: int, depth: int) -> Found | None:
+        """The cut of most gain that is allowed and has evidence; None without one. depth: how many
+        cuts the node is below the leaf."""
         if stop - start < 2 * self.least:
             return None
         rows = self.order[-1, start:stop].astype(np.int64)
@@ -155,7 +159,7 @@ class Search:
             if found is None:
                 continue
             tried += 1
-            if self._convinces(found.side, rows, tried):
+            if self._convinces(found.side, rows, tried, depth):
                 return found
         return None
 
@@ -265,19 +269,35 @@ class Search:
             return True
         return bool(block.holds((~side).astype(np.int64), 2, self.rows[rows]).all())
 
-    def _convinces(self, side: Bools, rows: Ints, tried: int) -> bool:
-        """Whether the rows held back show it too. The cuts tried in a node share the significance:
-        1/2, 1/6, 1/12, ... of it, which sums to 1."""
+    def _convinces(self, side: Bools, rows: Ints, tried: int, depth: int) -> bool:
+        """Whether the rows held back agree with those that chose a cut.
+
+        The cuts tried in a node share its significance: 1/2, 1/6, 1/12, ... of it, which sums to 1.
+        It doubles with each cut above, up to 1: where the columns are known to tell the target, a
+        cut too many costs less than one that is missing, since kernels cut on without looking.
+        """
         if self.significance is None:
             return True
-        judges = ~self.guides[rows]
-        rows, side = rows[judges], side[judges]
-        n_persons = len(rows) if self.person is None else len(np.unique(self.person[rows]))
-        if self.n_classes:
-            p = p_value_of_classes(side, self.label[rows], n_persons)
-        else:
-            p = p_value_of_numbers(side, self.target[rows], n_persons)
-        return p <= self.significance / (tried * (tried + 1))
+        judges = self.judges[rows]
+        p = p_value(side[judges], self._expected(side, rows)[judges])
+        significance = min(1.0, self.significance * 2.0 ** min(depth, 64))
+        return p <= significance / (tried * (tried + 1))
+
+    def _expected(self, side: Bools, rows: Ints) -> Bools:
+        """bool[rows]: whether a row should stand on the left by its target: its class has a larger
+        share there than in the node, or its number is on the left's side of the node's mean."""
+        guides = self.guides[rows]
+        left = guides & side
+        n, below = int(guides.sum()), int(left.sum())
+        if not self.n_classes:
+            target = self.target[rows]
+            whole, there = float(target[guides].sum()), float(target[left].sum())
+            return target * n > whole if there * n > whole * below else target * n < whole
+        label = self.label[rows]
+        of_all = np.bincount(label[guides], minlength=self.n_classes)
+        of_left = np.bincount(label[left], minlength=self.n_classes)
+        expected: Bools = (of_left * n > of_all * below)[label]
+        return expected
 
 
 def _from_the_best(gain: Floats) -> Iterator[int]:

@@ -25,8 +25,9 @@ class TargetTree(TreePartitioner):
 
     Evidence: a tree goes on until its sides are too small, and fits noise. So a third of the
     persons, by their place in the sample, does not choose the cuts but judges them: a cut counts
-    only if it parts their target too (likelihood-ratio test). A leaf whose target is noise is cut
-    with a probability of `significance` at most. `none` is the paper's tree.
+    only if their target agrees (exact test). A leaf whose target is noise is cut at all with a
+    probability of `significance` at most. With each cut that counts less is asked for below it, in
+    the end only agreement that is likelier than not. `none` is the paper's tree.
 
     Cost O(m (p + q) log m) for m sampled rows and balanced cuts; in general m (p + q) times depth.
     Source: TA_DA, section IV-A, (k,l)-compliant decision tree; with binary cuts, any models, and
@@ -41,7 +42,7 @@ class TargetTree(TreePartitioner):
         "held_back", description="what shows that a cut is not chance"
     )
     significance: float = Field(
-        0.2, gt=0, le=1, description="most probable cut of a leaf whose target is noise"
+        0.1, gt=0, le=1, description="most probable cut of a leaf whose target is noise"
     )
 
     @property
@@ -56,14 +57,14 @@ class TargetTree(TreePartitioner):
         significance = self.significance if self.evidence == "held_back" else None
         search = Search(sample, leaf.rows, self.criterion, significance)
         done = []
-        nodes = [(leaf.id, 0, len(leaf.rows))]
+        nodes = [(leaf.id, 0, len(leaf.rows), 0)]
         while nodes:
-            id, start, stop = nodes.pop()
-            found = search.best(start, stop)
+            id, start, stop, depth = nodes.pop()
+            found = search.best(start, stop, depth)
             if found is None:
                 done.append(Leaf(id, leaf.rows[search.order[-1, start:stop]]))
                 continue
             left, right = grower.cut(id, found.cut)
             middle = search.part(found, start, stop)
-            nodes += [(right, middle, stop), (left, start, middle)]
+            nodes += [(right, middle, stop, depth + 1), (left, start, middle, depth + 1)]
         return done

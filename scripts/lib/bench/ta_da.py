@@ -49,7 +49,12 @@ TASKS = {
         ("accuracy", "f1_macro"),
         ("raw", "mondrian", "target_tree+mondrian", "plain_tree+mondrian"),
     ),
-    "clustering": Task("clusters", (), ("ari", "nmi"), ("mondrian", "target_clusters+mondrian")),
+    "clustering": Task(
+        "clusters",
+        (),
+        ("ari", "nmi"),
+        ("raw", "mondrian", "target_clusters+mondrian", "paper_clusters+mondrian"),
+    ),
 }
 
 

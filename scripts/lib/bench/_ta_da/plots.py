@@ -12,6 +12,7 @@ COLORS = {
     "target_tree+mondrian": "#e07b00",
     "target_clusters+mondrian": "#e07b00",
     "plain_tree+mondrian": "#3a9a4b",
+    "paper_clusters+mondrian": "#3a9a4b",
 }
 WIDTH, HEIGHT, LEFT, TOP = 330, 210, 55, 40
 
@@ -78,6 +79,8 @@ def _chart(found: dict[Key, dict[int, float]], l: int, metric: str, left: int, t
         points = [(key.k, v) for key, v in mine.items() if key.method == method]
         if method == "raw":
             parts += [_line(x0, y(mean(v)), x1, y(mean(v)), color, 1, "4 3") for _, v in points]
+            continue
+        if not points:
             continue
         at = [(x(k), y(mean(v))) for k, v in sorted(points)]
         corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in at)
