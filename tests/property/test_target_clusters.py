@@ -19,7 +19,7 @@ from anonlib.privacy._shares import reference_of
 from anonlib.privacy.k_anonymity import KAnonymity
 from tests.oracles import holds, merge_plain
 from tests.oracles_refine import loss, partitions
-from tests.property.test_privacy_models import MODELS
+from tests.property.test_privacy_models import LEVELS, MODELS
 from tests.support import blocks, make_block
 
 VARIANTS = [
@@ -85,7 +85,7 @@ def test_every_model(name: str, step: TargetClusters, data: Any, unit: bool, see
         models=models,
         protected=("s",),
         sensitive=codes.astype(np.int32)[:, None],
-        references={"s": reference_of(codes, 6)},
+        references={"s": replace(reference_of(codes, 6), levels=np.array(LEVELS))},
     )
     assume(holds(block, range(n)))
     check(step, block)

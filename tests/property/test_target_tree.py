@@ -17,7 +17,7 @@ from anonlib.partition.target_tree import TargetTree
 from anonlib.privacy._shares import reference_of
 from anonlib.privacy.k_anonymity import KAnonymity
 from tests.oracles_tree import best_gain, gain, grown, nodes
-from tests.property.test_privacy_models import MODELS
+from tests.property.test_privacy_models import LEVELS, MODELS
 from tests.support import make_block
 
 PLAIN = TargetTree(evidence="none")
@@ -114,7 +114,9 @@ def test_leaves_hold_every_model(evidence: Any, name: str, data: Any) -> None:
         block,
         sensitive=values[:, None],
         protected=("s",),
-        references={"s": reference_of(values.astype(np.int64), 6)},
+        references={
+            "s": replace(reference_of(values.astype(np.int64), 6), levels=np.array(LEVELS))
+        },
         unit=persons if data.draw(st.booleans()) else None,
         models=(*block.models, data.draw(MODELS[name])),
     )
