@@ -254,8 +254,8 @@ class _Run:
         expected = found.digest
         if [*names] != [column.id for column in source.schema.released]:
             expected = digest(staged.select(*names))  # hashes go by the order of columns
-        runs, after = self.target.runs(), self.earlier.digest_with(expected)
-        self.past.before_commit(self.run_id, runs, source, after, whole)
+        after = self.earlier.digest_with(expected)
+        self.past.before_commit(self.run_id, source, after, whole)
         self.target.publish(staged, names, expected, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target.runs())

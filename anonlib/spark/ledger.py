@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config import Config
-from anonlib.errors import ConfigError, Problem, sanitized
+from anonlib.errors import ConfigError, Problem, StorageError, sanitized
 from anonlib.keys import key_check
 from anonlib.schema import Schema
 from anonlib.spark.digest import Digest
@@ -21,14 +21,16 @@ from anonlib.spark.source import Source
 from anonlib.spark.storage import Storage
 from anonlib.work import keyed
 
+TOKENS = "token binary"
+
 
 @dataclass(frozen=True)
 class Entry:
     """What a run left besides its tokens.
 
     `digest` is of all rows of the table after the run, or None where some are of unknown origin.
-    `verdicts` are the models that held, persons counted. `unnamed` says whether rows named no
-    person; it is None until all tokens are written.
+    `verdicts` are the models that held, persons counted. `n_tokens` is None until all tokens are
+    written; `unnamed` says whether one of them stands for rows that name no person.
     """
 
     run_id: str
@@ -38,7 +40,8 @@ class Entry:
     digest: Digest | None
     verdicts: tuple[str, ...]
     insensitive: str
-    unnamed: bool | None = None
+    n_tokens: int | None = None
+    unnamed: bool = False
 
 
 class Ledger:
@@ -57,7 +60,7 @@ class Ledger:
         """The complete entries of these runs."""
         self._known |= {run_id: self._read(run_id) for run_id in {*runs} - self._known.keys()}
         found = [self._known[run_id] for run_id in sorted(runs)]
-        return [entry for entry in found if entry is not None and entry.unnamed is not None]
+        return [entry for entry in found if entry is not None and entry.n_tokens is not None]
 
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
         """Why persons of the table's runs may not be recognised; None when all would be."""
@@ -93,15 +96,18 @@ class Ledger:
     def returning(self, source: Source, runs: Iterable[str]) -> tuple[int, bool]:
         """How many persons of the source these runs released, and whether rows name nobody.
 
-        One pass over the columns that identify persons, and a join with the ledger.
+        One pass over the columns that identify persons, and a join with the ledger. Raises
+        StorageError when tokens are gone.
         """
+        entries = self.entries(runs)
+        paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]
         with translated("release.ledger"):
-            paths = [f"{self._folder(entry.run_id)}/tokens" for entry in self.entries(runs)]
-            tokens = self._tokens(source)
-            if not paths:
-                return 0, bool(tokens.where("token is null").limit(1).count())
-            known = self._spark.read.parquet(*paths).distinct().withColumn("known", F.lit(True))
-            joined = tokens.join(known, "token", "left")
+            known = self._spark.read.schema(TOKENS).parquet(*paths)
+            n, wanted = known.count(), sum(entry.n_tokens or 0 for entry in entries)
+            if n != wanted:
+                raise StorageError(f"release.ledger: {n} of its {wanted} tokens are there")
+            known = known.distinct().withColumn("known", F.lit(True))
+            joined = self._tokens(source).join(known, "token", "left")
             row = joined.agg(
                 F.count("known").alias("n"), F.count_if(F.col("token").isNull()).alias("unnamed")
             ).collect()[0]
@@ -133,17 +139,11 @@ class Ledger:
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
         with translated("release.ledger"):
             self._tokens(source).write.parquet(f"{folder}/tokens")
-            written = self._spark.read.parquet(f"{folder}/tokens")
-            unnamed = bool(written.where("token is null").limit(1).count())
-        whole = replace(entry, unnamed=unnamed)
+            written = self._spark.read.schema(TOKENS).parquet(f"{folder}/tokens")
+            nobody = F.count_if(F.col("token").isNull()).alias("nobody")
+            row = written.agg(F.count("*").alias("n"), nobody).collect()[0]
+        whole = replace(entry, n_tokens=int(row["n"]), unnamed=row["nobody"] > 0)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(whole)))
-
-    def forget(self, runs: Iterable[str]) -> None:
-        """Removes what runs of this table left that were never committed."""
-        names = [name.removeprefix("run-") for name in self._storage.listed(self._storage.root)]
-        for run_id in {*names} - {*runs}:
-            if self._read(run_id) is not None:
-                self._storage.delete(self._folder(run_id))
 
     def _folder(self, run_id: str) -> str:
         return f"{self._storage.root}/run-{run_id}"

@@ -28,7 +28,6 @@ class Past:
     def before_commit(
         self,
         run_id: str,
-        runs: frozenset[str],
         source: Source,
         after: Digest | None,
         whole: AuditReport,
@@ -36,7 +35,6 @@ class Past:
         """Notes what a run is about to publish: it counts once the run is committed. `after` is
         the digest of the table as it will be, `whole` its audit."""
         if self.ledger is not None:
-            self.ledger.forget(runs)
             verdicts = [verdict.model for verdict in whole.verdicts]
             self.ledger.write(run_id, source, after, verdicts, whole.insensitive)
         if self.backlog is not None:

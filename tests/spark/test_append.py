@@ -88,7 +88,12 @@ def test_returning_persons(shell: Shell, spark: SparkSession, tmp_path: Path) ->
     assert table(spark, tmp_path).count() == 60
     # Those of the batch are known now, too.
     refused(shell.release(config(tmp_path, batch(56, 9))), 2, "1 persons of the source were")
-    assert shell.release(config(tmp_path, batch(57, 9))).code == 0
+    # Lost tokens would be persons that are not recognised.
+    tokens = (tmp_path / "out" / "table.private" / "ledger").glob("run-*/tokens/*.parquet")
+    next(tokens).unlink()
+    refused(
+        shell.release(config(tmp_path, batch(57, 9))), 1, "release.ledger: ", "tokens are there"
+    )
 
 
 def test_persons_that_can_not_be_recognised(

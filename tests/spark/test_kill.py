@@ -245,8 +245,8 @@ def test_failed_audit(
     before = settled_files(tmp_path / "out")
     audit = pipeline.auditing.audit
 
-    def stricter(frame: DataFrame, spec: Any) -> Any:
-        return audit(frame, replace(spec, models=(KAnonymity(k=59),)))
+    def stricter(frame: DataFrame, spec: Any, whole: DataFrame | None) -> Any:
+        return audit(frame, replace(spec, models=(KAnonymity(k=59),)), whole)
 
     with monkeypatch.context() as patch:
         patch.setattr(pipeline.auditing, "audit", stricter)
