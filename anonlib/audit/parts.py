@@ -1,5 +1,6 @@
 """A table whose persons can't be counted any more, judged by the parts that it was made of."""
 
+from collections.abc import Set
 from dataclasses import replace
 
 from anonlib.audit.report import AuditReport, Verdict
@@ -14,11 +15,11 @@ def by_parts(table: AuditReport, added: AuditReport) -> AuditReport:
     is the report on the rest, persons counted, too. Both holding, the table holds them: its
     classes are unions of classes of the parts, and every model is monotone.
     """
-    found = zip(table.verdicts, added.verdicts, strict=True)
-    return replace(table, verdicts=tuple(_joined(whole, part) for whole, part in found))
+    held = {verdict.model for verdict in added.verdicts if verdict.holds}
+    return replace(table, verdicts=tuple(_joined(verdict, held) for verdict in table.verdicts))
 
 
-def _joined(table: Verdict, added: Verdict) -> Verdict:
-    if not table.note or table.n_failing or not added.holds:
+def _joined(table: Verdict, held: Set[str]) -> Verdict:
+    if not table.note or table.n_failing or table.model not in held:
         return table
     return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)

@@ -114,9 +114,10 @@ def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
 
 
 def _require_counted(config: Config, target: Target, ledger: Ledger, found: Digest) -> None:
-    """Raises ConfigError unless persons were counted, by these models, in all that is there."""
+    """Raises ConfigError unless persons were counted, for these models, in all that is there."""
     models = [registry.build("audit", registry.spec(model)) for model in bound_models(config)]
-    if not ledger.proves(target.runs(), found, [model.label for model in models]):
+    counting = [model.label for model in models if model.persons]
+    if not ledger.proves(target.runs(), found, counting):
         text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "
         text += "with the models of that run, or publish all rows anew"
         raise ConfigError([Problem("unit", text)])

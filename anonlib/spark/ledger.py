@@ -83,12 +83,12 @@ class Ledger:
         return any(entry.digest == digest for entry in self.entries(runs))
 
     def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
-        """Whether the table's rows were audited, persons counted, by just these models."""
-        wanted = tuple(verdicts)
+        """Whether these models held in the table's rows when persons could be counted."""
+        wanted = {*verdicts}
         states = ("acknowledged",) if self._config.privacy.acknowledge_unique else ()
         return any(
             entry.digest == digest
-            and entry.verdicts == wanted
+            and wanted <= {*entry.verdicts}
             and entry.insensitive in ("none", "checked", *states)
             for entry in self.entries(runs)
         )

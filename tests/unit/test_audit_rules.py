@@ -92,3 +92,8 @@ def test_a_table_is_judged_by_its_parts_only_where_it_could_not_be_verified() ->
     assert not holds(too_small, counted)
     assert not holds(failing, counted)
     assert holds(counted, counted)
+
+    # Parts may have been looked at in more ways than the whole.
+    whole = AuditReport(9, 2, (unknown,), (), (), "none")
+    part = AuditReport(4, 1, (counted,), (), (), "none")
+    assert by_parts(whole, part.and_("each controller", part)).passed
