@@ -13,9 +13,9 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib import audit as auditing
 from anonlib import registry
-from anonlib.audit import AuditReport, AuditSpec, by_parts
+from anonlib.audit import AuditReport
 from anonlib.config import Config
-from anonlib.errors import AuditError, InfeasibleError, StorageError
+from anonlib.errors import InfeasibleError, StorageError
 from anonlib.keys import backlog_key, ledger_key, pseudonym_key, token_key
 from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
@@ -23,10 +23,7 @@ from anonlib.progress import Progress
 from anonlib.records import manifest, record
 from anonlib.resolve import (
     bound_models,
-    joint_columns,
-    protected_hierarchies,
     with_ids,
-    with_names,
 )
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column, Role, Schema
@@ -34,7 +31,7 @@ from anonlib.spark.backlog import can_wait
 from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.digest import digest
 from anonlib.spark.done import finish, manifest_path, record_path, waits, write_manifest
-from anonlib.spark.earlier import Earlier, look_back, require_whole
+from anonlib.spark.earlier import Earlier, look_back
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import (
     Outcome,
@@ -54,7 +51,8 @@ from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
-from anonlib.work import CONTROLLER, COST, TOKEN, Task
+from anonlib.spark.verify import audited, audited_whole, published_spec, require
+from anonlib.work import COST, Task
 
 
 def release(
@@ -159,30 +157,6 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     )
 
 
-def published_spec(config: Config) -> AuditSpec:
-    """What a published table of this config must be."""
-    released = {
-        name: attribute
-        for name, attribute in config.attributes.items()
-        if attribute.role not in (Role.DROP, Role.IDENTIFIER) or attribute.pseudonym
-    }
-    quasi = [n for n, a in released.items() if a.role is Role.QUASI_IDENTIFIER]
-    scales = {name: released[name].scale for name in quasi}
-    sets = [n for n, scale in scales.items() if scale and config.recode.of(n, scale).type == "set"]
-    return AuditSpec(
-        columns=tuple(released),
-        quasi_identifiers=tuple(quasi),
-        models=bound_models(config),
-        insensitive=tuple(n for n, a in released.items() if a.role is Role.INSENSITIVE),
-        acknowledge_unique=config.privacy.acknowledge_unique,
-        missing_tokens=config.privacy.missing_tokens,
-        persons="unknown" if config.unit else "rows",
-        sets=tuple(sets),
-        hierarchies=protected_hierarchies(config),
-        joint=joint_columns(config),
-    )
-
-
 @dataclass
 class _Run:
     """One release on its way."""
@@ -219,9 +193,11 @@ class _Run:
             found = outcome(staged, kept, schema, task)
             staged = staged if kept is None else staged.where(kept)
             table = self.earlier.with_batch(staged, schema)
-            report = self._audit(staged, schema, planned, table)
-            self._require(report, found, planned, scanned)
-            whole = report if table is None else self._audit_whole(table, report)
+            report = audited(staged, config, schema, planned, table)
+            require(report, found, planned, scanned, config)
+            whole = report
+            if table is not None:
+                whole = audited_whole(table, config, report, self.target.published().count())
         split_by = tuple(schema.by_id(id).name for id in planned.split_by)
         text = manifest(config, self.run_id, whole, found, scanned.n_rows, split_by)
         with self.progress.stage("publish", self.spark):
@@ -261,54 +237,6 @@ class _Run:
         self.past.after_commit(self.target.runs())
         purge(self.spark, self.target)
         return self.target.version_of(self.run_id)
-
-    def _audit(
-        self, staged: DataFrame, schema: Schema, planned: Plan, table: DataFrame | None
-    ) -> AuditReport:
-        """The independent audit of the staged rows, under the names that will be published, as a
-        part of the table that they are added to; where there are controllers, also of each one's
-        rows apart."""
-        columns = [F.col(column.id).alias(column.name) for column in schema.released]
-        spec = published_spec(self.config)
-        if self.config.unit:
-            columns.append(F.col(TOKEN))
-            spec = replace(spec, persons="token", token=TOKEN)
-        report = auditing.audit(staged.select(*columns), spec, table)
-        if planned.owners is None:
-            return report
-        frame = staged.select(*columns, CONTROLLER)
-        apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
-        report = report.and_("each controller", auditing.audit(frame, apart, table))
-        for owners, models in planned.owners.with_own_models():
-            asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
-            label = f"{len(owners)} controllers with their own models"
-            report = report.and_(label, auditing.audit(frame, asked, table))
-        return report
-
-    def _audit_whole(self, table: DataFrame, added: AuditReport) -> AuditReport:
-        """The audit of the table as it will be: what is there, and what is added to it."""
-        report = auditing.audit(table, published_spec(self.config))
-        if self.config.unit:  # what is there was audited by tokens that are gone
-            report = by_parts(report, added)
-        _require_passed(report, "the audit of the table with the batch")
-        require_whole(self.target.published().count(), added.n_rows, report.n_rows)
-        return report
-
-    def _require(self, report: AuditReport, found: Outcome, planned: Plan, scanned: Scan) -> None:
-        """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
-        suppressed than may be."""
-        _require_passed(report, "the audit")
-        n_staged = found.digest.n_rows
-        n_suppressed = scanned.n_rows - n_staged
-        allowed = self.config.privacy.suppression_limit * scanned.n_rows
-        if not (n_staged == report.n_rows and found.n_rows == planned.n_rows) or not (
-            0 <= n_suppressed <= allowed
-        ):
-            raise AuditError(
-                f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
-                f"{planned.n_rows} planned, {found.n_rows} anonymized, {n_staged} kept, "
-                f"{report.n_rows} audited"
-            )
 
     def _task(self, schema: Schema, scanned: Scan, models: tuple[PrivacyModel, ...]) -> Task:
         return Task(
@@ -367,14 +295,6 @@ class _Run:
         text = record(self.config, result, source, scanned, planned)
         Storage(self.spark, result.record).write(result.record, text)
         return result
-
-
-def _require_passed(report: AuditReport, what: str) -> None:
-    """Raises AuditError with all that an audit found to fail."""
-    if not report.passed:
-        failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
-        texts = [*failed, *[str(problem) for problem in report.problems]]
-        raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
 
 
 def _new_run_id() -> str:

@@ -1,0 +1,105 @@
+"""What the audit of a run must show before anything is published."""
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.audit import AuditReport, AuditSpec, audit, by_parts
+from anonlib.config import Config
+from anonlib.errors import AuditError
+from anonlib.resolve import bound_models, joint_columns, protected_hierarchies, with_names
+from anonlib.schema import Role, Schema
+from anonlib.spark.blocks import Plan
+from anonlib.spark.earlier import require_whole
+from anonlib.spark.grouped import Outcome
+from anonlib.spark.scan import Scan
+from anonlib.work import CONTROLLER, TOKEN
+
+
+def published_spec(config: Config) -> AuditSpec:
+    """What a published table of this config must be."""
+    released = {
+        name: attribute
+        for name, attribute in config.attributes.items()
+        if attribute.role not in (Role.DROP, Role.IDENTIFIER) or attribute.pseudonym
+    }
+    quasi = [n for n, a in released.items() if a.role is Role.QUASI_IDENTIFIER]
+    scales = {name: released[name].scale for name in quasi}
+    sets = [n for n, scale in scales.items() if scale and config.recode.of(n, scale).type == "set"]
+    return AuditSpec(
+        columns=tuple(released),
+        quasi_identifiers=tuple(quasi),
+        models=bound_models(config),
+        insensitive=tuple(n for n, a in released.items() if a.role is Role.INSENSITIVE),
+        acknowledge_unique=config.privacy.acknowledge_unique,
+        missing_tokens=config.privacy.missing_tokens,
+        persons="unknown" if config.unit else "rows",
+        sets=tuple(sets),
+        hierarchies=protected_hierarchies(config),
+        joint=joint_columns(config),
+    )
+
+
+def audited(
+    staged: DataFrame, config: Config, schema: Schema, planned: Plan, table: DataFrame | None
+) -> AuditReport:
+    """The independent audit of the staged rows, under the names that will be published, as a part
+    of the table that they are added to; where there are controllers, also of each one's rows
+    apart."""
+    columns = [F.col(column.id).alias(column.name) for column in schema.released]
+    spec = published_spec(config)
+    if config.unit:
+        columns.append(F.col(TOKEN))
+        spec = replace(spec, persons="token", token=TOKEN)
+    report = audit(staged.select(*columns), spec, table)
+    if planned.owners is None:
+        return report
+    frame = staged.select(*columns, CONTROLLER)
+    apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
+    report = report.and_("each controller", audit(frame, apart, table))
+    for owners, models in planned.owners.with_own_models():
+        asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
+        label = f"{len(owners)} controllers with their own models"
+        report = report.and_(label, audit(frame, asked, table))
+    return report
+
+
+def audited_whole(
+    table: DataFrame, config: Config, added: AuditReport, n_published: int
+) -> AuditReport:
+    """The audit of the table as it will be: the published rows, and what is added to them.
+
+    Raises AuditError unless it passed.
+    """
+    report = audit(table, published_spec(config))
+    if config.unit:  # what is there was audited by tokens that are gone
+        report = by_parts(report, added)
+    _require_passed(report, "the audit of the table with the batch")
+    require_whole(n_published, added.n_rows, report.n_rows)
+    return report
+
+
+def require(
+    report: AuditReport, found: Outcome, planned: Plan, scanned: Scan, config: Config
+) -> None:
+    """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
+    suppressed than may be."""
+    _require_passed(report, "the audit")
+    n_kept = found.digest.n_rows
+    allowed = config.privacy.suppression_limit * scanned.n_rows
+    complete = n_kept == report.n_rows and found.n_rows == planned.n_rows
+    if not complete or not 0 <= scanned.n_rows - n_kept <= allowed:
+        raise AuditError(
+            f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
+            f"{planned.n_rows} planned, {found.n_rows} anonymized, {n_kept} kept, "
+            f"{report.n_rows} audited"
+        )
+
+
+def _require_passed(report: AuditReport, what: str) -> None:
+    """Raises AuditError with all that an audit found to fail."""
+    if not report.passed:
+        failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
+        texts = [*failed, *[str(problem) for problem in report.problems]]
+        raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
