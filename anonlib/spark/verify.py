@@ -5,7 +5,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.audit import AuditReport, AuditSpec, audit, by_parts
+from anonlib import audit as auditing
+from anonlib.audit import AuditReport, AuditSpec, by_parts
 from anonlib.config import Config
 from anonlib.errors import AuditError
 from anonlib.resolve import bound_models, joint_columns, protected_hierarchies, with_names
@@ -52,16 +53,16 @@ def audited(
     if config.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    report = audit(staged.select(*columns), spec, table)
+    report = auditing.audit(staged.select(*columns), spec, table)
     if planned.owners is None:
         return report
     frame = staged.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
-    report = report.and_("each controller", audit(frame, apart, table))
+    report = report.and_("each controller", auditing.audit(frame, apart, table))
     for owners, models in planned.owners.with_own_models():
         asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
         label = f"{len(owners)} controllers with their own models"
-        report = report.and_(label, audit(frame, asked, table))
+        report = report.and_(label, auditing.audit(frame, asked, table))
     return report
 
 
@@ -72,7 +73,7 @@ def audited_whole(
 
     Raises AuditError unless it passed.
     """
-    report = audit(table, published_spec(config))
+    report = auditing.audit(table, published_spec(config))
     if config.unit:  # what is there was audited by tokens that are gone
         report = by_parts(report, added)
     _require_passed(report, "the audit of the table with the batch")
