@@ -58,7 +58,7 @@ class TargetClusters(TaskPartitioner):
         n_clusters = _persons(block) // (2 * block.min_rows)
         if n_clusters < 2:
             return [np.arange(block.n)]
-        points = _points(block, self.nominal)
+        points = points_of(block, self.nominal)
         cluster = _clustered(points, n_clusters)
         cluster = merge_failing(points, cluster, growth=self.merge == "growth")
         return np.split(np.argsort(cluster, kind="stable"), np.cumsum(np.bincount(cluster))[:-1])
@@ -68,7 +68,7 @@ def _persons(block: Block) -> int:
     return block.n if block.unit is None else len(np.unique(block.unit[block.unit != MISSING]))
 
 
-def _points(block: Block, nominal: str) -> Block:
+def points_of(block: Block, nominal: str) -> Block:
     """The block with what distances are between as its columns."""
     numbers, codes = [block.numeric], [block.nominal]
     if block.context is not None:
