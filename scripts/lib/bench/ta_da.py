@@ -52,8 +52,14 @@ TASKS = {
     "clustering": Task(
         "clusters",
         (),
-        ("ari", "nmi"),
-        ("raw", "mondrian", "target_clusters+mondrian", "paper_clusters+mondrian"),
+        ("ari", "nmi", "ari_from_raw", "one_hot_ari", "one_hot_ari_from_raw"),
+        (
+            "raw",
+            "mondrian",
+            "target_clusters+mondrian",
+            "coded_clusters+mondrian",
+            "paper_clusters+mondrian",
+        ),
     ),
 }
 

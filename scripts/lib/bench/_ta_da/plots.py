@@ -13,6 +13,7 @@ COLORS = {
     "target_clusters+mondrian": "#e07b00",
     "plain_tree+mondrian": "#3a9a4b",
     "paper_clusters+mondrian": "#3a9a4b",
+    "coded_clusters+mondrian": "#8a4fbf",
 }
 WIDTH, HEIGHT, LEFT, TOP = 330, 210, 55, 40
 

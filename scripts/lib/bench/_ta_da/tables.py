@@ -7,6 +7,7 @@ identifiers and incomplete rows are left out. Categories have codes in the order
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,6 +90,7 @@ class Table:
         )
 
 
+@cache
 def load(name: str) -> Table:
     """A table of `SOURCES`; only its complete rows (an empty field is missing, "unknown" isn't)."""
     source = SOURCES[name]
