@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))
+from _ta_da.plots import line, svg, text
 from kernels import DATA, adult, block, loss, normal, people
 
 from anonlib.block import Block
@@ -84,6 +85,47 @@ def main() -> None:
             where = f"blocks of {size:>6,}" if size else "the whole table "
             more = 100 * (done[key] / plain - 1)
             print(f"    {kernel:13} {where}  loss {done[key]:8.4f}  {more:+6.2f} %", flush=True)
+    draw(done, given.sizes, given.results.with_suffix(".svg"))
+
+
+def draw(done: dict[tuple[str, int, str, int], float], sizes: list[int], path: Path) -> None:
+    """A picture: by block size, the loss over that of plain MDAV on the whole table."""
+    names = list(dict.fromkeys(table for table, _, _, _ in done))
+    wide, parts = 210, [svg(210 * len(names), 200)]
+    for i, name in enumerate(names):
+        (plain,) = (v for (t, _, _, size), v in done.items() if t == name and not size)
+        left, low, high = wide * i + 45, -20.0, 60.0
+
+        def y(more: float, low: float = low, high: float = high) -> float:
+            return 160 - 130 * (more - low) / (high - low)
+
+        parts.append(text(left, 18, name))
+        for tick in range(-20, 61, 20):
+            color = "black" if tick == 0 else "#e5e5e5"
+            parts += [line(left, y(tick), left + 150, y(tick), color)]
+            parts += [text(left - 5, y(tick) + 4, f"{tick:+} %", "end")]
+        for at, size in enumerate(sizes):
+            parts.append(text(left + 15 + 40 * at, 176, f"{size // 1000}k", "middle"))
+        for kernel, color in {"mdav": "#1f5fa8", "mdav, refine": "#e07b00"}.items():
+            found = {s: v for (t, _, n, s), v in done.items() if (t, n) == (name, kernel) and s}
+            at = [
+                (left + 15 + 40 * sizes.index(s), y(100 * (v / plain - 1)))
+                for s, v in found.items()
+            ]
+            corners = " ".join(f"{a:.1f},{b:.1f}" for a, b in sorted(at))
+            shape = f'<polyline points="{corners}" fill="none" stroke="{color}" stroke-width="2"/>'
+            parts += [shape, text(left + (0 if kernel == "mdav" else 60), 194, kernel)]
+            parts.append(
+                line(
+                    left + (32 if kernel == "mdav" else 130),
+                    190,
+                    left + (52 if kernel == "mdav" else 150),
+                    190,
+                    color,
+                    2,
+                )
+            )
+    path.write_text("\n".join([*parts, "</svg>"]), encoding="utf-8")
 
 
 KERNELS: dict[str, Any] = {"mdav": Mdav(), "mdav, refine": Refine()}

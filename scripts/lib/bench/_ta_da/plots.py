@@ -34,14 +34,15 @@ def draw(results: list[Result], metrics: tuple[str, ...], folder: Path) -> list[
         size = len(metrics) * WIDTH, TOP + len(sizes) * HEIGHT
         title = " ".join(part for part in (dataset, task, protocol) if part)
         names = sorted({r.key.method for r in mine}, key=[*COLORS].index)
-        parts = [_svg(*size), _text(10, 15, title), *_legend(names), *charts, "</svg>"]
+        parts = [svg(*size), text(10, 15, title), *_legend(names), *charts, "</svg>"]
         path = folder / f"{'_'.join(title.split())}.svg"
         path.write_text("\n".join(parts), encoding="utf-8")
         paths.append(path)
     return paths
 
 
-def _svg(width: int, height: int) -> str:
+def svg(width: int, height: int) -> str:
+    """The beginning of a picture."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>'
@@ -49,10 +50,10 @@ def _svg(width: int, height: int) -> str:
 
 
 def _legend(names: Sequence[str]) -> list[str]:
-    parts = []
-    for i, name in enumerate(names):
-        x = 10 + 160 * i
-        parts += [_line(x, 28, x + 20, 28, COLORS[name], 2), _text(x + 24, 32, name)]
+    parts, x = [], 10.0
+    for name in names:
+        parts += [line(x, 28, x + 20, 28, COLORS[name], 2), text(x + 24, 32, name)]
+        x += 40 + 6.5 * len(name)
     return parts
 
 
@@ -69,17 +70,17 @@ def _chart(found: dict[Key, dict[int, float]], l: int, metric: str, left: int, t
     def y(value: float) -> float:
         return y0 + (y1 - y0) * (value - low) / (high - low)
 
-    parts = [_line(x0, y0, x1, y0, "black"), _line(x0, y0, x0, y1, "black")]
-    parts += [_text(x(k), y0 + 14, str(k), "middle") for k in ks]
-    parts += [_text((x0 + x1) / 2, y0 + 28, f"k (l = {l})", "middle"), _text(x0, y1 - 4, metric)]
+    parts = [line(x0, y0, x1, y0, "black"), line(x0, y0, x0, y1, "black")]
+    parts += [text(x(k), y0 + 14, str(k), "middle") for k in ks]
+    parts += [text((x0 + x1) / 2, y0 + 28, f"k (l = {l})", "middle"), text(x0, y1 - 4, metric)]
     for tick in range(5):
         value = low + (high - low) * tick / 4
-        parts.append(_text(x0 - 5, y(value) + 4, f"{value:.2f}", "end"))
-        parts.append(_line(x0, y(value), x1, y(value), "#e5e5e5"))
+        parts.append(text(x0 - 5, y(value) + 4, f"{value:.2f}", "end"))
+        parts.append(line(x0, y(value), x1, y(value), "#e5e5e5"))
     for method, color in COLORS.items():
         points = [(key.k, v) for key, v in mine.items() if key.method == method]
         if method == "raw":
-            parts += [_line(x0, y(mean(v)), x1, y(mean(v)), color, 1, "4 3") for _, v in points]
+            parts += [line(x0, y(mean(v)), x1, y(mean(v)), color, 1, "4 3") for _, v in points]
             continue
         if not points:
             continue
@@ -90,7 +91,7 @@ def _chart(found: dict[Key, dict[int, float]], l: int, metric: str, left: int, t
         )
         for k, v in points:
             ends = [y(mean(v) + side * _spread(v)) for side in (-1, 1)]
-            parts.append(_line(x(k), ends[0], x(k), ends[1], color))
+            parts.append(line(x(k), ends[0], x(k), ends[1], color))
     return "\n".join(parts)
 
 
@@ -98,12 +99,12 @@ def _spread(values: list[float]) -> float:
     return stdev(values) if len(values) > 1 else 0.0
 
 
-def _line(
+def line(
     x1: float, y1: float, x2: float, y2: float, color: str, width: int = 1, dash: str = "none"
 ) -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     return f'<line {ends} stroke="{color}" stroke-width="{width}" stroke-dasharray="{dash}"/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
+def text(x: float, y: float, label: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{label}</text>'
