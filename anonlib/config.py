@@ -123,6 +123,10 @@ class Privacy(Section):
         False, description="accept combinations of insensitive columns rarer than k"
     )
 
+    def may_suppress(self, n_rows: int) -> int:
+        """The most rows that may be suppressed of so many."""
+        return int(self.suppression_limit * n_rows)
+
 
 class Partition(Section):
     """How rows become blocks."""

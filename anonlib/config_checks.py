@@ -105,7 +105,7 @@ def _attributes(config: Config) -> Iterator[Problem]:
 
 
 def _hierarchies(config: Config) -> Iterator[Problem]:
-    modelled = {model.column for model in config.privacy.models}
+    modelled = {model.column for model in config.all_models}
     for name, attribute in config.attributes.items():
         where = f"attributes.{name}.hierarchy"
         if attribute.hierarchy is None:
@@ -248,7 +248,7 @@ def _others(config: Config) -> Iterator[Problem]:
         if config.privacy.suppression_limit == 0:
             text = "costliest needs a suppression_limit above 0"
             yield Problem("privacy.suppress", text)
-        if relative := [m.type for m in config.all_models if m.looks_at == "counts"]:
+        if relative := [m.type for m in config.all_models if m.relative]:
             text = (
                 f"{', '.join(sorted({*relative}))} measure cells against all rows released, which "
                 "change with every suppressed cell; use `needed`"

@@ -209,7 +209,7 @@ class _Run:
         privacy = self.config.privacy
         if privacy.suppress != "costliest":
             return None
-        allowed = int(privacy.suppression_limit * scanned.n_rows)
+        allowed = privacy.may_suppress(scanned.n_rows)
         cost = least_cost_suppressed(staged, allowed - (scanned.n_rows - planned.n_rows))
         return None if cost is None else F.col(COST) < cost
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -75,6 +76,32 @@ class Counts:
         joint = None if self.joint is None else self.joint.merged(group)
         return Counts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
+    def of(self, leaves: Ints) -> "Counts":
+        """The counts of some leaves, numbered anew."""
+        sketches = {id: words[leaves] for id, words in self.sketches.items()}
+        counts = {id: self._some(id, leaves) for id in self.counts}
+        joint = None
+        if self.joint is not None:
+            number = np.full(len(self.n_rows), -1)
+            number[leaves] = np.arange(len(leaves))
+            joint = self.joint.merged(number)
+        sizes = self.n_rows[leaves], self.n_persons[leaves]
+        return Counts(*sizes, sketches, self.shared, counts, self.references, joint)
+
+    def _some(self, id: str, leaves: Ints) -> SparseCounts:
+        of, start = self.counts[id], self._starts[id]
+        length = start[leaves + 1] - start[leaves]
+        before = np.cumsum(length) - length
+        place = np.arange(length.sum()) + np.repeat(start[leaves] - before, length)
+        cell = np.repeat(np.arange(len(leaves)), length)
+        return SparseCounts(cell, of.value[place], of.count[place])
+
+    @cached_property
+    def _starts(self) -> dict[str, Ints]:
+        """Where the entries of each leaf begin, and where the last one's end."""
+        leaves = np.arange(len(self.n_rows) + 1)
+        return {id: np.searchsorted(of.cell, leaves) for id, of in self.counts.items()}
+
     def hold(self, models: Sequence[PrivacyModel]) -> Bools:
         """bool[b]: which leaves certainly hold every model. Values that share a bit count as one,
         which can only make a leaf look less diverse than it is."""
@@ -141,21 +168,26 @@ def merge_small(cuts: Cuts, root: Ints, counts: Counts, centers: Floats, demands
     whole: it ends as one block at worst. Cost O(b log b) when few fail.
     """
     group = np.where(root >= 0, np.arange(len(root)), -1)
+    members = {leaf: np.array([leaf]) for leaf in np.flatnonzero(root >= 0).tolist()}
     around = _around(cuts, root)
-    for failing in np.flatnonzero(~demands.held(counts) & (root >= 0)):
-        while not _group_holds(group, group[failing], counts, demands):
-            partner = _nearest(group, int(failing), around[failing], centers, counts.n_rows)
+    for failing in np.flatnonzero(~demands.held(counts) & (root >= 0)).tolist():
+        while not _holds(members[int(group[failing])], counts, demands):
+            partner = _nearest(group, failing, around[failing], centers, counts.n_rows)
             if partner is None:
                 break
-            group[group == group[failing]] = partner
+            joining = members.pop(int(group[failing]))
+            members[partner] = np.concatenate([members[partner], joining])
+            group[joining] = partner
     placed = group >= 0
     group[placed] = np.unique(group[placed], return_inverse=True)[1]
     return group
 
 
-def _group_holds(group: Ints, id: int, counts: Counts, demands: Demands) -> bool:
-    only = np.where(group == id, 0, -1)
-    return bool(demands.merged(only, 1).held(counts.merged(only, 1))[0])
+def _holds(leaves: Ints, counts: Counts, demands: Demands) -> bool:
+    """Whether the union of some leaves certainly holds what it is asked."""
+    one = np.zeros(len(leaves), np.int64)
+    asked = Demands(demands.sets, demands.asked[leaves]).merged(one, 1)
+    return bool(asked.held(counts.of(leaves).merged(one, 1))[0])
 
 
 def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:

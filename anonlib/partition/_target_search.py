@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil
 from typing import NamedTuple
 
@@ -48,7 +48,21 @@ class Found(NamedTuple):
     side: Bools
 
 
-@dataclass(frozen=True)
+@lru_cache(maxsize=1)
+def _shared_groups(sample: Sample, held_back: bool) -> list[Ints | None]:
+    """For each nominal column of more than MOST_CATEGORIES the groups of its codes, for all trees
+    of the sample: these are compiled together, and cost by the sets of codes they tell apart."""
+    search = Search(sample, np.arange(sample.block.n), "", 1.0 if held_back else None)
+    guiding = np.flatnonzero(search.guides)
+    found: list[Ints | None] = []
+    for codes in sample.block.nominal.T:
+        n = int(codes.max(initial=-1)) + 1
+        many = n > MOST_CATEGORIES
+        found.append(groups(*search._sums(codes[guiding], guiding, n)) if many else None)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
 class Search:
     """The nodes of a tree that grows on a leaf of m rows are runs start..stop of each line of
     `order`. significance: what evidence must be below, None where none is asked for."""
@@ -133,17 +147,15 @@ class Search:
     @cached_property
     def group_of(self) -> list[Ints]:
         """For each nominal column, int64[codes]: the group that a code is in, -1 where the leaf has
-        no row of it."""
+        no row of it. A column of many categories has the same groups in all leaves."""
+        shared = _shared_groups(self.sample, self.significance is not None)
         found = []
-        for column in self.value[self.p :]:
-            code = column.astype(np.int64)
-            rows = np.bincount(code)
-            there = np.flatnonzero(rows)
-            group = np.full(len(rows), -1)
-            group[there] = np.arange(len(there))
-            if len(there) > MOST_CATEGORIES:
-                guiding = np.flatnonzero(self.guides)
-                group[there] = groups(*self._sums(group[code[guiding]], guiding, len(there)))
+        for column, group in zip(self.value[self.p :], shared, strict=True):
+            if group is None:
+                rows = np.bincount(column.astype(np.int64))
+                there = np.flatnonzero(rows)
+                group = np.full(len(rows), -1)
+                group[there] = np.arange(len(there))
             found.append(group)
         return found
 

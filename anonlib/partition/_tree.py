@@ -43,7 +43,7 @@ class Plane(NamedTuple):
 Cut = Below | Among | Plane
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """What partitioners see: m sampled rows of a table.
 

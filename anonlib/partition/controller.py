@@ -18,8 +18,10 @@ class Controller(Partitioner):
     `models` gives single controllers, by their value, models of their own, asked of their rows in
     addition to the config's. The audit counts each controller's rows apart. The column is published
     only if it is a quasi-identifier. A controller whose rows can't hold its models is suppressed
-    within the suppression limit, or the run fails; with `merge` it joins the nearest one instead,
-    and both are one controller from then on. A missing value is a controller of its own.
+    within the suppression limit, or the run fails; with `merge` it joins the nearest one instead
+    (by the means of the numeric columns), and both are one controller from then on. A missing value
+    is a controller of its own. Combinations of insensitive columns are checked against the config's
+    k, over all controllers.
     Reference: the parties of S. De Capitani di Vimercati et al., TA_DA, section III. Cost: a count
     of the controllers.
     """

@@ -52,6 +52,8 @@ class TargetTree(TreePartitioner):
     def grow(
         self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
     ) -> list[Leaf]:
+        from threadpoolctl import threadpool_limits
+
         from anonlib.partition._target_search import Search
 
         significance = self.significance if self.evidence == "held_back" else None
@@ -60,7 +62,8 @@ class TargetTree(TreePartitioner):
         nodes = [(leaf.id, 0, len(leaf.rows), 0)]
         while nodes:
             id, start, stop, depth = nodes.pop()
-            found = search.best(start, stop, depth)
+            with threadpool_limits(1):  # products over threads would depend on their number
+                found = search.best(start, stop, depth)
             if found is None:
                 done.append(Leaf(id, leaf.rows[search.order[-1, start:stop]]))
                 continue

@@ -94,6 +94,11 @@ class PrivacyModel(Plugin):
         return "persons"
 
     @property
+    def relative(self) -> bool:
+        """Whether it measures cells against the reference, the whole table."""
+        return False
+
+    @property
     def by_hierarchy(self) -> bool:
         """Whether it needs the hierarchy of its column: the levels of the reference."""
         return False

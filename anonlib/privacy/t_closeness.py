@@ -38,6 +38,10 @@ class TCloseness(PrivacyModel):
     attribute: str | None = Field(None, description="the column; every sensitive one if left out")
 
     @property
+    def relative(self) -> bool:
+        return True
+
+    @property
     def looks_at(self) -> LooksAt:
         return "counts"
 

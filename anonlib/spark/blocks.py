@@ -3,6 +3,7 @@ the blocks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from anonlib.config import Config
 from anonlib.encoding import Values
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition import Cut, Plane, Sample
-from anonlib.partition._chain import grow
+from anonlib.partition._chain import FILL, grow
 from anonlib.partition._plan import Cuts
 from anonlib.partition._repair import Counts, Demands, merge_small, one_demand
 from anonlib.privacy import PrivacyModel
@@ -27,6 +28,8 @@ from anonlib.spark.lookup import at, looked_up
 from anonlib.spark.scan import Scan, tuple_hash
 from anonlib.work import BLOCK, CONTROLLER, DEAL, OWNER, TUPLE, Task, to_block
 
+#: The fewest sampled rows of a leaf that plans aim at.
+MIN_PER_LEAF = 8
 #: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
 IN_TASK = 4
 
@@ -35,7 +38,8 @@ IN_TASK = 4
 class Plan:
     """Rows -> blocks: the leaf of a row is that of its quasi-identifiers among the `heavy` tuples,
     else where `cuts` send it from the root of its controller; then `first[leaf]` plus a hash modulo
-    `buckets[leaf]` is the block.
+    `buckets[leaf]` is the block. `spread` are the leaves of heavy tuples that are alone in their
+    blocks: however these rows are dealt, the tuple is what is released of them.
 
     owners: what became of the controllers, None where there are none. heavy: hash -> leaf.
     split_by: the ids of the columns that single-column cuts are of. n_rows: the rows that are kept;
@@ -53,6 +57,7 @@ class Plan:
     split_by: tuple[str, ...] = ()
     n_merged: int = 0
     largest: int = 0
+    spread: tuple[int, ...] = ()
 
     @property
     def n_blocks(self) -> int:
@@ -82,8 +87,9 @@ def plan(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
     InfeasibleError when controllers with more rows than may be suppressed can't hold the models."""
     owners = owned(rows, schema, scan, config, task)
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
-    _refuse_large(config, n_rows)
+    _refuse_large(config, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
+    _refuse_thin(config, sample, scan.n_rows)
     steps, bound = config.partition.steps, config.partition.max_rows
     grown = grow(sample, steps, bound, config.seed, root, n_rows)
     features, cuts = compiled(grown.tree, sample, scan.encodings, scan.hashes)
@@ -153,6 +159,8 @@ def _repaired(draft: Plan, rows: Rows, root: Ints, centers: Floats) -> Plan:
         dealt = np.ones_like(dealt)
     group_owner = np.zeros(len(sizes), np.int64)
     group_owner[group[placed]] = owner[placed]
+    alone = np.bincount(group[placed], minlength=len(sizes)) == 1
+    heavy = [leaf for leaf in draft.heavy.values() if placed[leaf] and alone[group[leaf]]]
     while True:
         start = np.cumsum(dealt) - dealt
         made = replace(
@@ -161,6 +169,7 @@ def _repaired(draft: Plan, rows: Rows, root: Ints, centers: Floats) -> Plan:
             buckets=np.where(placed, dealt[group], 1),
             n_merged=int(placed.sum() - len(sizes)),
             largest=int(sizes.max()),
+            spread=tuple(heavy),
         )
         if (dealt == 1).all():
             return made
@@ -178,6 +187,15 @@ def _refuse_large(config: Config, n_rows: Ints) -> None:
         if step.whole is not None and n_rows.max() > step.whole:
             text = f"one block takes at most {step.whole} rows, the source has {n_rows.max()}"
             raise ConfigError([Problem(f"partition.steps.{i}", f"{text}; use kmeans")])
+
+
+def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
+    """A plan can't aim at blocks of which the sample has a few rows each."""
+    per_leaf = FILL * config.partition.max_rows * sample.share
+    if sample.share < 1.0 and per_leaf < MIN_PER_LEAF:
+        wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * config.partition.max_rows))
+        text = f"blocks of max_rows need a sample of at least {wanted} rows of these {n_rows}"
+        raise ConfigError([Problem("partition.sample_rows", f"{text}; or raise max_rows")])
 
 
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
@@ -235,10 +253,9 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: Plan) -> DataFrame:
     if plan.heavy:
         own = looked_up(tuple_hash(rows, schema), list(plan.heavy), plan.heavy.values(), -1)
         leaf = F.when(own >= 0, own).otherwise(leaf)
-        # A heavy tuple's rows may agree in all columns. However they are dealt, the tuple is what
-        # is released of them.
+        # Its rows may agree in all columns: nothing of theirs tells them apart.
         spread = F.xxhash64(deal, F.monotonically_increasing_id())
-        deal = F.when(own >= 0, spread).otherwise(deal)
+        deal = F.when(leaf.isin(*plan.spread), spread).otherwise(deal)
     block = at(plan.first, leaf)
     if plan.buckets.max() > 1:
         block = block + F.pmod(deal, at(plan.buckets, leaf))

@@ -52,11 +52,18 @@ class Owners:
         """The controller of a row."""
         return looked_up(F.xxhash64(F.col(self.id)), self.hashes, range(len(self.hashes)), -1)
 
+    @property
+    def kept_rows(self) -> Ints:
+        """int64[owners that are kept]: their rows."""
+        kept = self.owner >= 0
+        return np.bincount(self.owner[kept], self.n_rows[kept]).astype(np.int64)
+
     @cached_property
     def own(self) -> dict[int, tuple[PrivacyModel, ...]]:
         """The models that owners are asked besides those of all."""
         found = {}
-        for c in np.flatnonzero(self.asked[:, 1:].any(axis=1)).tolist():
+        kept = self.owner == np.arange(len(self.owner))
+        for c in np.flatnonzero(self.asked[:, 1:].any(axis=1) & kept).tolist():
             which = np.flatnonzero(self.asked[c, 1:]) + 1
             found[c] = tuple(model for s in which for model in self.sets[s])
         return found
@@ -113,7 +120,7 @@ def _counts(rows: DataFrame, schema: Schema, config: Config, owners: Owners) -> 
     n = len(owners.hashes)
     counts = counted(kept, schema, owners.values, models, config, n, by=CONTROLLER)
     if not owners.demands(np.arange(n)).held(counts)[owners.owner >= 0].all():
-        counts = exact_values(kept, schema, config, counts, by=CONTROLLER)
+        counts = exact_values(kept, schema, models, config, counts, by=CONTROLLER)
     return counts
 
 
@@ -135,7 +142,10 @@ def _found(
         raise ConfigError([Problem(f"column {step.column}", text)])
     names = [row["value"] for row in found]
     if absent := [name for name in step.models if name not in names]:
-        text = f"{len(absent)} of {len(step.models)} are not values of column {step.column}"
+        text = (
+            f"{len(absent)} of {len(step.models)} are not values of column {step.column} (booleans "
+            "and dates as Spark writes them as text); correct or remove them"
+        )
         raise ConfigError([Problem("partition.steps.0.models", text)])
     asked = np.zeros((len(names), 1 + len(step.models)), np.bool_)
     asked[:, 0] = True
@@ -167,11 +177,16 @@ def _centers(scan: Scan, found: Owners) -> Floats:
 
 
 def _merged(found: Owners, counts: Counts, centers: Floats) -> Owners:
-    """Those that fail join the nearest until all hold."""
+    """Those that fail join the nearest until all hold. Raises InfeasibleError where none is left to
+    join."""
     n = len(found.hashes)
     demands = found.demands(found.owner)
     group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
     first = np.unique(group, return_index=True)[1]
+    held = demands.merged(group, len(first)).held(counts.merged(group, len(first)))
+    if not (held.all() or counts.shared):  # shared persons are counted from below
+        text = "all controllers merged don't hold what single ones ask for in `models`; ask less"
+        raise InfeasibleError([Problem("partition.steps.0.models", text)])
     owner = first[group]
     asked = np.zeros_like(found.asked)
     np.logical_or.at(asked, owner, found.asked)
@@ -182,7 +197,7 @@ def _suppressed(
     found: Owners, count: Callable[[Owners], Counts], config: Config, n_rows: int
 ) -> Owners:
     """Those that fail are suppressed; the references are then of the others, who may fail now."""
-    allowed = int(config.privacy.suppression_limit * n_rows)
+    allowed = config.privacy.may_suppress(n_rows)
     everyone = np.arange(len(found.owner))
     while True:
         kept = found.owner >= 0

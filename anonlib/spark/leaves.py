@@ -112,17 +112,23 @@ def _value_counts(
 
 
 def exact_values(
-    rows: DataFrame, schema: Schema, config: Config, counts: Counts, by: str
+    rows: DataFrame,
+    schema: Schema,
+    models: tuple[PrivacyModel, ...],
+    config: Config,
+    counts: Counts,
+    by: str,
 ) -> Counts:
-    """The counts with the sketches replaced by the exact number of distinct values, as values that
-    stand once."""
+    """The counts with the sketches replaced by the exact number of distinct values, as far as any
+    model asks, as values that stand once."""
+    asked = max((model.min_values for model in models), default=0)
     exact = dict(counts.counts)
     for id in counts.sketches:
         value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
         n = rows.groupBy(by).agg(F.count_distinct(value).alias("n")).toArrow()
         leaf, size = n.column(by).to_numpy().astype(np.int64), n.column("n").to_numpy()
         order = np.argsort(leaf)
-        leaf, size = leaf[order], size[order].astype(np.int64)
+        leaf, size = leaf[order], np.minimum(size[order], asked).astype(np.int64)
         value_id = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
         exact[id] = SparseCounts(np.repeat(leaf, size), value_id, np.ones(size.sum(), np.int64))
     return replace(counts, sketches={}, counts=exact)

@@ -25,6 +25,7 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
         unit=(),
         models=(),
         context=(),
+        own={},
         token_key=b"",
         pseudonym_key=b"",
     )

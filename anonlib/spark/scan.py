@@ -137,9 +137,12 @@ def _problems(source: Source, config: Config, figures: dict[str, Any]) -> Iterat
 
 
 def _too_many(column: Column, config: Config) -> Problem:
+    advice = "choose another scale, coarsen the column"
+    if column.role is Role.INSENSITIVE:
+        advice = "target_clusters looks at insensitive columns: coarsen or drop this one"
     text = (
-        f"more than max_categories = {config.max_categories} distinct values; choose another "
-        "scale, coarsen the column, or raise max_categories"
+        f"more than max_categories = {config.max_categories} distinct values; {advice}, or raise "
+        "max_categories"
     )
     return Problem(f"column {column.name}", text)
 

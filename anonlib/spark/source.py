@@ -116,7 +116,8 @@ def _like(rows: DataFrame, frame: DataFrame, config: Config) -> DataFrame:
         attribute = config.attributes.get(field.name)
         dropped = attribute is None or attribute.role is Role.DROP
         place = there.get(field.name)
-        if place is None and (not dropped or field.name in config.unit):
+        needed = {*config.unit, config.partition.controller_column}
+        if place is None and (not dropped or field.name in needed):
             raise InputError(f"release.backlog: the rows that wait have no column {field.name}")
         waits = field.dataType if place is None else rows.schema[place].dataType
         if waits.simpleString() != field.dataType.simpleString():
