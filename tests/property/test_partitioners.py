@@ -187,3 +187,22 @@ def test_the_sides_of_cuts() -> None:
     assert sample.tops == [(1, 0), (1, 1), (1, 2)]
     weights = np.array([0, 0, 1, 0], np.float32)
     assert sample.left(Plane(weights, 0.5), rows).tolist() == [True, False, True]
+
+
+def test_many_categories_have_the_same_groups_in_all_trees() -> None:
+    """The cuts of a column of 300 categories tell few sets of them apart, however many trees."""
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 300, (6000, 1))
+    block = make_block(
+        np.zeros((6000, 1)), codes, target=(codes[:, 0] % 2).astype(float), n_classes=2
+    )
+    sample = Sample(block, np.arange(6000), 1.0)
+    root = np.arange(6000) % 10
+    steps = [registry.build("partitioner", {"type": "target_tree"})]
+    tree = grow(sample, steps, 10_000, 0, root, np.bincount(root)).tree
+    sides = np.zeros((len(tree.cuts), 300), np.bool_)
+    for i, cut in enumerate(tree.cuts):
+        assert isinstance(cut, Among)
+        sides[i, cut.codes] = True
+    assert len(tree.cuts) >= 10
+    assert len(np.unique(sides, axis=1).T) <= 32

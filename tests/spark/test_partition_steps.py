@@ -64,7 +64,9 @@ def test_controllers_that_fail_are_refused_suppressed_or_merged(
     assert not (tmp_path / "table").exists()
 
     privacy = {**settings(tmp_path)["privacy"], "suppression_limit": 0.01}
-    result = anonlib.release(anonlib.parse(settings(tmp_path, privacy=privacy)), dataframe=frame)
+    own = controller(models={"h100": [{"type": "k_anonymity", "k": 40}]})
+    given = settings(tmp_path, privacy=privacy, partition=own)
+    result = anonlib.release(anonlib.parse(given), dataframe=frame)
     assert (result.n_rows_in, result.n_rows_out, result.n_suppressed) == (1200, 1188, 12)
     assert result.audit is not None
     labels = [verdict.model for verdict in result.audit.verdicts]
@@ -77,6 +79,11 @@ def test_controllers_that_fail_are_refused_suppressed_or_merged(
     assert result.n_rows_out == 1200
     assert result.audit is not None
     assert result.audit.passed
+
+    too_much = {"h1": [{"type": "k_anonymity", "k": 5000}]}
+    given = settings(tmp_path / "never", partition=controller(merge=True, models=too_much))
+    with pytest.raises(InfeasibleError, match="all controllers merged don't hold"):
+        anonlib.release(anonlib.parse(given), dataframe=frame)
 
 
 def test_a_controller_with_models_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
