@@ -154,7 +154,7 @@ def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     assert shell.release(config, "--run-id", "one").code == 0
     path = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
     manifest = json.loads(path.read_text("utf-8"))
-    keys = "anonlib_manifest run_id persons verdicts partition rows_released rows_suppressed losses"
+    keys = "anonlib_manifest run_id persons verdicts rows_released partition rows_suppressed losses"
     assert list(manifest) == [*keys.split(), "software"]
     assert (manifest["rows_released"], manifest["rows_suppressed"]) == (60, "0")
     history = spark.sql(f"describe history delta.`{config['release']['path']}`").collect()[0]
