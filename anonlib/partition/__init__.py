@@ -1,6 +1,7 @@
 """Partitioners: the steps that turn a table into blocks. Most grow a frozen tree on a sample, which
 gives every row its leaf, row by row; some work inside the tasks."""
 
+from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
 from anonlib.block import Block, Ints
@@ -56,6 +57,7 @@ class TreePartitioner(Partitioner):
     #: Whether it goes on until leaves have at most as many rows as a block may have.
     bounds: ClassVar[bool] = False
 
+    @abstractmethod
     def grow(
         self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
     ) -> list[Leaf]:
@@ -64,12 +66,11 @@ class TreePartitioner(Partitioner):
         most: the sampled rows that leaves aim at having at most, for steps that bound them. A pure
         function of the arguments.
         """
-        raise NotImplementedError
 
 
 class TaskPartitioner(Partitioner):
     """Parts each block inside its task, before the kernel: the last step of a chain."""
 
+    @abstractmethod
     def parts(self, block: Block, seed: int) -> list[Ints]:
         """The rows, ascending, of the parts of a block that holds the models: so does each."""
-        raise NotImplementedError
