@@ -26,15 +26,6 @@ GOOD: dict[str, Any] = {
 }
 
 
-K = {"type": "k_anonymity", "k": 10}
-L = {"type": "l_diversity", "l": 2}
-
-
-def owners(column: str, **models: Any) -> dict[str, Any]:
-    """A step that keeps controllers apart."""
-    return {"type": "controller", "column": column, **({"models": models} if models else {})}
-
-
 def changed(*keys: str | int, to: Any = None, **fields: Any) -> dict[str, Any]:
     """GOOD with the value at `keys` replaced, or with fields added there."""
     config: Any = copy.deepcopy(GOOD)
@@ -128,28 +119,6 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("rows_of_csv", changed("source", rows=3), "source.rows", "generator"),
     ("path_of_generator", changed("source", format="generator"), "source.path", "remove"),
     ("steps_is_null", {**GOOD, "partition": {"steps": None}}, "partition.steps", "list"),
-    ("cut_whole", {**GOOD, "partition": {"steps": ["kmeans", "single"]}}, "partition.steps.1",
-     "single keeps the table whole; remove the steps that cut it"),
-    ("late_controller", {**GOOD, "partition": {"steps": ["kmeans", owners("age")]}},
-     "partition.steps.1", "controller is the first step"),
-    ("strange_controller", {**GOOD, "partition": {"steps": [owners("hospital")]}},
-     "partition.steps.0.column", "no column hospital under attributes"),
-    ("kept_controller", {**GOOD, "partition": {"steps": [owners("id")]}},
-     "partition.steps.0.column", "must be a quasi_identifier, or drop"),
-    ("own_model", {**GOOD, "partition": {"steps": [owners("age", a=[{"type": "k_anon"}])]}},
-     "partition.steps.0.models", "unknown privacy model 'k_anon'; there are: "),
-    ("own_parameter", {**GOOD, "partition": {"steps": [owners("age", a=[K | {"k": 1}])]}},
-     "partition.steps.0.models", "k_anonymity: k: "),
-    ("own_list", {**GOOD, "partition": {"steps": [owners("age", a=K)]}},
-     "partition.steps.0.models", "each controller has a list of privacy models"),
-    ("own_attribute",
-     {**GOOD, "partition": {"steps": [owners("age", a=[L | {"attribute": "id"}])]}},
-     "partition.steps.0.models.a.0.attribute", "must be a sensitive column or the target"),
-    ("costliest", {**GOOD, "privacy": {**GOOD["privacy"], "suppress": "costliest"}},
-     "privacy.suppress", "needs a suppression_limit above 0"),
-    ("relative_cost", {**GOOD, "privacy": {"models": [K, {"type": "t_closeness", "t": 0.2}],
-     "suppress": "costliest", "suppression_limit": 0.1}},
-     "privacy.suppress", "t_closeness measure cells against all rows released"),
     ("no_steps", {**GOOD, "partition": {"steps": []}}, "partition.steps", "at least one"),
     ("no_role", changed("attributes", "age", to={"scale": "nominal"}),
      "attributes.age.role", "required"),

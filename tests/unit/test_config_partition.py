@@ -1,0 +1,52 @@
+"""Configs of chains, controllers and suppression: what is wrong with each."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.test_config import GOOD, problems
+
+K = {"type": "k_anonymity", "k": 10}
+L = {"type": "l_diversity", "l": 2}
+
+
+def owners(column: str, **models: Any) -> dict[str, Any]:
+    """A step that keeps controllers apart."""
+    return {"type": "controller", "column": column, **({"models": models} if models else {})}
+
+
+# fmt: off
+WRONG: list[tuple[str, dict[str, Any], str, str]] = [
+    ("cut_whole", {**GOOD, "partition": {"steps": ["kmeans", "single"]}}, "partition.steps.1",
+     "single keeps the table whole; remove the steps that cut it"),
+    ("late_controller", {**GOOD, "partition": {"steps": ["kmeans", owners("age")]}},
+     "partition.steps.1", "controller is the first step"),
+    ("strange_controller", {**GOOD, "partition": {"steps": [owners("hospital")]}},
+     "partition.steps.0.column", "no column hospital under attributes"),
+    ("kept_controller", {**GOOD, "partition": {"steps": [owners("id")]}},
+     "partition.steps.0.column", "must be a quasi_identifier, or drop"),
+    ("own_model", {**GOOD, "partition": {"steps": [owners("age", a=[{"type": "k_anon"}])]}},
+     "partition.steps.0.models", "unknown privacy model 'k_anon'; there are: "),
+    ("own_parameter", {**GOOD, "partition": {"steps": [owners("age", a=[K | {"k": 1}])]}},
+     "partition.steps.0.models", "k_anonymity: k: "),
+    ("own_list", {**GOOD, "partition": {"steps": [owners("age", a=K)]}},
+     "partition.steps.0.models", "each controller has a list of privacy models"),
+    ("own_attribute",
+     {**GOOD, "partition": {"steps": [owners("age", a=[L | {"attribute": "id"}])]}},
+     "partition.steps.0.models.a.0.attribute", "must be a sensitive column or the target"),
+    ("costliest", {**GOOD, "privacy": {**GOOD["privacy"], "suppress": "costliest"}},
+     "privacy.suppress", "needs a suppression_limit above 0"),
+    ("relative_cost", {**GOOD, "privacy": {"models": [K, {"type": "t_closeness", "t": 0.2}],
+     "suppress": "costliest", "suppression_limit": 0.1}},
+     "privacy.suppress", "t_closeness measure cells against all rows released"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("raw", "where", "text"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
+)
+def test_one_mistake_gives_one_problem(raw: dict[str, Any], where: str, text: str) -> None:
+    found = problems(raw)
+    assert list(found) == [where]
+    assert text in found[where]
