@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from _spark import next_stage, stages_since
 from pyspark.sql import functions as F
 
 import anonlib
@@ -122,18 +123,22 @@ def one(spark: Any, folder: Path, rows: int, kernel: str, partitioner: str, max_
         copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
     before = copy(spark, source, folder / "copy")
     shutil.rmtree(target, ignore_errors=True)
-    progress = Progress()
+    progress, first = Progress(), next_stage(spark)
     begun = time.monotonic()
     with Memory() as memory:
         given = config(source, target, kernel, partitioner, max_rows)
         result = anonlib.release(anonlib.parse(given), progress)
     seconds = time.monotonic() - begun
+    shuffled = sum(stage.shuffleWriteBytes() for stage in stages_since(spark, first))
+    written = sum(stage.outputBytes() for stage in stages_since(spark, first))
+    tasks = sum(stage.numCompleteTasks() for stage in stages_since(spark, first))
     unit = (before + copy(spark, source, folder / "copy")) / 2
     shares = "  ".join(f"{name} {s / unit:.2f}" for name, s in progress.seconds.items())
     print(
         f"{rows:>10,} rows  {partitioner:15} {kernel:9} {seconds / unit:5.2f} copies  ({shares})  "
         f"copy {unit:.1f} s  {1e6 * seconds / rows:.2f} us/row  blocks {result.n_blocks}  "
-        f"ncp {result.losses['ncp']:.4f}  "
+        f"ncp {result.losses['ncp']:.4f}  per row shuffled {shuffled / rows:.0f} B "
+        f"written {written / rows:.0f} B  tasks {tasks:,}  "
         f"JVM {memory.jvm / 2**20:,.0f} MB  worker {memory.worker / 2**20:,.0f} MB",
         flush=True,
     )
