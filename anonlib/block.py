@@ -120,6 +120,9 @@ class Block:
     0..n_classes-1 (missing is a class of its own); without, standardized numbers on GRID, 0 where
     missing. moments: those of the classes in the whole table, or None: the block is all there is.
     context: the insensitive columns, or None: kernels don't look at it.
+    weight: int64[n], how many rows of the table each row stands for (then it has no units), or
+    None: one. Only kernels that take weights are given such blocks. may_suppress: how many rows of
+    the table a kernel that suppresses may leave without a cell.
     Rows come in canonical order: equal tuples side by side, ties broken by the whole row.
     """
 
@@ -139,6 +142,8 @@ class Block:
     context: Context | None = None
     references: Mapping[str, Reference] = field(default_factory=dict)
     joint: bool = False
+    weight: Ints | None = None
+    may_suppress: int = 0
 
     @property
     def n(self) -> int:
@@ -164,7 +169,15 @@ class Block:
         new[1:] = (self.numeric[1:] != self.numeric[:-1]).any(axis=1)
         new[1:] |= (self.nominal[1:] != self.nominal[:-1]).any(axis=1)
         first = np.flatnonzero(new)
-        return Tuples(first, np.diff(first, append=self.n), np.cumsum(new) - 1)
+        id = np.cumsum(new) - 1
+        return Tuples(first, self._rows(id, len(first)), id)
+
+    def _rows(self, id: Ints, n: int, rows: Ints | None = None) -> Ints:
+        """int64[n]: how many rows of the table have each id (arguments as for `counts`)."""
+        if self.weight is None:
+            return np.bincount(id, minlength=n)
+        weight = self.weight if rows is None else self.weight[rows]
+        return np.bincount(id, weight, minlength=n).astype(np.int64)  # exact below 2^53
 
     def counts(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> CellCounts:
         """What the models see of the cells 0..n_cells-1.
@@ -192,14 +205,18 @@ class Block:
     def _counts(
         self, cell_id: Ints, n_cells: int, rows: Ints | None, names: tuple[str, ...]
     ) -> CellCounts:
-        n_rows = np.bincount(cell_id, minlength=n_cells)
+        n_rows = self._rows(cell_id, n_cells, rows)
         if self.unit is None:
             n_persons = n_rows
         else:
             unit = self.unit if rows is None else self.unit[rows]
             n_persons = np.bincount(sparse(cell_id, unit).cell, minlength=n_cells)
-        codes = self.sensitive if rows is None else self.sensitive[rows]
-        found = {name: sparse(cell_id, codes[:, self.protected.index(name)]) for name in names}
+        codes, weight = self.sensitive, self.weight
+        if rows is not None:
+            codes, weight = codes[rows], None if weight is None else weight[rows]
+        found = {
+            name: sparse(cell_id, codes[:, self.protected.index(name)], weight) for name in names
+        }
         return CellCounts(n_rows, n_persons, found, self.references)
 
     def holds(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> Bools:
@@ -211,13 +228,19 @@ class Block:
         return result
 
 
-def sparse(cell_id: Ints, codes: Codes) -> SparseCounts:
-    """Counts of the (cell, code) pairs there are, MISSING codes left out."""
+def sparse(cell_id: Ints, codes: Codes, weight: Ints | None = None) -> SparseCounts:
+    """Counts of the (cell, code) pairs there are, MISSING codes left out; a row counts `weight`
+    times."""
     present = codes != MISSING
     cell, code = cell_id[present], codes[present].astype(np.int64)
     if len(cell) == 0:
         empty = np.zeros(0, np.int64)
         return SparseCounts(empty, empty, empty)
     width = int(code.max()) + 1
-    pair, count = np.unique(cell * width + code, return_counts=True)
+    pairs = cell * width + code
+    if weight is None:
+        pair, count = np.unique(pairs, return_counts=True)
+    else:
+        pair, place = np.unique(pairs, return_inverse=True)
+        count = np.bincount(place, weight[present]).astype(np.int64)
     return SparseCounts(pair // width, pair % width, count)

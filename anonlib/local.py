@@ -47,6 +47,7 @@ def cells(
     joint: bool = False,
     target: Any = None,
     target_scale: str | None = None,
+    suppression_limit: float = 0.0,
     **parameters: Any,
 ) -> Ints:
     """int64[n]: the cell of every row of `data`, 0..m-1 by first row; all hold the models.
@@ -63,6 +64,9 @@ def cells(
     array, the name of a column for a table. `target_scale` is "continuous" or "nominal"; if left
     out, numbers are continuous, unless the kernel needs classes.
 
+    suppression_limit: the largest share of rows that kernels which suppress may leave without a
+    cell; these have -1.
+
     kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
     rows; with `joint` also among the rows of a cell that agree on all other columns that models
     name. The cells do not depend on the order of rows, but for which of equal rows are in which.
@@ -77,14 +81,37 @@ def cells(
     trees = _hierarchies(hierarchies, columns, held)
     protected, references = _protected(data, held, trees)
     label = _target(data, target, target_scale, chosen)
+    _require_nominal(chosen, columns)
     encoded = [_encoded(*column, trees) for column in columns]
     block = _block(encoded, protected, held, label, len(data))
-    block = replace(block, references=references, joint=joint)
+    block = replace(
+        block,
+        references=references,
+        joint=joint,
+        may_suppress=_may_suppress(chosen, suppression_limit, len(data)),
+    )
     keys = [] if block.target is None else [block.target]
     order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
     ids[order] = chosen.cells(part(block, order))
-    return by_first_row(ids)
+    kept = ids >= 0
+    ids[kept] = by_first_row(ids[kept])
+    return ids
+
+
+def _require_nominal(kernel: Kernel, columns: Sequence[tuple[str, pa.Array, Scale]]) -> None:
+    other = [name for name, _, scale in columns if scale is not Scale.NOMINAL]
+    if kernel.needs_hierarchies and other:
+        text = f"kernel {kernel.type} generalizes along hierarchies: must be nominal"
+        raise InputError(f"scales: {', '.join(other)}: {text}")
+
+
+def _may_suppress(kernel: Kernel, limit: float, n: int) -> int:
+    if not 0.0 <= limit < 1.0:
+        raise InputError("suppression_limit: must be at least 0 and less than 1")
+    if limit and not kernel.suppresses:
+        raise InputError(f"suppression_limit: kernel {kernel.type} suppresses no rows")
+    return int(limit * n)
 
 
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:

@@ -20,6 +20,7 @@ from anonlib.keys import backlog_key, ledger_key, pseudonym_key, token_key
 from anonlib.partition import TaskPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.progress import Progress
+from anonlib.recode import Domain
 from anonlib.records import manifest, record
 from anonlib.resolve import (
     bound_models,
@@ -244,7 +245,8 @@ class _Run:
             target=scanned.target,
             context=scanned.context,
             recoders=tuple(
-                (c.id, registry.spec(c.recoder), c.order) for c in schema.quasi_identifiers
+                (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
+                for c in schema.quasi_identifiers
             ),
             kernel=registry.spec(self.config.kernel),
             models=tuple(registry.spec(model) for model in models),

@@ -16,7 +16,7 @@ from anonlib.errors import sanitized
 from anonlib.kernels import Kernel
 from anonlib.partition._bisect import bisect, part
 from anonlib.partition._chain import parts
-from anonlib.recode import Cells
+from anonlib.recode import Cells, Domain
 from anonlib.utility.ncp import penalties
 
 HASH = "__anonlib_hash"
@@ -47,7 +47,7 @@ class Task:
     """All that a worker needs besides the rows: plain values and plug-ins by name."""
 
     encodings: tuple[Encoding, ...]
-    recoders: tuple[tuple[str, dict[str, Any], tuple[str, ...] | None], ...]  # id, spec, order
+    recoders: tuple[tuple[str, dict[str, Any], Domain], ...]  # id, spec, domain
     kernel: dict[str, Any]
     models: tuple[dict[str, Any], ...]
     metrics: tuple[dict[str, Any], ...]
@@ -196,14 +196,14 @@ def _unit_codes(columns: list[pa.Array]) -> Codes | None:
 
 def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     released: dict[str, pa.Array] = {}
-    recoded = {id: (spec, order) for id, spec, order in task.recoders}
+    recoded = {id: (spec, domain) for id, spec, domain in task.recoders}
     index = pa.array(cells.id)
     for name in task.output.names:
         if name in recoded:
-            spec, order = recoded[name]
+            spec, domain = recoded[name]
             values = table.column(name).combine_chunks()
             recoder = registry.build("recoder", spec)
-            released[name] = recoder.recode(values, cells, order).take(index)
+            released[name] = recoder.recode(values, cells, domain).take(index)
         elif name in task.pseudonyms:
             released[name] = keyed([table.column(name)], task.pseudonym_key)
         elif name == TOKEN:

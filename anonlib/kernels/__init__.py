@@ -17,6 +17,13 @@ class Kernel(Plugin):
     family: ClassVar[str] = "kernel"
     cost: ClassVar[str]
     reference: ClassVar[str]
+    #: whether it takes blocks whose rows stand for several of the table
+    takes_weights: ClassVar[bool] = False
+    #: whether it generalizes along hierarchies: all quasi-identifiers must be nominal (one without
+    #: a hierarchy of its own is released as it is, or not at all)
+    needs_hierarchies: ClassVar[bool] = False
+    #: whether it may leave rows without a cell, as far as the block allows
+    suppresses: ClassVar[bool] = False
 
     @property
     def needs_target(self) -> bool:
@@ -31,7 +38,8 @@ class Kernel(Plugin):
     @abstractmethod
     def cells(self, block: Block) -> Ints:
         """int64[n]: the cell of every row, ids 0..m-1, each in use; every cell holds every model
-        of the block. The block is left untouched.
+        of the block. Of kernels that suppress, -1 for rows without a cell, which stand for at most
+        `block.may_suppress` rows. The block is left untouched.
 
         Raises InfeasibleError when the block does not hold its models as one cell.
         """

@@ -34,6 +34,7 @@ def part(block: Block, rows: Ints) -> Block:
         nominal=np.ascontiguousarray(block.nominal[rows]),
         sensitive=np.ascontiguousarray(block.sensitive[rows]),
         unit=None if block.unit is None else block.unit[rows],
+        weight=None if block.weight is None else block.weight[rows],
         target=None if block.target is None else block.target[rows],
         context=block.context and Context(block.context.numeric[rows], block.context.nominal[rows]),
     )

@@ -6,12 +6,13 @@ A recoder gives one value per cell, so that all rows of a cell get the same by c
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from anonlib.block import Ints
+from anonlib.hierarchy import Hierarchy
 from anonlib.registry import Plugin
 from anonlib.schema import Scale
 
@@ -42,6 +43,14 @@ class Cells:
         return np.cumsum(self.count) - self.count
 
 
+class Domain(NamedTuple):
+    """What is known of all values of a column: the categories of an ordinal column of text from low
+    to high, None where values order themselves; the hierarchy of a nominal one, if it has one."""
+
+    order: tuple[str, ...] | None = None
+    hierarchy: Hierarchy | None = None
+
+
 class Recoder(Plugin):
     """Turns the values of one quasi-identifier into one released value per cell."""
 
@@ -54,12 +63,11 @@ class Recoder(Plugin):
         """The released column's type."""
 
     @abstractmethod
-    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         """The m released values, of type `output(values.type)`.
 
         `values` has the n original values of the block in the source's own type, nulls where
-        missing (NaN has become null). `order` lists the categories of an ordinal column of text
-        from low to high; None where values order themselves. Computed from the present values
-        of a cell; null where more than half are missing (mode and set, to which missing is a
-        category, say how they go beyond that).
+        missing (NaN has become null). Computed from the present values of a cell; null where more
+        than half are missing (recoders to which missing is a category say how they go beyond
+        that).
         """

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from anonlib.block import Floats
-from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._exact import float_mean, floats, rounded, rounded_mean, totals
 from anonlib.recode._grouped import Grouped, group, numbers
 from anonlib.recode._types import Kind, accepted, kind
@@ -55,7 +55,7 @@ class Centroid(Recoder):
             return pa.float64()
         return result
 
-    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         output = self.output(values.type)
         grouped = group(values, cells)
         present = grouped.values

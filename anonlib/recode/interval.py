@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._grouped import ascending, group
 from anonlib.recode._text import bracketed, iso, json
 from anonlib.recode._types import Kind, accepted, kind
@@ -37,10 +37,10 @@ class Interval(Recoder):
             return pa.string()
         return pa.struct([("lower", bound), ("upper", bound)])
 
-    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         grouped = group(values, cells)
-        places = ascending(grouped, order)
+        places = ascending(grouped, domain.order)
         lower = grouped.values.take(pa.array(places[grouped.start]))
         upper = grouped.values.take(pa.array(places[grouped.start + grouped.count - 1]))
         if self.form == "text":

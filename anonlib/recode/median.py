@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._grouped import ascending, group
 from anonlib.recode._types import accepted
 from anonlib.schema import Scale
@@ -27,9 +27,9 @@ class Median(Recoder):
     def output(self, column: pa.DataType) -> pa.DataType:
         return accepted(self.type, column)
 
-    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         grouped = group(values, cells)
         middle = grouped.start + (grouped.count - 1) // 2
-        positions = ascending(grouped, order)[middle]
+        positions = ascending(grouped, domain.order)[middle]
         return grouped.spread(grouped.values.take(pa.array(positions)))

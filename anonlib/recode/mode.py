@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._grouped import group, runs
 from anonlib.recode._types import accepted
 from anonlib.schema import Scale
@@ -29,10 +29,10 @@ class Mode(Recoder):
     def output(self, column: pa.DataType) -> pa.DataType:
         return accepted(self.type, column)
 
-    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         grouped = group(values, cells)
-        distinct = runs(grouped, order)
+        distinct = runs(grouped, domain.order)
         highest = np.maximum.reduceat(distinct.length, distinct.start)
         frequent = np.flatnonzero(distinct.length == highest[distinct.cell])
         # the first of each cell, since cells and values are both ascending

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonlib.recode import Cells, Column, Recoder
+from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._grouped import group, runs
 from anonlib.recode._text import bracketed, json
 from anonlib.recode._types import accepted
@@ -38,10 +38,10 @@ class Set(Recoder):
         element = accepted(self.type, column)
         return pa.string() if self.form == "text" else pa.list_(element)
 
-    def recode(self, values: Column, cells: Cells, order: tuple[str, ...] | None) -> Column:
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         grouped = group(values, cells)
-        distinct = runs(grouped, order)
+        distinct = runs(grouped, domain.order)
         with_null = grouped.missing > 0
         ends = np.cumsum(distinct.count + with_null)
         is_null = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.recode import Cells
+from anonlib.recode import Cells, Domain
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
 from anonlib.recode.median import Median
@@ -103,7 +103,7 @@ def expected(lists: list[list[Any]], reduce: Callable[[list[Any]], Any]) -> list
 
 
 def released(recoder: Any, example: Example, order: tuple[str, ...] | None = None) -> list[Any]:
-    result = recoder.recode(example.values, example.cells, order)
+    result = recoder.recode(example.values, example.cells, Domain(order))
     result.validate(full=True)
     assert result.type == recoder.output(example.values.type)
     assert len(result) == example.cells.m
@@ -195,7 +195,7 @@ def test_restored_variance_is_that_of_the_values(
     ids = np.repeat(np.arange(len(lists)), [len(rows) for rows in lists])
     values = [each for rows in lists for each in rows]
     recoder = Centroid(restore_variance=True, keep_type=False)
-    got = recoder.recode(pa.array(values, column), Cells(ids, len(lists)), None).to_numpy()
+    got = recoder.recode(pa.array(values, column), Cells(ids, len(lists)), Domain()).to_numpy()
     means = [sum(rows) / len(rows) for rows in lists]
     if np.ptp(means) < 1e-12:
         assert got == pytest.approx(means)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib.errors import InputError
-from anonlib.recode import Cells
+from anonlib.recode import Cells, Domain
 from anonlib.registry import plugins
 from anonlib.schema import Scale
 
@@ -78,7 +78,7 @@ every_local_case = pytest.mark.parametrize(
 
 @every_case
 def test_one_value_per_cell_of_the_declared_type(recoder: Any, column: Any) -> None:
-    result = recoder.recode(column, cells(), None)
+    result = recoder.recode(column, cells(), Domain())
     result.validate(full=True)
     assert len(result) == M
     assert result.type == recoder.output(column.type)
@@ -86,14 +86,14 @@ def test_one_value_per_cell_of_the_declared_type(recoder: Any, column: Any) -> N
 
 @every_case
 def test_no_rows_give_no_values(recoder: Any, column: Any) -> None:
-    result = recoder.recode(column[:0], Cells(np.zeros(0, np.int64), 0), None)
+    result = recoder.recode(column[:0], Cells(np.zeros(0, np.int64), 0), Domain())
     assert len(result) == 0
     assert result.type == recoder.output(column.type)
 
 
 @every_case
 def test_only_missing_values_give_null(recoder: Any, column: Any) -> None:
-    result = recoder.recode(pa.nulls(N, column.type), cells(), None)
+    result = recoder.recode(pa.nulls(N, column.type), cells(), Domain())
     assert result.null_count == len(result) == M
     assert result.type == recoder.output(column.type)
 
@@ -103,8 +103,8 @@ def test_the_order_of_rows_does_not_matter(recoder: Any, column: Any) -> None:
     here = cells()
     shuffle = np.random.default_rng(7).permutation(N)
     there = Cells(here.id[shuffle], M)
-    one = recoder.recode(column, here, None)
-    other = recoder.recode(column.take(pa.array(shuffle)), there, None)
+    one = recoder.recode(column, here, Domain())
+    other = recoder.recode(column.take(pa.array(shuffle)), there, Domain())
     if recoder.type == "centroid" and pa.types.is_floating(column.type):
         magnitude = np.bincount(here.id, np.abs(np.nan_to_num(column.to_numpy(False))), M)
         if recoder.restore_variance:  # then a cell's value is made of all rows
@@ -118,10 +118,10 @@ def test_the_order_of_rows_does_not_matter(recoder: Any, column: Any) -> None:
 @every_local_case
 def test_a_cell_is_recoded_from_its_own_rows_only(recoder: Any, column: Any) -> None:
     here = cells()
-    whole = recoder.recode(column, here, None)
+    whole = recoder.recode(column, here, Domain())
     for cell in range(0, M, 9):
         rows = pa.array(np.flatnonzero(here.id == cell))
-        alone = recoder.recode(column.take(rows), Cells(np.zeros(len(rows), np.int64), 1), None)
+        alone = recoder.recode(column.take(rows), Cells(np.zeros(len(rows), np.int64), 1), Domain())
         assert alone.equals(whole[cell : cell + 1])
 
 
@@ -130,7 +130,7 @@ def test_the_source_is_left_untouched(recoder: Any, column: Any) -> None:
     before = column.to_pylist()
     ids = cells().id.copy()
     here = cells()
-    recoder.recode(column, here, None)
+    recoder.recode(column, here, Domain())
     assert column.to_pylist() == before
     assert (here.id == ids).all()
 

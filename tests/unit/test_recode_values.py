@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib.errors import InputError
-from anonlib.recode import Cells
+from anonlib.recode import Cells, Domain
 from anonlib.recode._defaults import default_recoder
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
@@ -23,7 +23,7 @@ def recode(recoder: Any, *cells: list[Any], type: Any = None) -> list[Any]:
     """The released values, given the rows of each cell."""
     ids = np.repeat(np.arange(len(cells)), [len(rows) for rows in cells])
     values = pa.array([each for rows in cells for each in rows], type)
-    result: list[Any] = recoder.recode(values, Cells(ids, len(cells)), None).to_pylist()
+    result: list[Any] = recoder.recode(values, Cells(ids, len(cells)), Domain()).to_pylist()
     return result
 
 
@@ -154,7 +154,7 @@ def test_nan_is_missing(recoder: Any) -> None:
     nan = pa.array([1.0, float("nan"), None, float("nan")])
     null = pa.array([1.0, None, None, None])
     cells = Cells(np.array([0, 0, 1, 1]), 2)
-    assert recoder.recode(nan, cells, None).equals(recoder.recode(null, cells, None))
+    assert recoder.recode(nan, cells, Domain()).equals(recoder.recode(null, cells, Domain()))
 
 
 def test_texts_are_unambiguous() -> None:
@@ -203,7 +203,7 @@ def test_other_types_are_refused(recoder: Any, column: pa.DataType) -> None:
 def test_a_value_outside_the_order_is_an_error_without_the_value() -> None:
     values = pa.array(["low", "secret"])
     with pytest.raises(pa.ArrowInvalid) as error:
-        Median().recode(values, Cells(np.zeros(2, np.int64), 1), ("low", "high"))
+        Median().recode(values, Cells(np.zeros(2, np.int64), 1), Domain(("low", "high")))
     assert "secret" not in str(error.value)
 
 
