@@ -14,6 +14,7 @@ from pydantic import (
 from anonlib.kernels import Kernel
 from anonlib.partition import Partitioner
 from anonlib.partition.controller import Controller
+from anonlib.partition.tuples import Tuples
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Recoder
 from anonlib.schema import Role, Scale
@@ -136,6 +137,11 @@ class Partition(Section):
     sample_rows: int = Field(
         100_000, ge=1_000, le=5_000_000, description="most rows of the sample that plans see"
     )
+
+    @property
+    def by_tuples(self) -> bool:
+        """Whether the table is searched as a whole, tuple by tuple."""
+        return any(isinstance(step, Tuples) for step in self.steps)
 
     @property
     def controller(self) -> Controller | None:

@@ -4,12 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from anonlib import registry
 from anonlib.config import RESERVED_PREFIX, Config
 from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
+from anonlib.kernels import Kernel
 from anonlib.partition import TaskPartitioner, TreePartitioner
 from anonlib.partition.controller import Controller
+from anonlib.partition.tuples import Tuples
 from anonlib.privacy import PrivacyModel
+from anonlib.recode import Recoder
 from anonlib.resolve import bound, joint_columns
 from anonlib.schema import Role, Scale
 
@@ -276,10 +280,38 @@ def _steps(config: Config) -> Iterator[Problem]:
             if i:
                 yield Problem(where, "controller is the first step")
             yield from _controller(config, step, where)
+        if isinstance(step, Tuples):
+            yield from _by_tuples(config, where)
         if isinstance(step, TaskPartitioner) and i < len(steps) - 1:
             yield Problem(where, f"{step.type} is the last step: it works inside the blocks")
         if step.whole is not None and any(isinstance(s, TreePartitioner) for s in steps):
             yield Problem(where, f"{step.type} keeps the table whole; remove the steps that cut it")
+
+
+def _by_tuples(config: Config, where: str) -> Iterator[Problem]:
+    """What one search over the whole table can't do."""
+    if len(config.partition.steps) > 1:
+        yield Problem(where, "tuples is one search over the whole table: it is the only step")
+    if not config.kernel.takes_weights:
+        text = f"kernel {config.kernel.type} works on rows; with tuples: {_weighing('kernel')}"
+        yield Problem("kernel.type", text)
+    if config.unit:
+        yield Problem(where, "tuples counts rows, and a unit has several; use kmeans")
+    if config.privacy.suppress != "needed":
+        yield Problem("privacy.suppress", "costliest works on blocks; with tuples use needed")
+    for name, attribute in config.attributes.items():
+        if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
+            recoder = config.recode.of(name, attribute.scale)
+            if not recoder.takes_weights:
+                text = f"{recoder.type} works on rows; with tuples: {_weighing('recoder')}"
+                yield Problem(f"recode.columns.{name}", text)
+
+
+def _weighing(family: str) -> str:
+    """The plug-ins that take rows which stand for several."""
+    known = registry.plugins(family).items()
+    able = (name for name, p in known if issubclass(p, (Kernel, Recoder)) and p.takes_weights)
+    return ", ".join(able)
 
 
 def _controller(config: Config, step: Controller, where: str) -> Iterator[Problem]:

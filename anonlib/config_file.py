@@ -15,6 +15,7 @@ from anonlib.config import NOT_A_NUMBER, Config, takes_number
 from anonlib.config_checks import check
 from anonlib.config_yaml import apply_override, join, read_yaml
 from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.kernels import Kernel
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 30
@@ -22,6 +23,11 @@ DEFAULTS: dict[str, Any] = {
     "partition": {"steps": [{"type": "kmeans"}]},
     "kernel": {"type": "mdav"},
     "recode": {"continuous": "centroid", "ordinal": "median", "nominal": "mode"},
+}
+#: The same with a kernel that generalizes along hierarchies.
+GENERALIZING: dict[str, Any] = {
+    "partition": {"steps": [{"type": "tuples"}]},
+    "recode": {**DEFAULTS["recode"], "nominal": "lca"},
 }
 #: Pydantic's kinds of error in the words of a config's writer.
 _TEXTS = {
@@ -134,11 +140,20 @@ def _interpolate(value: Any, where: str, problems: list[Problem]) -> Any:
 def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
     """What is left out, or left empty, filled in."""
     result = {key: value for key, value in tree.items() if value is not None}
-    for key, default in DEFAULTS.items():
+    kernel = result.get("kernel", DEFAULTS["kernel"])
+    name = kernel.get("type") if isinstance(kernel, dict) else kernel
+    defaults = DEFAULTS | (GENERALIZING if _generalizes(name) else {})
+    for key, default in defaults.items():
         given = result.setdefault(key, {})
         if isinstance(given, dict) and (key != "kernel" or not given):
             result[key] = {**default, **given}
     return result
+
+
+def _generalizes(kernel: Any) -> bool:
+    known = registry.plugins("kernel")
+    found = known.get(kernel) if isinstance(kernel, str) else None
+    return found is not None and issubclass(found, Kernel) and found.needs_hierarchies
 
 
 def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:

@@ -53,6 +53,7 @@ from anonlib.spark.source import Source, open_source
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
 from anonlib.spark.verify import audited, audited_whole, published_spec, require
+from anonlib.spark.whole import Whole, released_rows, searched
 from anonlib.work import COST, Task
 
 
@@ -177,21 +178,24 @@ class _Run:
         rows = source.rows()
         with self.progress.stage("partition", self.spark), translated("partition"):
             task = self._task(schema, scanned, with_ids(bound_models(config), schema))
-            planned = plan(rows, schema, scanned, config, task)
+            planned = self._planned(rows, schema, scanned, task)
             own = {c: tuple(map(registry.spec, models)) for c, models in planned.own.items()}
             task = replace(task, own=own, values=planned.values)
             if config.kernel.needs_classes:
                 task = replace(task, moments=table_moments(rows, task))
         staging = f"{held.work}/staging"
         with self.progress.stage("anonymize", self.spark), translated("anonymize"):
-            frame = anonymized(rows, schema, planned, task, config)
+            if isinstance(planned, Whole):
+                frame = released_rows(rows, schema, planned, task)
+            else:
+                frame = anonymized(rows, schema, planned, task, config)
             # Statistics for skipping files cost as much as writing them, and none is skipped here.
             options = {"delta.dataSkippingNumIndexedCols": "0", **name_mapping(frame.schema)}
             frame.write.format("delta").options(**options).mode("error").save(staging)
         staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
         with self.progress.stage("audit", self.spark), translated("audit"):
             kept = self._kept(staged, planned, scanned)
-            found = outcome(staged, kept, schema, task)
+            found = outcome(staged, kept, schema, task, planned)
             staged = staged if kept is None else staged.where(kept)
             table = self.earlier.with_batch(staged, schema)
             report = audited(staged, config, schema, planned, table)
@@ -205,7 +209,12 @@ class _Run:
             version = self._publish(source, staged, found, whole, text, held)
         return self._record(source, scanned, planned, found, whole, version)
 
-    def _kept(self, staged: DataFrame, planned: Plan, scanned: Scan) -> SparkColumn | None:
+    def _planned(self, rows: DataFrame, schema: Schema, scanned: Scan, task: Task) -> Plan | Whole:
+        if self.config.partition.by_tuples:
+            return searched(rows, schema, scanned, self.config, task)
+        return plan(rows, schema, scanned, self.config, task)
+
+    def _kept(self, staged: DataFrame, planned: Plan | Whole, scanned: Scan) -> SparkColumn | None:
         """The staged rows that are released; None where that is all."""
         privacy = self.config.privacy
         if privacy.suppress != "costliest":
@@ -273,7 +282,7 @@ class _Run:
         self,
         source: Source,
         scanned: Scan,
-        planned: Plan,
+        planned: Plan | Whole,
         found: Outcome,
         report: AuditReport,
         version: int,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # these import Spark
     from anonlib.spark.grouped import Outcome
     from anonlib.spark.scan import Scan
     from anonlib.spark.source import Source
+    from anonlib.spark.whole import Whole
 
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
@@ -58,7 +59,7 @@ def manifest(
 
 
 def record(
-    config: Config, result: ReleaseResult, source: "Source", scan: "Scan", plan: "Plan"
+    config: Config, result: ReleaseResult, source: "Source", scan: "Scan", plan: "Plan | Whole"
 ) -> str:
     """The private record, as JSON text: all figures, seeds and the plan, no raw values."""
     content = {

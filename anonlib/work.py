@@ -195,21 +195,27 @@ def _unit_codes(columns: list[pa.Array]) -> Codes | None:
 
 
 def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
-    released: dict[str, pa.Array] = {}
-    recoded = {id: (spec, domain) for id, spec, domain in task.recoders}
-    index = pa.array(cells.id)
+    released = recoded(table, cells, task)
     for name in task.output.names:
-        if name in recoded:
-            spec, domain = recoded[name]
-            values = table.column(name).combine_chunks()
-            recoder = registry.build("recoder", spec)
-            released[name] = recoder.recode(values, cells, domain).take(index)
-        elif name in task.pseudonyms:
+        if name in released:
+            continue
+        if name in task.pseudonyms:
             released[name] = keyed([table.column(name)], task.pseudonym_key)
         elif name == TOKEN:
             released[name] = keyed([table.column(id) for id in task.unit], task.token_key)
         elif name not in (STATE, COST):
             released[name] = table.column(name).combine_chunks()
+    return released
+
+
+def recoded(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+    """The released quasi-identifiers of every row, by id."""
+    index = pa.array(cells.id)
+    released = {}
+    for id, spec, domain in task.recoders:
+        values = table.column(id).combine_chunks()
+        recoder = registry.build("recoder", spec)
+        released[id] = recoder.recode(values, cells, domain).take(index)
     return released
 
 

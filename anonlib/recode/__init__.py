@@ -22,10 +22,13 @@ Column: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Cells:
-    """The m cells of a block of n rows: `id` is int64[n] with values 0..m-1, every one in use."""
+    """The m cells of a block of n rows: `id` is int64[n] with values 0..m-1, every one in use.
+    weight: int64[n], how many rows of the table each row stands for, or None: one. Only recoders
+    that work on tuples are given weights."""
 
     id: Ints
     m: int
+    weight: Ints | None = None
 
     @cached_property
     def order(self) -> Ints:
@@ -34,8 +37,15 @@ class Cells:
 
     @cached_property
     def count(self) -> Ints:
-        """int64[m]: rows per cell."""
-        return np.bincount(self.id, minlength=self.m)
+        """int64[m]: rows of the table per cell."""
+        return self.rows(self.id, self.m)
+
+    def rows(self, id: Ints, n: int, which: Ints | None = None) -> Ints:
+        """int64[n]: rows of the table with each of the ids that the rows (or some) have."""
+        if self.weight is None:
+            return np.bincount(id, minlength=n)
+        weight = self.weight if which is None else self.weight[which]
+        return np.bincount(id, weight, minlength=n).astype(np.int64)
 
     @cached_property
     def start(self) -> Ints:
@@ -57,6 +67,8 @@ class Recoder(Plugin):
     family: ClassVar[str] = "recoder"
     #: the scales it can recode
     scales: ClassVar[frozenset[Scale]]
+    #: whether it takes cells whose rows stand for several of the table
+    takes_weights: ClassVar[bool] = False
 
     @abstractmethod
     def output(self, column: pa.DataType) -> pa.DataType:

@@ -1,5 +1,6 @@
 """Anonymizing every block in Spark's grouped-map UDFs, and what comes back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -18,6 +19,7 @@ from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan, with_blocks
 from anonlib.spark.digest import Digest, read, sums
 from anonlib.spark.source import Source
+from anonlib.spark.whole import Whole
 from anonlib.work import (
     BLOCK,
     CONTROLLER,
@@ -135,11 +137,16 @@ def least_cost_suppressed(staged: DataFrame, allowed: int) -> int | None:
     return found
 
 
-def outcome(staged: DataFrame, kept: Column | None, schema: Schema, task: Task) -> Outcome:
+def outcome(
+    staged: DataFrame, kept: Column | None, schema: Schema, task: Task, plan: Plan | Whole
+) -> Outcome:
     """The loss states of all blocks, merged in block order, and the digest of the rows that are
     `kept`. Losses are those of the suppressed cells, too."""
     released = staged.select(*[column.id for column in schema.released])
     digest = sums(released, kept)
+    if isinstance(plan, Whole):
+        whole = read(staged.agg(*digest).collect()[0])
+        return Outcome(whole.n_rows, plan.n_cells, 1, _losses(task, plan.states), whole)
     row = staged.agg(*digest, F.collect_list(STATE).alias("states")).collect()[0]
     states = [state.asDict() for state in row.states]
     metrics = [registry.build("metric", spec) for spec in task.metrics]
@@ -149,14 +156,18 @@ def outcome(staged: DataFrame, kept: Column | None, schema: Schema, task: Task) 
             found = np.array(state["states"][i], np.float64)
             known = merged[i]
             merged[i] = found if known is None else metric.merge(known, found)
-    losses = {
-        metric.type: None if state is None else metric.value(state)
-        for metric, state in zip(metrics, merged, strict=True)
-    }
     return Outcome(
         sum(state["n_rows"] for state in states),
         sum(state["n_cells"] for state in states),
         len(states),
-        losses,
+        _losses(task, merged),
         read(row),
     )
+
+
+def _losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:
+    metrics = [registry.build("metric", spec) for spec in task.metrics]
+    return {
+        metric.type: None if state is None else metric.value(state)
+        for metric, state in zip(metrics, states, strict=True)
+    }

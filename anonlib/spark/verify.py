@@ -15,6 +15,7 @@ from anonlib.spark.blocks import Plan
 from anonlib.spark.earlier import require_whole
 from anonlib.spark.grouped import Outcome
 from anonlib.spark.scan import Scan
+from anonlib.spark.whole import Whole
 from anonlib.work import CONTROLLER, TOKEN
 
 
@@ -43,7 +44,11 @@ def published_spec(config: Config) -> AuditSpec:
 
 
 def audited(
-    staged: DataFrame, config: Config, schema: Schema, planned: Plan, table: DataFrame | None
+    staged: DataFrame,
+    config: Config,
+    schema: Schema,
+    planned: Plan | Whole,
+    table: DataFrame | None,
 ) -> AuditReport:
     """The independent audit of the staged rows, under the names that will be published, as a part
     of the table that they are added to; where there are controllers, also of each one's rows
@@ -83,7 +88,7 @@ def audited_whole(
 
 
 def require(
-    report: AuditReport, found: Outcome, planned: Plan, scanned: Scan, config: Config
+    report: AuditReport, found: Outcome, planned: Plan | Whole, scanned: Scan, config: Config
 ) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
     suppressed than may be."""

@@ -1,0 +1,98 @@
+"""One search over the distinct tuples of a whole table: counted in Spark, searched in one task, and
+every row released as its tuple is, by a broadcast join."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from anonlib.block import Floats
+from anonlib.config import Config
+from anonlib.encoding import Values
+from anonlib.partition.tuples import Tuples
+from anonlib.privacy import PrivacyModel
+from anonlib.schema import Schema
+from anonlib.search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
+from anonlib.spark.scan import Scan, tuple_hash
+from anonlib.work import HASH, STATE, TUPLE, Task, keyed
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What the search found. `released`: TUPLE and the released quasi-identifiers, of the tuples
+    that are not suppressed; n_rows: the rows that have them. It stands where a `Plan` does: of one
+    block, without controllers or cuts."""
+
+    released: DataFrame
+    n_rows: int
+    n_tuples: int
+    n_cells: int
+    states: list[Floats]
+    values: dict[str, Values]
+    owners: None = None
+    own: Mapping[int, tuple[PrivacyModel, ...]] = field(default_factory=dict)
+    split_by: tuple[str, ...] = ()
+    n_blocks: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private run record."""
+        return {"n_tuples": self.n_tuples, "n_cells": self.n_cells}
+
+
+def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task) -> Whole:
+    """Runs the search. Raises BlockError where there are too many tuples, or too few can be
+    placed."""
+    step = next(step for step in config.partition.steps if isinstance(step, Tuples))
+    bounds = Bounds(step.max_tuples, config.privacy.may_suppress(scan.n_rows))
+    quasi = [column.id for column in schema.quasi_identifiers]
+    apart = [id for id in schema.protected if id not in quasi]
+    frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+    frame = frame.withColumn(CHECK, F.xxhash64(F.lit(1), TUPLE, *quasi))
+    counted = frame.groupBy(TUPLE, CHECK, *apart).agg(
+        F.count(F.lit(1)).alias(COUNT), *[F.first(id).alias(id) for id in quasi]
+    )
+    hashed = F.xxhash64(TUPLE, *[F.col(id).isNull() for id in apart], *apart)
+    limited = counted.withColumn(HASH, hashed).limit(bounds.max_tuples + 1)
+    result = output_schema(task)
+    found = (
+        limited.groupBy(F.lit(0))
+        # pyspark can't read the annotations of a partial; a lambda has none.
+        .applyInArrow(lambda table: search(table, task, bounds), from_arrow_schema(result))
+        .toArrow()
+        .combine_chunks()
+    )
+    summary = found.column(SUMMARY).drop_null()[0].as_py()
+    return Whole(
+        released=rows.sparkSession.createDataFrame(found.drop([SUMMARY])),
+        n_rows=summary["n_rows"],
+        n_tuples=summary["n_tuples"],
+        n_cells=summary["n_cells"],
+        states=[np.array(state, np.float64) for state in summary["states"]],
+        values=scan.values,
+    )
+
+
+def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> DataFrame:
+    """The staged rows, lazily: no shuffle, and into Python for pseudonyms only."""
+    names = [name for name in task.output.names if name != STATE]
+    frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+    frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
+    frame = frame.join(F.broadcast(whole.released), TUPLE).select(*names)
+    if not task.pseudonyms:
+        return frame
+    types = from_arrow_schema(pa.schema([task.output.field(name) for name in names]))
+    return frame.mapInArrow(lambda batches: _pseudonyms(batches, task), types)
+
+
+def _pseudonyms(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for id in task.pseudonyms:
+            place = batch.schema.get_field_index(id)
+            column = keyed([batch.column(place)], task.pseudonym_key)
+            batch = batch.set_column(place, id, column)
+        yield batch
