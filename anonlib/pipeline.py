@@ -89,18 +89,18 @@ def release(
             with progress.stage("scan", spark):
                 earlier = look_back(config, target, source, past.ledger)
                 scanned = _scan(source, config, earlier.published)
-        except InfeasibleError as error:
+            run = _Run(spark, config, progress, run_id, target, key, earlier, past)
+            # Before anything is written: a run that could not be recorded is not begun.
+            _make_record_folder(spark, config)
+            with lease(spark, target.path, run_id) as held, settled(spark):
+                return run.through(source, scanned, held)
+        except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
             if past.backlog is None or not can_wait(error):
                 raise
             _make_record_folder(spark, config)
             with lease(spark, target.path, run_id), settled(spark):
                 past.backlog.add(run_id, source)
             return waits(spark, config, target, run_id, past.backlog, error)
-        run = _Run(spark, config, progress, run_id, target, key, earlier, past)
-        # Before anything is written: a run that could not be recorded is not begun.
-        _make_record_folder(spark, config)
-        with lease(spark, target.path, run_id) as held, settled(spark):
-            return run.through(source, scanned, held)
 
 
 def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:

@@ -145,7 +145,7 @@ class Backlog:
 
 def can_wait(error: InfeasibleError) -> bool:
     """Whether more rows may help: nothing is wrong but that the models do not hold."""
-    return all(problem.where.startswith("privacy.") for problem in error.problems)
+    return all(problem.where.startswith(("privacy.", "partition.")) for problem in error.problems)
 
 
 def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:

@@ -21,10 +21,10 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
 
 
-def waiting(folder: Path, frame: pd.DataFrame, mode: str = "append") -> Any:
+def waiting(folder: Path, frame: pd.DataFrame, mode: str = "append", **changes: Any) -> Any:
     """With a backlog of the ledger's master key."""
     backlog = {"backlog": {"key_env": "ANONLIB_LEDGER_KEY"}}
-    return config(folder, frame, mode, release=backlog)
+    return config(folder, frame, mode, release=backlog, **changes)
 
 
 def sealed(folder: Path) -> set[str]:
@@ -86,3 +86,16 @@ def test_waits_and_goes(
     assert (sealed(tmp_path), table(spark, tmp_path).count()) == (set(), 33)
     refused(shell.release(waiting(tmp_path, batch(30, 9))), 2, "3 persons of the source were")
     assert left(tmp_path / "out") == {"table", "table.private"}
+
+
+def test_a_batch_whose_controllers_fail_waits(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert shell.release(waiting(tmp_path, batch(0, 30), "error"), "--run-id", "zero").code == 0
+    apart = {"steps": [{"type": "controller", "column": "city"}]}
+    said = shell.release(waiting(tmp_path, batch(30, 8), partition=apart), "--run-id", "one")
+    assert said.code == 0, said.err
+    assert "Run one published nothing: 8 rows wait in the backlog" in said.out
+    assert "can't hold their models alone" in said.out
+    assert sealed(tmp_path) == {"run-one"}
+    assert table(spark, tmp_path).count() == 30
