@@ -40,22 +40,14 @@ class Hierarchy:
     @property
     def heights(self) -> Ints:
         """int64[nodes]: the length of the longest way from each node down to a leaf."""
-        heights = np.zeros(len(self.names), np.int64)
-        for node, above in enumerate(self.tree.parent[:-1]):  # a node comes before its parent
-            heights[above] = max(heights[above], heights[node] + 1)
-        return heights
+        return self.tree.heights
 
     def levels(self, places: Ints) -> Ints:
         """int64[h, n], h the height of the root: row i has the node that each leaf is generalized
         to at height i, the highest one above it (or itself) that is no higher. Two leaves meet
         first in the row of the height of their lowest common ancestor; if that is the root, in
         none."""
-        heights, parent = self.heights, self.tree.parent
-        node, rows = places, [places]
-        for height in range(1, int(heights[-1])):
-            node = np.where(heights[parent[node]] <= height, parent[node], node)
-            rows.append(node)
-        return np.stack(rows)
+        return np.stack([self.tree.raised(places, h) for h in range(self.tree.heights[-1])])
 
     def folded(self) -> "Hierarchy":
         """The same for a protected column, whose text is compared trimmed and case-folded.
@@ -78,7 +70,8 @@ class Hierarchy:
         kept[-1] = True  # the root, whatever there is
         c, root = len(places), int(kept.sum()) - 1
         parent = (np.cumsum(kept) - 1)[self.tree.parent[kept]]
-        tree = Tree(parent, low[kept], high[kept], self.tree.loss[kept])
+        heights = self.tree.heights[kept]
+        tree = Tree(parent, low[kept], high[kept], self.tree.loss[kept], heights)
         if not missing:
             return tree
         return Tree(
@@ -86,6 +79,7 @@ class Hierarchy:
             np.insert(tree.low, c, c),
             np.insert(np.append(tree.high[:-1], c + 1), c, c + 1),
             np.insert(tree.loss, c, 0.0),
+            np.insert(heights, c, 0),
         )
 
 

@@ -17,6 +17,7 @@ from anonlib.kernels import Kernel
 from anonlib.partition._bisect import bisect, part
 from anonlib.partition._chain import parts
 from anonlib.recode import Cells, Domain
+from anonlib.utility import Released
 from anonlib.utility.ncp import penalties
 
 HASH = "__anonlib_hash"
@@ -81,12 +82,12 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     block, table = to_block(table, task)
     cells = _cells(block, task)
-    cell_id, n_cells = cells.id, cells.m
+    seen = Released(block, cells.id, cells.m)
     released = _released(table, cells, task)
     if COST in task.output.names:
-        released[COST] = pa.array(_costs(block, cells), pa.int32())
-    states = [registry.build("metric", m).update(block, cell_id, n_cells) for m in task.metrics]
-    released[STATE] = _state(table, n_cells, states)
+        released[COST] = pa.array(_costs(seen), pa.int32())
+    states = [registry.build("metric", spec).update(seen) for spec in task.metrics]
+    released[STATE] = _state(table, cells.m, states)
     return pa.table([released[name] for name in task.output.names], schema=task.output)
 
 
@@ -167,10 +168,9 @@ def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
     return tuple({repr(spec): spec for spec in (*task.models, *own)}.values())
 
 
-def _costs(block: Block, cells: Cells) -> Ints:
+def _costs(seen: Released) -> Ints:
     """int64[n]: what is lost of each row, the penalty of its cell in steps of COST_STEP."""
-    penalty = penalties(block, cells.id, cells.m)
-    return np.floor(penalty / COST_STEP).astype(np.int64)[cells.id]
+    return np.floor(penalties(seen) / COST_STEP).astype(np.int64)[seen.id]
 
 
 def _protected(values: pa.Array, task: Task, id: str) -> Codes:

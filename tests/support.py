@@ -1,6 +1,7 @@
 """What tests of several files share: where the data is, blocks to try kernels on."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from anonlib.block import Block, snap
+from anonlib.block import Block, Tree, snap
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -58,6 +59,47 @@ def make_block(
         target=snap(np.asarray(target, np.float64)),
         n_classes=n_classes,
     )
+
+
+def suited(kernel: Any, block: Block) -> Block:
+    """The block as the kernel takes it: where it needs hierarchies, of three columns, the numeric
+    ones with their ranks as codes and hierarchies that halve them down to pairs; rows in order."""
+    if not kernel.needs_hierarchies or block.numeric.shape[1] == 0:
+        return block
+    kept = max(0, 3 - block.numeric.shape[1])
+    columns = [np.unique(x, return_inverse=True)[1] for x in block.numeric.T[:3]]
+    codes = np.column_stack([*columns, block.nominal[:, :kept]]).astype(np.int32)
+    sizes = np.append(codes.max(axis=0, initial=0)[: len(columns)] + 1, block.n_categories[:kept])
+    order = np.lexsort(codes.T)
+    return replace(
+        block,
+        numeric=np.zeros((block.n, 0)),
+        widths=np.zeros(0),
+        nominal=np.ascontiguousarray(codes[order]),
+        n_categories=sizes,
+        sensitive=block.sensitive[order],
+        unit=None if block.unit is None else block.unit[order],
+        target=None if block.target is None else block.target[order],
+        trees=(*(halves(int(c)) for c in sizes[: len(columns)]), *[None] * kept)[: len(sizes)],
+    )
+
+
+def halves(c: int) -> Tree:
+    """Neighbours in pairs, and so on, up to one root over c codes."""
+    low, high, parent, top = [*range(c)], [*range(1, c + 1)], [-1] * c, [*range(c)]
+    while len(top) > 1 or len(parent) == c:
+        pairs, top = [top[i : i + 2] for i in range(0, len(top), 2)], []
+        for pair in pairs:
+            top.append(len(parent))
+            for node in pair:
+                parent[node] = len(parent)
+            parent.append(len(parent))
+            low.append(low[pair[0]])
+            high.append(high[pair[-1]])
+    arrays = np.array(parent), np.array(low), np.array(high)
+    loss = (arrays[2] - arrays[1] - 1) / max(c - 1, 1)
+    loss[-1] = 1.0
+    return Tree(*arrays, loss)
 
 
 @st.composite

@@ -2,10 +2,19 @@
 core on arrays and scalars."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from anonlib.block import Block, Ints
 from anonlib.registry import Plugin
+
+
+class Found(NamedTuple):
+    """What a kernel finds for a block. cell_id: as of `Kernel.cells`. levels: int64[q], the height
+    that each nominal column is released at, where it is one for the whole table: the values of a
+    cell may have a common node below that, which isn't what is released. Else None."""
+
+    cell_id: Ints
+    levels: Ints | None = None
 
 
 class Kernel(Plugin):
@@ -43,3 +52,7 @@ class Kernel(Plugin):
 
         Raises InfeasibleError when the block does not hold its models as one cell.
         """
+
+    def find(self, block: Block) -> Found:
+        """The cells, and the levels that go with them: one search for both."""
+        return Found(self.cells(block))

@@ -95,10 +95,9 @@ def _trees(block: Block, *, hierarchies: bool) -> "Trees":
     """The hierarchies side by side; where there is none, all leaves stand right under the root."""
     from anonlib.kernels._generic_core import Trees
 
-    given = block.trees if hierarchies and block.trees else (None,) * len(block.n_categories)
     trees = [
-        _flat(int(n)) if tree is None else tree
-        for tree, n in zip(given, block.n_categories, strict=True)
+        block.tree(j) if hierarchies else Tree.flat(int(n))
+        for j, n in enumerate(block.n_categories)
     ]
     nodes = np.array([len(tree.parent) for tree in trees], np.int64)
 
@@ -112,15 +111,4 @@ def _trees(block: Block, *, hierarchies: bool) -> "Trees":
         np.concatenate([np.zeros(0), *(tree.loss**2 for tree in trees)]),
         np.cumsum(nodes) - nodes,
         plain(block.n_categories),
-    )
-
-
-def _flat(n: int) -> Tree:
-    """n leaves under a root."""
-    leaves = np.arange(n)
-    return Tree(
-        np.full(n + 1, n),
-        np.append(leaves, 0),
-        np.append(leaves + 1, n),
-        np.append(np.zeros(n), 1.0),
     )

@@ -4,18 +4,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonlib.block import Block, Floats, Ints
-from anonlib.utility import Metric
+from anonlib.block import Floats
+from anonlib.utility import Metric, Released
 
 
 class CellSize(Metric):
-    """Rows per cell, on average. State: rows, cells."""
+    """Rows per cell, on average; suppressed rows have none. State: rows, cells."""
 
     type: ClassVar[str] = "cell_size"
-    undefined: ClassVar[str] = "there is no row"
+    undefined: ClassVar[str] = "there is no cell"
 
-    def update(self, block: Block, cell_id: Ints, n_cells: int) -> Floats:
-        return np.array([block.n, n_cells], np.float64)
+    def update(self, released: Released) -> Floats:
+        return np.array([released.rows.sum(), released.m], np.float64)
 
     def value(self, state: Floats) -> float | None:
         return float(state[0] / state[1]) if state[1] else None

@@ -4,32 +4,32 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonlib.block import Block, Floats, Ints
-from anonlib.utility import Metric
+from anonlib.block import Floats
+from anonlib.utility import Metric, Released
 
 
 class Sse(Metric):
     """SSE / SST over the standardized continuous and ordinal columns (0 nothing lost, 1 all).
 
     The usual measure of microaggregation: Domingo-Ferrer and Mateo-Sanz, IEEE TKDE 14(1), 2002.
-    State: n, SSE, then the sums and the sums of squares of each numeric column.
-    Cost O(n p).
+    Suppressed rows don't count. State: n, SSE, then the sums and the sums of squares of each
+    numeric column. Cost O(n p).
     """
 
     type: ClassVar[str] = "sse"
     undefined: ClassVar[str] = "no continuous or ordinal column varies"
 
-    def update(self, block: Block, cell_id: Ints, n_cells: int) -> Floats:
-        x = block.numeric
-        count = np.bincount(cell_id, minlength=n_cells)
-        squares = np.zeros(x.shape[1])
+    def update(self, released: Released) -> Floats:
+        kept = np.flatnonzero(released.id >= 0)
+        x, weight, cell_id = released.block.numeric[kept], released.weight[kept], released.id[kept]
+        squares, sums = np.zeros(x.shape[1]), np.zeros(x.shape[1])
         within = 0.0
         for j in range(x.shape[1]):
             column = x[:, j]
-            mean = np.bincount(cell_id, column, minlength=n_cells) / count
-            within += float(np.sum((column - mean[cell_id]) ** 2))
-            squares[j] = np.sum(column**2)
-        return np.concatenate([[len(x), within], x.sum(axis=0), squares])
+            mean = np.bincount(cell_id, column * weight, released.m) / released.rows
+            within += float(np.sum((column - mean[cell_id]) ** 2 * weight))
+            sums[j], squares[j] = np.sum(column * weight), np.sum(column**2 * weight)
+        return np.concatenate([[released.rows.sum(), within], sums, squares])
 
     def value(self, state: Floats) -> float | None:
         n, within = state[:2]

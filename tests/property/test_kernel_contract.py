@@ -18,7 +18,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
-from tests.support import blocks, make_block
+from tests.support import blocks, make_block, suited
 
 #: Models of one column besides distinct diversity.
 MODELS: list[PrivacyModel] = [
@@ -56,6 +56,7 @@ def arrays(block: Block) -> dict[str, Any]:
 
 def check(kernel: Any, block: Block) -> Any:
     """The cells, after all that can be said of any."""
+    block = suited(kernel, block)
     before = arrays(block)
     ids = kernel.cells(block)
     for name, value in arrays(block).items():
@@ -76,7 +77,7 @@ def check(kernel: Any, block: Block) -> Any:
 def test_cells(kernel: Any, block: Block) -> None:
     assume(block.n_classes > 0 or not kernel.needs_classes)
     ids = check(kernel, block)
-    assert (kernel.cells(block) == ids).all()
+    assert (kernel.cells(suited(kernel, block)) == ids).all()
 
 
 @every_kernel
@@ -86,7 +87,7 @@ def test_few_rows(kernel: Any, n: int) -> None:
     block = make_block(random.normal(size=(n, 2)), random.integers(0, 3, (n, 1)), k=7)
     if n < 7:
         with pytest.raises(InfeasibleError):
-            kernel.cells(block)
+            kernel.cells(suited(kernel, block))
     else:
         check(kernel, block)
 
@@ -100,7 +101,7 @@ def test_no_rows(kernel: Any) -> None:
 def test_infeasible_text_has_no_values(kernel: Any) -> None:
     block = make_block(np.full((9, 1), 4711.0), k=3, sensitive=np.full(9, 815), l=2)
     with pytest.raises(InfeasibleError) as caught:
-        kernel.cells(block)
+        kernel.cells(suited(kernel, block))
     assert "4711" not in str(caught.value)
     assert "815" not in str(caught.value)
 
@@ -122,6 +123,7 @@ def test_scales(kernel: Any, scale: float) -> None:
 def test_read_only_and_strided_arrays(kernel: Any) -> None:
     random = np.random.default_rng(0)
     block = make_block(random.normal(size=(60, 3)), random.integers(0, 3, (60, 2)), k=4)
+    block = suited(kernel, block)
     numeric, nominal = np.asfortranarray(block.numeric), np.asfortranarray(block.nominal)
     numeric.flags.writeable = nominal.flags.writeable = False
     other = replace(block, numeric=numeric, nominal=nominal)
@@ -158,12 +160,34 @@ def test_every_model_holds(kernel: Any, model: PrivacyModel) -> None:
     block = make_block(x, k=3, sensitive=codes)
     reference = reference_of(codes, 4)
     models = (block.models[0], model)
-    block = replace(block, models=models, references={"disease": reference})
+    block = suited(kernel, replace(block, models=models, references={"disease": reference}))
     plain = replace(block, models=models[:1])
     loose = kernel.cells(plain)
     assert not block.holds(loose, loose.max() + 1).all()
     ids = check(kernel, block)
     assert ids.max() > 0
+
+
+@pytest.mark.parametrize("kernel", [k for k in variants() if k.takes_weights], ids=repr)
+def test_weights_and_suppression(kernel: Any) -> None:
+    """Rows that stand for several; some that may be left without a cell."""
+    random = np.random.default_rng(0)
+    block = suited(kernel, make_block(np.sort(random.normal(size=(60, 2)), axis=0), k=7))
+    block = replace(block, weight=random.integers(1, 6, 60))
+    ids = kernel.find(block).cell_id
+    assert block.holds(ids, ids.max() + 1).all()
+    each = np.repeat(np.arange(60), block.weight)
+    plain = replace(block, nominal=block.nominal[each], numeric=block.numeric[each], weight=None)
+    plain = replace(plain, sensitive=block.sensitive[each], target=None)
+    assert (kernel.cells(plain) == ids[each]).all()
+    for may in (5, 40) if kernel.suppresses else ():
+        ids = kernel.cells(replace(block, may_suppress=may))
+        assert block.weight[ids < 0].sum() <= may
+        kept = np.flatnonzero(ids >= 0)
+        assert block.holds(ids[kept], ids.max() + 1, kept).all()
+        distinct, first = np.unique(ids[kept], return_index=True)
+        assert (np.diff(first) > 0).all()
+        assert distinct.tolist() == list(range(len(distinct)))
 
 
 @every_kernel

@@ -1,0 +1,57 @@
+"""The compiled core of full-domain recoding: the classes at a node of the lattice."""
+
+import numpy as np
+
+from anonlib.block import Codes, Ints
+from anonlib.kernels._numba import njit
+
+#: Keys are hashed modulo 2^42: times the multiplier, they stay within 63 bits.
+MASK = 2**42 - 1
+MULTIPLIER = 1_000_003
+
+
+@njit
+def classes(
+    codes: Codes, item: Ints, rows: Ints, node: Codes, start: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """int64[m], the class of each item, those of equal nodes being one; and of each class, numbered
+    by first items, which tuple that is, and how many rows it has.
+
+    Item i stands for the tuple item[i] and for rows[i] rows. Code c of column j is generalized to
+    node[start[j] + c]. A hash table of the classes; equal hashes are looked at closely.
+    """
+    m, q = len(item), len(start)
+    size = 1
+    while size < 2 * m:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    key_of = np.empty(m, np.int64)
+    id, first, total = np.empty(m, np.int64), np.empty(m, np.int64), np.zeros(m, np.int64)
+    n = 0
+    for i in range(m):
+        t = item[i]
+        key = 0
+        for j in range(q):
+            key = (key * MULTIPLIER + node[start[j] + codes[t, j]]) & MASK
+        slot = (key ^ (key >> 21)) & (size - 1)
+        while True:
+            c = table[slot]
+            if c < 0:
+                c = n
+                table[slot], key_of[c], first[c] = c, key, t
+                n += 1
+                break
+            if key_of[c] == key and _alike(codes[t], codes[first[c]], node, start):
+                break
+            slot = (slot + 1) & (size - 1)
+        id[i] = c
+        total[c] += rows[i]
+    return id, first[:n].copy(), total[:n].copy()
+
+
+@njit
+def _alike(a: Codes, b: Codes, node: Codes, start: Ints) -> bool:
+    unlike = 0
+    for j in range(len(start)):
+        unlike += node[start[j] + a[j]] != node[start[j] + b[j]]
+    return unlike == 0

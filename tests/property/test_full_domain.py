@@ -1,0 +1,143 @@
+"""Full-domain recoding chooses the node that looking at all of them would choose."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from anonlib.block import Block, Tree
+from anonlib.errors import InputError
+from anonlib.kernels._full_domain_search import Search
+from anonlib.kernels.full_domain import FullDomain
+from anonlib.privacy._shares import reference_of
+from anonlib.privacy.alpha_k import AlphaK
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.t_closeness import TCloseness
+from tests.oracles_full_domain import classes_of, full_domain_plain, generalizable
+from tests.support import blocks, make_block
+
+MODELS = [
+    LDiversity(l=2, attribute="disease"),
+    LDiversity(l=2, kind="entropy", attribute="disease"),
+    AlphaK(alpha=0.6, attribute="disease"),
+    TCloseness(t=0.3, attribute="disease"),
+]
+
+
+@st.composite
+def lattices(draw: st.DrawFn) -> Block:
+    """Blocks of nominal columns, with hierarchies or without, of weighted rows or persons, where
+    some rows may be suppressed."""
+    block = draw(blocks(max_columns=1))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    block = generalizable(block, random)
+    if block.unit is None and draw(st.booleans()):
+        block = replace(block, weight=random.integers(1, draw(st.sampled_from([2, 9])), block.n))
+    n = block.n if block.weight is None else int(block.weight.sum())
+    may = int(draw(st.sampled_from([0.0, 0.02, 0.1, 0.5])) * n)
+    return replace(block, may_suppress=may)
+
+
+def check(block: Block) -> None:
+    expected = full_domain_plain(block)
+    found = FullDomain().find(block)
+    assert found.levels is not None
+    assert tuple(found.levels.tolist()) == expected.heights
+    assert found.cell_id.tolist() == classes_of(expected.released).tolist()
+    assert (FullDomain().cells(block) == found.cell_id).all()
+
+
+@given(lattices())
+@settings(max_examples=100)
+def test_the_best_of_all_nodes(block: Block) -> None:
+    check(block)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+@given(lattices(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_under_every_kind_of_model(model: Any, block: Block, seed: int) -> None:
+    """A union of a class that holds with one that fails may fail, and the node above with it."""
+    random = np.random.default_rng(seed)
+    codes = random.choice(3, (block.n, 1), p=[0.6, 0.3, 0.1])
+    check_if_feasible(_protected(block, codes, (KAnonymity(k=2), model)))
+
+
+@given(lattices(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_jointly(block: Block, seed: int) -> None:
+    codes = np.random.default_rng(seed).choice(2, (block.n, 2), p=[0.7, 0.3])
+    models = tuple(LDiversity(l=2, attribute=name) for name in ("disease", "income"))
+    check_if_feasible(replace(_protected(block, codes, models), joint=True))
+
+
+def _protected(block: Block, codes: Any, models: Any) -> Block:
+    names = ("disease", "income")[: codes.shape[1]]
+    weight = np.ones(block.n, np.int64) if block.weight is None else block.weight
+    references = {
+        name: reference_of(np.repeat(codes[:, j], weight), 3) for j, name in enumerate(names)
+    }
+    codes = codes.astype(np.int32)
+    return replace(block, sensitive=codes, protected=names, models=models, references=references)
+
+
+def check_if_feasible(block: Block) -> None:
+    assume(block.holds(np.zeros(block.n, np.int64), 1)[0])
+    check(block)
+
+
+@given(lattices())
+@settings(max_examples=40)
+def test_rows_and_their_multiplicities_are_the_same(block: Block) -> None:
+    assume(block.weight is not None and block.unit is None)
+    assert block.weight is not None
+    each = np.repeat(np.arange(block.n), block.weight)
+    plain = replace(
+        block,
+        nominal=block.nominal[each],
+        sensitive=block.sensitive[each],
+        numeric=block.numeric[each],
+        target=None,
+        weight=None,
+    )
+    found, expected = FullDomain().find(block), FullDomain().find(plain)
+    assert np.array_equal(found.levels, expected.levels)  # type: ignore[arg-type]
+    assert (found.cell_id[each] == expected.cell_id).all()
+
+
+def test_few_nodes_are_looked_at() -> None:
+    random = np.random.default_rng(0)
+    codes = random.binomial(15, 0.5, (200, 4))
+    pairs = np.arange(16) // 2 + 16
+    parent = np.concatenate([pairs, np.arange(8) // 4 + 24, [26, 26, 26]])
+    tree = Tree(
+        parent,
+        np.concatenate([np.arange(16), np.arange(0, 16, 2), [0, 8, 0]]),
+        np.concatenate([np.arange(1, 17), np.arange(2, 18, 2), [8, 16, 16]]),
+        np.concatenate([np.zeros(16), np.full(8, 1 / 15), [7 / 15, 7 / 15, 1.0]]),
+    )
+    block = make_block(np.zeros((200, 0)), codes[np.lexsort(codes.T)], k=6)
+    block = replace(block, n_categories=np.full(4, 16), trees=(tree,) * 4)
+    search = Search(block)
+    assert search.lattice.shape == (4, 4, 4, 4)
+    assert search.run() == full_domain_plain(block).heights
+    assert search.lattice.n_looks < 4**4 / 5
+
+
+def test_ties_go_to_the_lower_node() -> None:
+    """A column of one value loses nothing at its leaf and at the group above it."""
+    only = Tree(np.array([1, 2, 2]), np.zeros(3, np.int64), np.ones(3, np.int64), np.eye(3)[2])
+    block = make_block(np.zeros((6, 0)), np.zeros((6, 2)), k=3)
+    found = FullDomain().find(replace(block, trees=(only, None)))
+    assert found.levels is not None
+    assert found.levels.tolist() == [0, 0]
+
+
+def test_too_many_nodes() -> None:
+    block = make_block(np.zeros((6, 0)), np.zeros((6, 23)), k=3)
+    with pytest.raises(InputError, match="8,388,608 nodes"):
+        FullDomain().cells(block)
