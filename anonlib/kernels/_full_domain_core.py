@@ -11,16 +11,14 @@ MULTIPLIER = 1_000_003
 
 
 @njit
-def classes(
-    codes: Codes, item: Ints, rows: Ints, node: Codes, start: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """int64[m], the class of each item, those of equal nodes being one; and of each class, numbered
-    by first items, which tuple that is, and how many rows it has.
+def classes(codes: Codes, rows: Ints, node: Codes, start: Ints) -> tuple[Ints, Ints, Ints]:
+    """int64[m], the class of each tuple, those of equal nodes being one; and of each class,
+    numbered by first tuples, which that is, and how many rows it has.
 
-    Item i stands for the tuple item[i] and for rows[i] rows. Code c of column j is generalized to
-    node[start[j] + c]. A hash table of the classes; equal hashes are looked at closely.
+    Code c of column j is generalized to node[start[j] + c]. A hash table of the classes; where
+    hashes are equal, the nodes are compared.
     """
-    m, q = len(item), len(start)
+    m, q = codes.shape
     size = 1
     while size < 2 * m:
         size *= 2
@@ -29,19 +27,18 @@ def classes(
     id, first, total = np.empty(m, np.int64), np.empty(m, np.int64), np.zeros(m, np.int64)
     n = 0
     for i in range(m):
-        t = item[i]
         key = 0
         for j in range(q):
-            key = (key * MULTIPLIER + node[start[j] + codes[t, j]]) & MASK
+            key = (key * MULTIPLIER + node[start[j] + codes[i, j]]) & MASK
         slot = (key ^ (key >> 21)) & (size - 1)
         while True:
             c = table[slot]
             if c < 0:
                 c = n
-                table[slot], key_of[c], first[c] = c, key, t
+                table[slot], key_of[c], first[c] = c, key, i
                 n += 1
                 break
-            if key_of[c] == key and _alike(codes[t], codes[first[c]], node, start):
+            if key_of[c] == key and _alike(codes[i], codes[first[c]], node, start):
                 break
             slot = (slot + 1) & (size - 1)
         id[i] = c

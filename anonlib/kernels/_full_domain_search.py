@@ -1,6 +1,7 @@
 """The search for the node of a generalization lattice at which a table loses least."""
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import reduce
 from math import prod
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from anonlib.errors import InputError
 ALL = round(1 / GRID)
 #: More than any loss: nodes with it are out.
 OUT = 2**61
-#: The largest lattice: its nodes take 16 bytes each.
+#: The largest lattice: its nodes take 24 bytes each.
 MOST_NODES = 2**22
 
 Heights = tuple[int, ...]
@@ -29,8 +30,8 @@ class Column(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Tuples with equal nodes: of each class the first of them and its rows; of each item that it
-    was made from, which class it is in."""
+    """The tuples that are one at a node: id[i] is the class of tuple i; of each class, the first
+    tuple and the rows."""
 
     id: Ints
     first: Ints
@@ -38,30 +39,27 @@ class Classes(NamedTuple):
 
 
 class Failing(NamedTuple):
-    """What fails at a node: rows, and what they lose more than generalization takes from them."""
+    """What fails at a node: its rows, and what they lose besides what generalization takes."""
 
     rows: int
     loss: int
 
 
 class Lattice:
-    """A block of nominal columns and all ways to generalize each to a height.
+    """A block's distinct tuples and all ways to generalize each column to a height.
 
-    n_looks: how many nodes have been evaluated.
-    Raises InputError if that is more than MOST_NODES.
+    codes: int32[m, q], rows: int64[m]. n_looks: how often classes have been made.
+    Raises InputError where it has more than MOST_NODES nodes.
     """
 
     def __init__(self, block: Block):
-        first = block.tuples.first
-        self.block = block
         trees = [block.tree(j) for j in range(block.nominal.shape[1])]
         self.shape = tuple(int(tree.heights[-1]) + 1 for tree in trees)
         if prod(self.shape) > MOST_NODES:
             text = f"the lattice has {prod(self.shape):,} nodes, more than {MOST_NODES:,}"
-            raise InputError(
-                f"full_domain: {text}; take fewer columns, or hierarchies of less height"
-            )
-        self.codes = np.ascontiguousarray(block.nominal[first])
+            raise InputError(f"full_domain: {text}; take fewer columns, or lower hierarchies")
+        self.block = block
+        self.codes = np.ascontiguousarray(block.nominal[block.tuples.first])
         self.rows = block.tuples.count
         self.columns = [
             _column(tree, np.bincount(codes, self.rows, int(tree.high[-1])))
@@ -70,30 +68,18 @@ class Lattice:
         self.start = np.cumsum(block.n_categories) - block.n_categories
         self.n_looks = 0
 
-    @cached_property
-    def floor(self) -> Ints:
-        """int64[shape]: what generalization alone loses at every node; it grows upward."""
-        floor = np.zeros((), np.int64)
-        for column in self.columns:
-            floor = np.add.outer(floor, column.total)
-        return floor
-
     def classes(self, heights: Heights) -> Classes:
-        """The classes of the tuples at a node. Cost O(m q)."""
+        """The classes at a node. Cost O(m q)."""
         from anonlib.kernels._full_domain_core import classes
 
         self.n_looks += 1
-        item = np.arange(len(self.rows))
         node = [column.node[h] for column, h in zip(self.columns, heights, strict=True)]
-        none = np.zeros(0, np.int32)
-        return Classes(
-            *classes(self.codes, item, self.rows, np.concatenate([none, *node]), self.start)
-        )
+        joined = np.concatenate([np.zeros(0, np.int32), *node])
+        return Classes(*classes(self.codes, self.rows, joined, self.start))
 
     def failing(self, heights: Heights, classes: Classes, fails: Bools) -> Failing:
-        """What the rows of the classes that fail lose, besides what generalization does."""
-        rows = classes.rows[fails]
-        codes = self.codes[classes.first[fails]]
+        """What it means that these classes fail."""
+        rows, codes = classes.rows[fails], self.codes[classes.first[fails]]
         left = np.full(len(rows), ALL * len(heights))
         for j, (column, h) in enumerate(zip(self.columns, heights, strict=True)):
             left -= column.loss[h][codes[:, j]]
@@ -105,7 +91,7 @@ class Lattice:
 
 
 def _column(tree: Tree, rows: Ints) -> Column:
-    """The column of a hierarchy and the rows of each code."""
+    """The column of a hierarchy, and of how many rows have each code."""
     steps = np.rint(tree.loss * ALL).astype(np.int64)
     codes = np.arange(len(rows))
     node = np.stack([tree.raised(codes, h) for h in range(int(tree.heights[-1]) + 1)])
@@ -116,82 +102,87 @@ class Search:
     """The node of least loss among those where the classes that fail have few enough rows; of
     several, that of the least sum of heights, then of the least heights in order of columns.
 
-    lower: int64[shape], no node loses less than that; OUT where it isn't the one.
+    floor: int64[shape], what generalizing alone loses. lower: int64[shape], no less is lost at a
+    node; OUT where it can't be the one, or has been looked at.
     """
 
     def __init__(self, block: Block):
         self.block, self.lattice = block, Lattice(block)
-        self.floor = self.lattice.floor
+        self.floor = _sums([column.total for column in self.lattice.columns])
+        self.height = _sums([np.arange(n) for n in self.lattice.shape])
         self.lower = self.floor.copy()
         # Whether a class holds the models if a part of it does: what fails at a node then fails at
-        # all nodes below it. Other models hold of unions only if they do of both parts.
+        # all nodes below it. Other models hold of a union for sure only if they do of all parts.
         self.closed = block.may_suppress == 0 or not (
             block.joint or any(model.looks_at == "counts" for model in block.models)
         )
-        self.best = tuple(h - 1 for h in self.lattice.shape)
+        self.best = tuple(n - 1 for n in self.lattice.shape)
         self.least = int(self.floor[self.best])  # the block holds its models as one cell
         self.lower[self.best] = OUT
 
     def run(self) -> Heights:
+        """The node; `least` is its loss."""
         self._descend()
         while (heights := self._next()) is not None:
-            self.look(heights)
+            self._look(heights)
         return self.best
-
-    def better(self, loss: int, heights: Heights) -> bool:
-        return (loss, sum(heights), heights) < (self.least, sum(self.best), self.best)
-
-    def look(self, heights: Heights) -> bool:
-        """Evaluates a node, and says whether it is the best so far."""
-        floor, below = int(self.floor[heights]), tuple(slice(h + 1) for h in heights)
-        found = self.lattice.classes(heights)
-        small = found.rows < self.block.min_rows
-        failing = bound = self.lattice.failing(heights, found, small)
-        may = self.block.may_suppress
-        better = failing.rows <= may and self.better(floor + failing.loss, heights)
-        if better and not self.block.counts_rows_only:
-            failing = self.lattice.failing(heights, found, ~self.lattice.holding(found))
-            better = failing.rows <= may and self.better(floor + failing.loss, heights)
-            bound = failing if self.closed else bound
-        lower = self.lower[below]
-        if bound.rows > may:
-            lower[...] = OUT
-        else:
-            np.maximum(lower, self.floor[below] + bound.loss, out=lower)
-        self.lower[heights] = OUT
-        if better:
-            self.best, self.least = heights, floor + failing.loss
-            if failing.rows == 0:
-                self.lower[tuple(slice(h, None) for h in heights)] = OUT
-        return better
 
     def _descend(self) -> None:
         """A first node that loses little: from the top, ever one column lower, where that takes off
         most."""
-        heights = self.best
-        columns = set(range(len(heights)))
+        heights, columns = self.best, set(range(len(self.best)))
         while columns := {j for j in columns if heights[j] > 0}:
-            lower = {j: _with(heights, j, heights[j] - 1) for j in columns}
+            lower = {j: (*heights[:j], heights[j] - 1, *heights[j + 1 :]) for j in columns}
             j = min(columns, key=lambda j: (int(self.floor[lower[j]]), j))
-            if self.look(lower[j]):
+            if self._look(lower[j]):
                 heights = lower[j]
             else:
                 columns.remove(j)
 
     def _next(self) -> Heights | None:
-        """Of the nodes that may be the best, one that generalizes most: if it isn't allowed, none
-        below is."""
+        """Of the nodes that may be the best, one far up: if it isn't allowed, none below is."""
         open_ = self.lower < self.least
-        if not open_.any():
-            ties = np.argwhere(self.lower == self.least)
-            for each in ties:
-                heights = tuple(map(int, each))
-                if self.better(self.least, heights):
-                    return heights
-            return None
-        place = np.argmax(np.where(open_, self.floor, -1))
+        if open_.any():
+            return self._at(int(np.argmax(np.where(open_, self.height, -1))))
+        ties = map(self._at, np.flatnonzero(self.lower == self.least).tolist())
+        return next((each for each in ties if self._better(self.least, each)), None)
+
+    def _at(self, place: int) -> Heights:
         return tuple(map(int, np.unravel_index(place, self.floor.shape)))
 
+    def _better(self, loss: int, heights: Heights) -> bool:
+        return (loss, sum(heights), heights) < (self.least, sum(self.best), self.best)
 
-def _with(heights: Heights, j: int, height: int) -> Heights:
-    return (*heights[:j], height, *heights[j + 1 :])
+    def _look(self, heights: Heights) -> bool:
+        """Evaluates a node, and says whether it is the best so far."""
+        floor, may = int(self.floor[heights]), self.block.may_suppress
+        classes = self.lattice.classes(heights)
+        small = classes.rows < self.block.min_rows
+        failing = below = self.lattice.failing(heights, classes, small)
+        better = failing.rows <= may and self._better(floor + failing.loss, heights)
+        if better and not self.block.counts_rows_only:
+            failing = self.lattice.failing(heights, classes, ~self.lattice.holding(classes))
+            better = failing.rows <= may and self._better(floor + failing.loss, heights)
+            below = failing if self.closed else below
+        self._rule_out_below(heights, below)
+        if better:
+            self.best, self.least = heights, floor + failing.loss
+            if failing.rows == 0:  # then nothing fails further up
+                self.lower[tuple(slice(h, None) for h in heights)] = OUT
+        return better
+
+    def _rule_out_below(self, heights: Heights, failing: Failing) -> None:
+        """What fails at this node fails at those below it, and loses no less besides what
+        generalization takes."""
+        nodes = tuple(slice(h + 1) for h in heights)
+        if failing.rows > self.block.may_suppress:
+            self.lower[nodes] = OUT
+        else:
+            bound = self.floor[nodes] + failing.loss
+            self.lower[nodes] = np.maximum(self.lower[nodes], bound)
+        self.lower[heights] = OUT
+
+
+def _sums(columns: Sequence[Ints]) -> Ints:
+    """At every node the sum of what the columns have at its heights."""
+    return reduce(np.add.outer, columns, np.zeros((), np.int64))

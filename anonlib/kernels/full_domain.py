@@ -30,8 +30,8 @@ class FullDomain(Kernel):
       fail. With others, of shares and distances, a union with a class that fails may fail;
     - the nodes above one where all classes hold lose more than that.
 
-    Nodes are looked at from the most general of those that may be the best. Numeric columns are not
-    looked at. The lattice has at most 2^22 nodes.
+    After a first descent from the roots, nodes are looked at from the most general of those that
+    may be the best. Numeric columns are not looked at. The lattice has at most 2^22 nodes.
     """
 
     type: ClassVar[str] = "full_domain"
