@@ -245,6 +245,13 @@ def _recoders(config: Config) -> Iterator[Problem]:
             yield Problem(where, "not a quasi_identifier of this config")
         elif attribute.scale is not None and attribute.scale not in recoder.scales:
             yield Problem(where, f"{recoder.type} is for scale {_listed(recoder.scales)}")
+    for name, attribute in config.attributes.items():
+        if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
+            continue
+        recoder = config.recode.of(name, attribute.scale)
+        if recoder.needs_hierarchy and attribute.hierarchy is None:
+            text = f"required by recoder {recoder.type}: a CSV file of the values and their "
+            yield Problem(f"attributes.{name}.hierarchy", f"{text}generalizations")
 
 
 def _others(config: Config) -> Iterator[Problem]:

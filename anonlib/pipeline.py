@@ -204,7 +204,8 @@ class _Run:
             if table is not None:
                 whole = audited_whole(table, config, report, self.target.published().count())
         split_by = tuple(schema.by_id(id).name for id in planned.split_by)
-        text = manifest(config, self.run_id, whole, found, scanned.n_rows, split_by)
+        trees = schema.hierarchies
+        text = manifest(config, self.run_id, whole, found, scanned.n_rows, split_by, trees)
         with self.progress.stage("publish", self.spark):
             version = self._publish(source, staged, found, whole, text, held)
         return self._record(source, scanned, planned, found, whole, version)

@@ -2,6 +2,7 @@
 
 import json
 import platform
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from anonlib import registry
 from anonlib.config import Config
+from anonlib.hierarchy import Hierarchy
 from anonlib.results import ReleaseResult
 
 if TYPE_CHECKING:  # these import Spark
@@ -30,10 +32,13 @@ def manifest(
     outcome: "Outcome",
     n_rows_in: int,
     split_by: tuple[str, ...] = (),
+    hierarchies: Mapping[str, Hierarchy] | None = None,
 ) -> str:
     """The public manifest: nothing but what is listed here, as JSON text. Verdicts and released
     rows are of the whole table; the rest is of the run, which may have added a part of it.
-    `split_by` names the columns that single-column cuts of the plan are of."""
+    `split_by` names the columns that single-column cuts of the plan are of; `hierarchies` are those
+    whose nodes the release has, without which it can't be read: they are the config's, not made
+    from the rows."""
     n_added = outcome.digest.n_rows
     content = {
         "anonlib_manifest": 1,
@@ -53,6 +58,7 @@ def manifest(
             name: None if value is None else float(f"{value:.3g}")
             for name, value in outcome.losses.items()
         },
+        **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
         "software": _software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
@@ -105,6 +111,14 @@ def _persons(config: Config) -> str:
     if config.release.mode == "append" and config.release.acknowledge_returning:
         return "one row per person in every batch: checked; persons may be in several"
     return "one row per person: checked"
+
+
+def _nodes(hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
+    """What `anonlib.hierarchy.from_parents` takes, by column."""
+    return {
+        name: {"names": list(each.names), "parents": each.tree.parent.tolist()}
+        for name, each in hierarchies.items()
+    }
 
 
 def _coarse(n_suppressed: int, k: int) -> str:

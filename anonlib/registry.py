@@ -22,6 +22,7 @@ FOLDERS: dict[str, str] = {
     "partitioner": "anonlib.partition",
     "privacy model": "anonlib.privacy",
     "recoder": "anonlib.recode",
+    "encoding": "anonlib.encode",
     "metric": "anonlib.utility",
     "audit": "anonlib.audit.models",
 }

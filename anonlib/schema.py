@@ -99,6 +99,12 @@ class Schema:
         return self.of(Role.QUASI_IDENTIFIER)
 
     @property
+    def hierarchies(self) -> dict[str, Hierarchy]:
+        """The hierarchies whose nodes the release has, by the names of the columns."""
+        columns = self.quasi_identifiers
+        return {c.name: c.hierarchy for c in columns if c.hierarchy and c.recoder.names_nodes}
+
+    @property
     def target(self) -> Column | None:
         """The target, if a kernel or partitioner looks at it: then it has a scale."""
         return next((column for column in self.of(Role.TARGET) if column.scale is not None), None)

@@ -69,6 +69,10 @@ class Recoder(Plugin):
     scales: ClassVar[frozenset[Scale]]
     #: whether it takes cells whose rows stand for several of the table
     takes_weights: ClassVar[bool] = False
+    #: whether it can't recode a column without a hierarchy
+    needs_hierarchy: ClassVar[bool] = False
+    #: whether what it releases are nodes of the column's hierarchy, which readers then need
+    names_nodes: ClassVar[bool] = False
 
     @abstractmethod
     def output(self, column: pa.DataType) -> pa.DataType:

@@ -44,7 +44,7 @@ class Grouped:
 
 def group(values: Column, cells: Cells) -> Grouped:
     """The present values by cell. Cost O(n)."""
-    values = _normal(values)
+    values = normal(values)
     nulls: Column = pc.is_null(values, nan_is_null=True)
     is_missing: Bools = nulls.to_numpy(zero_copy_only=False)
     missing = np.bincount(cells.id[is_missing], minlength=cells.m)
@@ -106,7 +106,8 @@ def numbers(values: Column) -> npt.NDArray[Any]:
     return result
 
 
-def _normal(values: Column) -> Column:
+def normal(values: Column) -> Column:
+    """The values without a dictionary, -0.0 made 0.0."""
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
     if kind(values.type) is Kind.FLOAT:

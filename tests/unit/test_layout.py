@@ -76,6 +76,7 @@ def imports(path: Path) -> set[str]:
         ("kernels", ["spark", "audit", "partition", "recode"]),
         ("privacy", ["spark", "audit", "partition", "recode", "kernels", "block"]),
         ("recode", ["spark", "audit", "partition", "kernels"]),
+        ("encode", ["spark", "audit", "partition", "kernels", "work"]),
     ],
 )
 def test_layers(folder: str, barred: list[str]) -> None:

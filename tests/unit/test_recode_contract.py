@@ -1,29 +1,35 @@
 """What every recoder promises, over the whole registry."""
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from anonlib.errors import InputError
+from anonlib.hierarchy import Hierarchy, from_parents
 from anonlib.recode import Cells, Domain
+from anonlib.recode.lca import Lca
+from anonlib.recode.proportional import Proportional
 from anonlib.registry import plugins
 from anonlib.schema import Scale
 
 N, M = 600, 40
+#: With parameters that are numbers.
+SOME = [Lca(level=1), Proportional(steps=7)]
 
 
 def variants() -> list[Any]:
     """Every recoder that needs no parameters, and with each value of those that list them."""
-    found = []
+    found: list[Any] = [*SOME]
     for plugin in plugins("recoder").values():
         fields = plugin.model_fields
         if any(field.is_required() for field in fields.values()):
             continue
         found.append(plugin())
         for name, field in fields.items():
-            choices = [True, False] if field.annotation is bool else get_args(field.annotation)
+            listed = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+            choices = [True, False] if field.annotation is bool else listed
             found += [plugin(**{name: each}) for each in choices if each != field.default]
     return found
 
@@ -52,7 +58,19 @@ def cells() -> Cells:
     return Cells(ids, M)
 
 
+def hierarchy_of(column: Any) -> Hierarchy:
+    """A tree over the values of a column, by their texts, with groups of about 50 between."""
+    values = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    names = values.unique().drop_null().cast(pa.string()).to_pylist()
+    c = len(names)
+    n_groups = 1 + c // 50
+    group = np.sort(np.arange(c) % n_groups)
+    parents = [*(c + group), *[c + n_groups] * (n_groups + 1)]
+    return from_parents([*names, *(f"group {i}" for i in range(n_groups)), "*"], parents)
+
+
 COLUMNS = columns()
+TREES = {name: hierarchy_of(column) for name, column in COLUMNS.items()}
 
 
 def takes(recoder: Any, column: pa.DataType) -> bool:
@@ -63,48 +81,64 @@ def takes(recoder: Any, column: pa.DataType) -> bool:
     return True
 
 
+def domains(recoder: Any, name: str) -> dict[str, Domain]:
+    """With a hierarchy where the recoder takes note of one, and without where it can do without."""
+    found = {"-tree": Domain(None, TREES[name])} if recoder.names_nodes else {}
+    return found if recoder.needs_hierarchy or recoder in SOME else {"": Domain(), **found}
+
+
 CASES = [
-    pytest.param(recoder, values, id=f"{recoder!r}-{name}")
+    pytest.param(recoder, values, domain, id=f"{recoder!r}-{name}{tree}")
     for recoder in variants()
     for name, values in COLUMNS.items()
     if takes(recoder, values.type)
+    for tree, domain in domains(recoder, name).items()
 ]
-every_case = pytest.mark.parametrize(("recoder", "column"), CASES)
+every_case = pytest.mark.parametrize(("recoder", "column", "domain"), CASES)
 every_local_case = pytest.mark.parametrize(
-    ("recoder", "column"),
+    ("recoder", "column", "domain"),
     [case for case in CASES if not getattr(case.values[0], "restore_variance", False)],
 )
 
 
 @every_case
-def test_one_value_per_cell_of_the_declared_type(recoder: Any, column: Any) -> None:
-    result = recoder.recode(column, cells(), Domain())
+def test_one_value_per_cell_of_the_declared_type(recoder: Any, column: Any, domain: Domain) -> None:
+    result = recoder.recode(column, cells(), domain)
     result.validate(full=True)
     assert len(result) == M
     assert result.type == recoder.output(column.type)
 
 
 @every_case
-def test_no_rows_give_no_values(recoder: Any, column: Any) -> None:
-    result = recoder.recode(column[:0], Cells(np.zeros(0, np.int64), 0), Domain())
+def test_no_rows_give_no_values(recoder: Any, column: Any, domain: Domain) -> None:
+    result = recoder.recode(column[:0], Cells(np.zeros(0, np.int64), 0), domain)
     assert len(result) == 0
     assert result.type == recoder.output(column.type)
 
 
 @every_case
-def test_only_missing_values_give_null(recoder: Any, column: Any) -> None:
-    result = recoder.recode(pa.nulls(N, column.type), cells(), Domain())
-    assert result.null_count == len(result) == M
+def test_only_missing_values_give_null(recoder: Any, column: Any, domain: Domain) -> None:
+    """Or what the recoder has for them, the same whatever the cell."""
+    result = recoder.recode(pa.nulls(N, column.type), cells(), domain)
+    assert len(result) == M
     assert result.type == recoder.output(column.type)
+    if recoder.type == "proportional":  # a node of its own, behind all others
+        assert domain.hierarchy is not None
+        missing = [{"node": len(domain.hierarchy.names), "share": 1.0}]
+        assert result.to_pylist() == [missing] * M
+    elif recoder.type == "suppress":
+        assert result.to_pylist() == ["*"] * M
+    else:
+        assert result.null_count == M
 
 
 @every_case
-def test_the_order_of_rows_does_not_matter(recoder: Any, column: Any) -> None:
+def test_the_order_of_rows_does_not_matter(recoder: Any, column: Any, domain: Domain) -> None:
     here = cells()
     shuffle = np.random.default_rng(7).permutation(N)
     there = Cells(here.id[shuffle], M)
-    one = recoder.recode(column, here, Domain())
-    other = recoder.recode(column.take(pa.array(shuffle)), there, Domain())
+    one = recoder.recode(column, here, domain)
+    other = recoder.recode(column.take(pa.array(shuffle)), there, domain)
     if recoder.type == "centroid" and pa.types.is_floating(column.type):
         magnitude = np.bincount(here.id, np.abs(np.nan_to_num(column.to_numpy(False))), M)
         if recoder.restore_variance:  # then a cell's value is made of all rows
@@ -116,21 +150,23 @@ def test_the_order_of_rows_does_not_matter(recoder: Any, column: Any) -> None:
 
 
 @every_local_case
-def test_a_cell_is_recoded_from_its_own_rows_only(recoder: Any, column: Any) -> None:
+def test_a_cell_is_recoded_from_its_own_rows_only(
+    recoder: Any, column: Any, domain: Domain
+) -> None:
     here = cells()
-    whole = recoder.recode(column, here, Domain())
+    whole = recoder.recode(column, here, domain)
     for cell in range(0, M, 9):
         rows = pa.array(np.flatnonzero(here.id == cell))
-        alone = recoder.recode(column.take(rows), Cells(np.zeros(len(rows), np.int64), 1), Domain())
+        alone = recoder.recode(column.take(rows), Cells(np.zeros(len(rows), np.int64), 1), domain)
         assert alone.equals(whole[cell : cell + 1])
 
 
 @every_case
-def test_the_source_is_left_untouched(recoder: Any, column: Any) -> None:
+def test_the_source_is_left_untouched(recoder: Any, column: Any, domain: Domain) -> None:
     before = column.to_pylist()
     ids = cells().id.copy()
     here = cells()
-    recoder.recode(column, here, Domain())
+    recoder.recode(column, here, domain)
     assert column.to_pylist() == before
     assert (here.id == ids).all()
 

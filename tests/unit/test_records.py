@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -115,6 +116,38 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     known = config(release=release, one_row_per_person="person")
     found = json.loads(manifest(known, "run-2", report, outcome, 33))
     assert found["persons"].endswith("persons may be in several")
+
+
+def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
+    """Names and parents as in the file: of columns that are released as nodes, and of no other."""
+    file = tmp_path / "town.csv"
+    file.write_text("Ayr;Scotland;*\nBath;England;*\nWick;Scotland;*\n", encoding="utf-8")
+    fields = [
+        Field("age", "double", pa.float64()),
+        Field("town", "string", pa.string()),
+        Field("person", "string", pa.string()),
+    ]
+    report: Any = Report()
+    outcome: Any = Outcome()
+    for recoder in ("lca", "proportional", "mode", "suppress", "set"):
+        quasi = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(file)}
+        attributes = {
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "town": quasi,
+            "person": {"role": "identifier"},
+        }
+        made = config(attributes=attributes, recode={"nominal": recoder})
+        trees = resolve(made, fields).hierarchies
+        found = json.loads(manifest(made, "run-1", report, outcome, 1000, (), trees))
+        if recoder in ("lca", "proportional"):
+            assert found["hierarchies"] == {
+                "town": {
+                    "names": ["Ayr", "Wick", "Bath", "England", "Scotland", "*"],
+                    "parents": [4, 4, 3, 5, 5, 5],
+                }
+            }
+        else:
+            assert "hierarchies" not in found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,183 @@
+"""Encodings: released values -> numeric features. One file each.
+
+Every feature is of one column and has a name; which features there are, and in which order, comes
+from the column's domain, not from the rows: tables of one domain have the same features.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import pyarrow as pa
+from pydantic import Field, ValidationError
+
+from anonlib import registry
+from anonlib.errors import ConfigError, InputError
+from anonlib.hierarchy import Hierarchy, from_parents, read_hierarchy
+from anonlib.registry import Plugin
+
+#: An Arrow array of any type.
+Column: TypeAlias = Any
+#: A scipy.sparse.csr_matrix of float64.
+Sparse: TypeAlias = Any
+#: By column: the hierarchy of the nodes it has, or the file that holds it.
+Hierarchies: TypeAlias = Mapping[str, Hierarchy | str | Path]
+#: By column: what it can hold, as texts.
+Categories: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+class Domain(NamedTuple):
+    """What a released column can hold, as far as its encoding needs it: the hierarchy whose nodes
+    are released; the categories of another column, as texts."""
+
+    hierarchy: Hierarchy | None = None
+    categories: tuple[str, ...] | None = None
+
+
+class Encoder(Plugin):
+    """Turns the released values of one column into features."""
+
+    family: ClassVar[str] = "encoding"
+    #: what it needs of a column's domain
+    needs_hierarchy: ClassVar[bool] = False
+    needs_categories: ClassVar[bool] = False
+    missing: bool = Field(
+        default=False, description="missing values have a feature of their own, the last one"
+    )
+
+    def names(self, column: str, domain: Domain) -> tuple[str, ...]:
+        """The names of the f features: `column=label`, and `column is missing`."""
+        names = self._names(column, domain)
+        return (*names, f"{column} is missing") if self.missing else names
+
+    def features(self, values: Column, domain: Domain) -> Sparse:
+        """csr_matrix float64[n, f] of n released values, which may be null.
+
+        Raises InputError where the values are not of this domain, or of a type that is encoded
+        otherwise; its text has no values.
+        """
+        matrix = self._matrix(values, domain)
+        return matrix if self.missing else matrix[:, :-1]
+
+    def found(self, values: Column) -> set[str]:
+        """The categories of the values, as texts; none if it does not go by them."""
+        return set()
+
+    @abstractmethod
+    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+        """The names of all features but that of missing values."""
+
+    @abstractmethod
+    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+        """All features, the last one that of missing values."""
+
+
+class Encoded(NamedTuple):
+    """features: csr_matrix float64[n, f], `.toarray()` where that is small; names: of the f."""
+
+    features: Sparse
+    names: tuple[str, ...]
+
+
+def encode(
+    table: Any,
+    columns: Mapping[str, Any],
+    hierarchies: Hierarchies | None = None,
+    categories: Categories | None = None,
+) -> Encoded:
+    """The features of a released table, column after column as `columns` has them.
+
+    table: pandas or Arrow. columns: the encoding of each, by its `type`, or `{type: ..., ...}` with
+    its parameters. hierarchies: those of columns of nodes (`published_hierarchies` has those of a
+    release). categories: those of columns that are encoded by category; if left out, those that
+    the table has: to encode another table alike, give `categories_of` the first.
+
+    Cost: that of the result, and of a parse for each distinct JSON text.
+
+    Raises InputError, with the column, where one can't be encoded so.
+    """
+    from scipy.sparse import csr_matrix, hstack
+
+    encoders = encoders_of(columns)
+    known = {**categories_of(table, columns), **(categories or {})}
+    parts: list[Sparse] = [csr_matrix((len(table), 0))]
+    names: list[str] = []
+    for name, domain in domains_of(encoders, hierarchies or {}, known).items():
+        with about(name):
+            parts.append(encoders[name].features(_column(table, name), domain))
+        names += encoders[name].names(name, domain)
+    return Encoded(csr_matrix(hstack(parts)), tuple(names))
+
+
+def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The categories, ascending as texts, that a table has in columns encoded by category."""
+    known = {}
+    for name, encoder in encoders_of(columns).items():
+        if encoder.needs_categories:
+            with about(name):
+                known[name] = tuple(sorted(encoder.found(_column(table, name))))
+    return known
+
+
+def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
+    """The hierarchies in the text of a release's public manifest, by column."""
+    found = json.loads(manifest).get("hierarchies", {})
+    return {name: from_parents(each["names"], each["parents"]) for name, each in found.items()}
+
+
+def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
+    """The encodings of columns, named by type or given with parameters."""
+    built = {}
+    for name, given in columns.items():
+        spec = {"type": given} if isinstance(given, str) else given
+        with about(name):
+            try:
+                built[name] = registry.build("encoding", spec)
+            except ConfigError as error:
+                raise InputError(str(error)) from None
+            except ValidationError as error:
+                told = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+                raise InputError(f"encoding {spec['type']}: {'; '.join(told)}") from None
+    return built
+
+
+def domains_of(
+    encoders: Mapping[str, Encoder], hierarchies: Hierarchies, categories: Categories
+) -> dict[str, Domain]:
+    """The domain of every column, with what its encoding needs."""
+    found = {}
+    for name, encoder in encoders.items():
+        tree = hierarchies.get(name)
+        if encoder.needs_hierarchy and tree is None:
+            text = f"encoding {encoder.type} needs its hierarchy; give `hierarchies`"
+            raise InputError(f"column {name}: {text}")
+        if isinstance(tree, str | Path):
+            tree = read_hierarchy(tree)
+        found[name] = Domain(tree, categories.get(name))
+    return found
+
+
+@contextmanager
+def about(column: str) -> Iterator[None]:
+    """Says which column an InputError is about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"column {column}: {error}") from None
+
+
+def _column(table: Any, name: str) -> Column:
+    """A column of a pandas or Arrow table as one Arrow array without a dictionary."""
+    is_arrow = isinstance(table, pa.Table)
+    if name not in (table.column_names if is_arrow else table.columns):
+        raise InputError("not in the table")
+    try:
+        values = table.column(name) if is_arrow else pa.Array.from_pandas(table[name])
+    except pa.ArrowException:  # its text may hold values
+        raise InputError("its values are not of one type") from None
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values

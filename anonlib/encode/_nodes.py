@@ -1,0 +1,70 @@
+"""Features of the nodes of a hierarchy: one for each, and one for missing, the node behind all."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.block import Ints
+from anonlib.encode import Column, Domain, Encoder, Sparse
+from anonlib.errors import InputError
+from anonlib.hierarchy import Hierarchy
+
+
+class NodeEncoder(Encoder):
+    """Features `column=node` in the order of `Hierarchy.names`, from nodes or values by their text:
+    a column recoded by `lca` or `suppress`, or raw. Missing is a node under the root."""
+
+    needs_hierarchy: ClassVar[bool] = True
+
+    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+        return tuple(f"{column}={name}" for name in tree_of(domain).names)
+
+    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+        hierarchy = tree_of(domain)
+        return self._exhibited(lineage(hierarchy))[_nodes(values, hierarchy)]
+
+    @abstractmethod
+    def _exhibited(self, lineage: Sparse) -> Sparse:
+        """csr_matrix[nodes, nodes]: the features of every node, given `lineage`."""
+
+
+def tree_of(domain: Domain) -> Hierarchy:
+    """The hierarchy of a domain, which encoders of nodes have."""
+    if domain.hierarchy is None:
+        raise InputError("needs a hierarchy")
+    return domain.hierarchy
+
+
+def lineage(hierarchy: Hierarchy) -> Sparse:
+    """csr_matrix[nodes, nodes], missing the last: 1 where the column is the row's node or above."""
+    from scipy.sparse import csr_matrix
+
+    parent = np.append(hierarchy.tree.parent, len(hierarchy.names) - 1)
+    n = len(parent)
+    below = above = np.arange(n)
+    pairs = [(below, above)]
+    while len(below := below[parent[above] != above]):
+        above = parent[above[parent[above] != above]]
+        pairs.append((below, above))
+    rows, columns = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    return csr_matrix((np.ones(len(rows)), (rows, columns)), (n, n))
+
+
+def _nodes(values: Column, hierarchy: Hierarchy) -> Ints:
+    """int64[n]: the node of every value, missing the last."""
+    if pa.types.is_nested(values.type):
+        raise InputError(
+            f"has the type {values.type}, not the nodes of a hierarchy by name; encoding "
+            "proportional takes columns recoded by proportional, multi_hot sets"
+        )
+    encoded = values.dictionary_encode()
+    names = pa.array(hierarchy.names, pa.string())
+    places = pc.index_in(encoded.dictionary.cast(pa.string()), value_set=names)
+    nodes = places.take(encoded.indices).fill_null(-1).to_numpy(zero_copy_only=False)
+    absent = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    if unknown := int(((nodes < 0) & ~absent).sum()):
+        raise InputError(f"{unknown} rows have a value that is no node of the hierarchy")
+    return np.where(absent, len(hierarchy.names), nodes).astype(np.int64)

@@ -1,0 +1,20 @@
+"""Nodes with all below them."""
+
+from typing import ClassVar
+
+from anonlib.encode import Sparse
+from anonlib.encode._nodes import NodeEncoder
+
+
+class FillChild(NodeEncoder):
+    """A released node has its own feature and those of all nodes below it, of which missing is one
+    for the root.
+
+    Cost O(n) and the nodes below those released. Reference: proportional representation, section
+    II.C and Table IIc.
+    """
+
+    type: ClassVar[str] = "fill_child"
+
+    def _exhibited(self, lineage: Sparse) -> Sparse:
+        return lineage.T.tocsr()

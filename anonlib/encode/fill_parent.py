@@ -1,0 +1,20 @@
+"""Nodes with all above them."""
+
+from typing import ClassVar
+
+from anonlib.encode import Sparse
+from anonlib.encode._nodes import NodeEncoder
+
+
+class FillParent(NodeEncoder):
+    """A released node has its own feature and those of all nodes above it. Of raw values this is
+    what `proportional` gives for cells of one row.
+
+    Cost O(n h) for a tree of height h. Reference: proportional representation, section II.C and
+    Table IIb.
+    """
+
+    type: ClassVar[str] = "fill_parent"
+
+    def _exhibited(self, lineage: Sparse) -> Sparse:
+        return lineage

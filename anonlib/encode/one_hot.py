@@ -1,0 +1,31 @@
+"""A feature for each category."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from anonlib.encode import Column, Domain, Encoder, Sparse
+from anonlib.encode._texts import known, places, texts
+
+
+class OneHot(Encoder):
+    """1 for the category that a value is, by its text, and 0 for all others.
+
+    Cost O(n).
+    """
+
+    type: ClassVar[str] = "one_hot"
+    needs_categories: ClassVar[bool] = True
+
+    def found(self, values: Column) -> set[str]:
+        return set(texts(values).unique().drop_null().to_pylist())
+
+    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+        return tuple(f"{column}={name}" for name in known(domain))
+
+    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+        from scipy.sparse import csr_matrix
+
+        column = places(texts(values), known(domain))
+        shape = (len(values), len(known(domain)) + 1)
+        return csr_matrix((np.ones(len(values)), (np.arange(len(values)), column)), shape)

@@ -1,0 +1,77 @@
+"""The lowest common ancestor of a cell."""
+
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from anonlib.block import Ints, Tree
+from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode._leaves import leaves
+from anonlib.recode._types import accepted
+from anonlib.schema import Scale
+
+
+class Lca(Recoder):
+    """The lowest node of the column's hierarchy that is above all values of the cell, by its name;
+    without a hierarchy the text of the value that all rows have, `*` where they differ.
+
+    Missing stands right under the root: a cell of missing values only is null, one where some are
+    missing is the root. With `level`, the values of a cell are first generalized to nodes of that
+    height (`Hierarchy.levels`), so that the node released is no lower where the tree has such a
+    one; from the height of the root on, everything is the root, missing values too.
+
+    Cost O(n + m h) for m cells and a tree of height h, a text for each distinct value. Reference:
+    proportional representation, section II.A.
+    """
+
+    type: ClassVar[str] = "lca"
+    scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
+    names_nodes: ClassVar[bool] = True
+    level: int = Field(
+        default=0, ge=0, description="the height that values are generalized to at least; 0: none"
+    )
+
+    def output(self, column: pa.DataType) -> pa.DataType:
+        accepted(self.type, column)
+        return pa.string()
+
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
+        output = self.output(values.type)
+        if cells.m == 0:
+            return pa.array([], output)
+        found, hierarchy = leaves(values, domain.hierarchy)
+        tree, root = hierarchy.tree, len(hierarchy.names) - 1
+        leaf = found[cells.order]
+        last = np.maximum.reduceat(leaf, cells.start)
+        first = np.minimum.reduceat(np.where(leaf < 0, root, leaf), cells.start)
+        n_missing = np.add.reduceat(leaf < 0, cells.start, dtype=np.int64)
+        is_null = n_missing == cells.count
+        node = np.full(cells.m, root)
+        node[n_missing == 0] = _above(tree, first[n_missing == 0], last[n_missing == 0])
+        if self.level:
+            heights = hierarchy.heights
+            node = _raised(tree, heights, node, self.level)
+            is_null &= self.level < heights[root]
+        return pa.array(hierarchy.names, output).take(pa.array(node, mask=is_null))
+
+
+def _above(tree: Tree, first: Ints, last: Ints) -> Ints:
+    """The lowest nodes that have both the leaves `first` and `last` under them, and so all leaves
+    between."""
+    node = first
+    while (outside := tree.high[node] <= last).any():
+        node = np.where(outside, tree.parent[node], node)
+    return node
+
+
+def _raised(tree: Tree, heights: Ints, node: Ints, level: int) -> Ints:
+    """The highest nodes above these, or themselves, that are no higher than `level`. Raising a
+    lowest common ancestor is the same as generalizing the leaves under it first."""
+    while True:
+        above = tree.parent[node]
+        up = (heights[above] <= level) & (above != node)
+        if not up.any():
+            return node
+        node = np.where(up, above, node)

@@ -1,0 +1,103 @@
+"""The shares of the values of a cell."""
+
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from anonlib.block import Ints
+from anonlib.errors import InputError
+from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode._leaves import leaves
+from anonlib.recode._types import accepted
+from anonlib.schema import Scale
+
+#: What is released: the leaves of a cell, ascending, and their shares, which are positive.
+SHARES: pa.DataType = pa.list_(pa.struct([("node", pa.int32()), ("share", pa.float64())]))
+
+
+class Proportional(Recoder):
+    """The share of the cell's rows that each leaf of the column's hierarchy has, where that is not
+    0: an array of (node, share), ascending by node, that adds up to 1.
+
+    Nodes are numbered as in the hierarchy (`Hierarchy.names`), so their numbers tell nothing of the
+    data; missing is the number after the last. What is at or under an inner node is the sum of its
+    leaves: the encoding `proportional` adds it up. A share is the quotient of two counts, so equal
+    cells have the same bits.
+
+    With `steps`, shares are multiples of 1 / steps: the counts in proportion rounded down, and what
+    is left given to those with the largest remainders (of equal ones to the lower node), so they
+    still add up to 1; leaves with nothing left are left out.
+
+    All rows of a cell get the same shares, so the release is as anonymous as without them. But who
+    counts the rows of a cell can tell that a value occurs in it just once: `lone` counts that.
+
+    Cost O(n log n). Reference: proportional representation, section III.A, formula (1); there all
+    nodes are written out.
+    """
+
+    type: ClassVar[str] = "proportional"
+    scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
+    needs_hierarchy: ClassVar[bool] = True
+    names_nodes: ClassVar[bool] = True
+    steps: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="shares are rounded to multiples of 1/steps; null: exact",
+    )
+
+    def output(self, column: pa.DataType) -> pa.DataType:
+        accepted(self.type, column)
+        return SHARES
+
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
+        self.output(values.type)
+        if domain.hierarchy is None:
+            raise InputError(f"recoder {self.type} needs a hierarchy of the column")
+        leaf, hierarchy = leaves(values, domain.hierarchy)
+        n_nodes = len(hierarchy.names) + 1
+        node = np.where(leaf < 0, n_nodes - 1, leaf)
+        pair, count = np.unique(cells.id * n_nodes + node, return_counts=True)
+        cell, node = np.divmod(pair, n_nodes)
+        share = count / cells.count[cell]
+        if self.steps is not None:
+            count = _apportioned(cell, node, count, cells.count[cell], self.steps)
+            cell, node, share = cell[count > 0], node[count > 0], count[count > 0] / self.steps
+        offsets = np.searchsorted(cell, np.arange(cells.m + 1)).astype(np.int32)
+        fields = [pa.array(node.astype(np.int32)), pa.array(share)]
+        elements = pa.StructArray.from_arrays(fields, ["node", "share"])
+        return pa.ListArray.from_arrays(pa.array(offsets), elements)
+
+
+def _apportioned(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> Ints:
+    """`count` of `size` as so many of `steps`, by largest remainders within each cell; pairs are
+    sorted by cell."""
+    whole, rest = np.divmod(count * steps, size)
+    given = np.zeros(int(cell[-1]) + 1 if len(cell) else 0, np.int64)
+    np.add.at(given, cell, whole)
+    order = np.lexsort((node, -rest, cell))
+    place = np.arange(len(cell)) - np.searchsorted(cell, cell)
+    whole[order] += place < (steps - given)[cell]
+    return whole
+
+
+def lone(released: Column, size: Ints, steps: int | None = None) -> Ints:
+    """int64[m]: how many leaves (missing is one) of each cell are known to have just one row.
+
+    released: SHARES[m], those of the cells, size: int64[m], their rows, which everyone can count.
+    With `steps`, a share tells of a range of counts: those leaves are counted where it leaves one
+    row only. Such a row's value is told apart from the others of its cell, though not whose it is.
+    """
+    n_leaves = released.value_lengths().to_numpy(zero_copy_only=False)
+    cell = np.repeat(np.arange(len(released)), n_leaves)
+    share = released.flatten().field("share").to_numpy()
+    rows = size[cell]
+    if steps is None:
+        alone = np.rint(share * rows) == 1
+    else:
+        # Counts are rounded up or down: (taken - 1) * rows < count * steps < (taken + 1) * rows
+        taken = np.rint(share * steps).astype(np.int64)
+        alone = ((taken - 1) * rows < steps) & ((taken + 1) * rows <= 2 * steps)
+    return np.bincount(cell[alone], minlength=len(released))

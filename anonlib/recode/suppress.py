@@ -1,0 +1,30 @@
+"""The same for all cells."""
+
+from typing import ClassVar
+
+import pyarrow as pa
+
+from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode._leaves import ROOT
+from anonlib.recode._types import accepted
+from anonlib.schema import Scale
+
+
+class Suppress(Recoder):
+    """The root of the column's hierarchy, by its name, for all rows, missing ones too; `*` without
+    a hierarchy.
+
+    Cost O(m) for m cells.
+    """
+
+    type: ClassVar[str] = "suppress"
+    scales: ClassVar[frozenset[Scale]] = frozenset(Scale)
+
+    def output(self, column: pa.DataType) -> pa.DataType:
+        accepted(self.type, column)
+        return pa.string()
+
+    def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
+        output = self.output(values.type)
+        root = ROOT if domain.hierarchy is None else domain.hierarchy.names[-1]
+        return pa.repeat(pa.scalar(root, output), cells.m)
