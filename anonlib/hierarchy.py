@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -219,36 +219,12 @@ class _Nodes:
         order = [*leaves, *(node for node in reversed(walk) if self.below[node])]
         number = {node: i for i, node in enumerate(order)}
         parent = np.array([number[self.parent[node]] for node in order], np.int64)
-        return Hierarchy(tuple(self.names[node] for node in order), _tree(parent, len(leaves)))
-
-
-def from_parents(names: Sequence[str], parents: Sequence[int]) -> Hierarchy:
-    """The hierarchy of `names` and `tree.parent`, as a release's manifest has them.
-
-    Raises InputError where these are no such tree.
-    """
-    parent = np.array(parents, np.int64)
-    n, root = len(names), len(names) - 1
-    if n < 2 or parent.shape != (n,) or parent[root] != root or len({*names}) < n:
-        raise InputError("a hierarchy of nodes takes names that differ, and a parent for each")
-    c = int(np.setdiff1d(np.arange(n), parent).size)
-    if (parent > root).any() or (parent[:-1] <= np.maximum(np.arange(root), c - 1)).any():
-        raise InputError(
-            "a hierarchy of nodes has its leaves first, then nodes before their parents"
-        )
-    tree = _tree(parent, c)
-    if (np.bincount(parent[:-1], (tree.high - tree.low)[:-1], n) != tree.high - tree.low)[c:].any():
-        raise InputError("a hierarchy of nodes has its leaves in depth-first order")
-    return Hierarchy(tuple(names), tree)
-
-
-def _tree(parent: Ints, c: int) -> Tree:
-    """The tree of these parents, whose first c nodes are the leaves."""
-    low = np.append(np.arange(c), np.full(len(parent) - c, c))
-    high = np.append(np.arange(1, c + 1), np.zeros(len(parent) - c, np.int64))
-    for node, above in enumerate(parent[:-1]):
-        low[above] = min(low[above], low[node])
-        high[above] = max(high[above], high[node])
-    loss = (high - low - 1) / max(c - 1, 1)
-    loss[-1] = 1.0
-    return Tree(parent, low, high, loss)
+        c = len(leaves)
+        low = np.append(np.arange(c), np.full(len(order) - c, c))
+        high = np.append(np.arange(1, c + 1), np.zeros(len(order) - c, np.int64))
+        for node, above in enumerate(parent[:-1]):
+            low[above] = min(low[above], low[node])
+            high[above] = max(high[above], high[node])
+        loss = (high - low - 1) / max(c - 1, 1)
+        loss[-1] = 1.0
+        return Hierarchy(tuple(self.names[node] for node in order), Tree(parent, low, high, loss))

@@ -114,7 +114,7 @@ def _persons(config: Config) -> str:
 
 
 def _nodes(hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
-    """What `anonlib.hierarchy.from_parents` takes, by column."""
+    """What `anonlib.encode.published_hierarchies` reads, by column."""
     return {
         name: {"names": list(each.names), "parents": each.tree.parent.tolist()}
         for name, each in hierarchies.items()

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from anonlib.hierarchy import Hierarchy, from_parents
+from anonlib.encode._published import from_parents
+from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Cells
 
 

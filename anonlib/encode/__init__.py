@@ -15,8 +15,9 @@ import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from anonlib import registry
+from anonlib.encode._published import from_parents
 from anonlib.errors import ConfigError, InputError
-from anonlib.hierarchy import Hierarchy, from_parents, read_hierarchy
+from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.registry import Plugin
 
 #: An Arrow array of any type.

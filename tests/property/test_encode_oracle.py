@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
@@ -21,13 +21,13 @@ from anonlib.encode import (
     encode,
     published_hierarchies,
 )
+from anonlib.encode._published import from_parents
 from anonlib.encode.fill_parent import FillParent
 from anonlib.encode.midpoint import Midpoint
 from anonlib.encode.multi_hot import MultiHot
 from anonlib.encode.one_hot import OneHot
 from anonlib.encode.proportional import Proportional
 from anonlib.errors import InputError
-from anonlib.hierarchy import from_parents
 from anonlib.recode import Cells
 from anonlib.recode import Domain as Known
 from anonlib.recode._text import iso
@@ -38,6 +38,7 @@ from anonlib.recode.set import Set
 from tests.oracles_nodes import cells_of, hierarchies, hierarchy_of, lineage, lowest_common, shares
 
 MARKER = "MARKER-of-a-raw-value"
+QUICK = settings(max_examples=40, deadline=None)
 TREE = hierarchy_of([[None, None, None], [None, None], None])
 
 #: which nodes (missing is None) a released node exhibits
@@ -53,6 +54,7 @@ def built(type: str, **parameters: Any) -> Any:
 
 
 @pytest.mark.parametrize("type", EXHIBITED)
+@QUICK
 @given(data=st.data(), hierarchy=hierarchies(), level=st.integers(0, 3), missing=st.booleans())
 def test_nodes(type: str, data: Any, hierarchy: Any, level: int, missing: bool) -> None:
     values, cells, lists = data.draw(cells_of(hierarchy))
@@ -74,6 +76,7 @@ def test_nodes(type: str, data: Any, hierarchy: Any, level: int, missing: bool) 
     assert encoder.names("x", domain) == tuple(labels)
 
 
+@QUICK
 @given(st.data(), hierarchies(), st.none() | st.integers(1, 9), st.booleans())
 def test_proportions(data: Any, hierarchy: Any, steps: Any, missing: bool) -> None:
     values, cells, lists = data.draw(cells_of(hierarchy))
@@ -98,6 +101,7 @@ def test_proportions(data: Any, hierarchy: Any, steps: Any, missing: bool) -> No
         assert np.allclose(row, np.array(right, float), rtol=0, atol=1e-15 * len(each))
 
 
+@QUICK
 @given(st.data(), hierarchies())
 def test_proportions_of_single_rows_are_fill_parent(data: Any, hierarchy: Any) -> None:
     values, _, _ = data.draw(cells_of(hierarchy))
@@ -109,6 +113,7 @@ def test_proportions_of_single_rows_are_fill_parent(data: Any, hierarchy: Any) -
     assert (raw.toarray() == shared.toarray()).all()
 
 
+@QUICK
 @given(st.lists(st.sampled_from([3, 10, -2]) | st.none(), max_size=8), st.booleans())
 def test_one_hot(values: list[Any], missing: bool) -> None:
     categories = ("-2", "10", "3", "unseen")
@@ -134,6 +139,7 @@ ELEMENTS: dict[Any, Any] = {
 
 
 @pytest.mark.parametrize("type", ELEMENTS, ids=str)
+@QUICK
 @given(data=st.data())
 def test_multi_hot_is_the_same_of_arrays_and_of_texts(type: Any, data: Any) -> None:
     value = st.none() | ELEMENTS[type]

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonlib.encode._published import from_parents
 from anonlib.errors import BlockError, InputError
-from anonlib.hierarchy import from_parents
 from anonlib.recode import Cells, Domain
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import SHARES, Proportional, lone
@@ -26,8 +26,10 @@ from tests.oracles_nodes import (
 )
 
 MARKER = "MARKER-of-a-raw-value"
+QUICK = settings(max_examples=40, deadline=None)
 
 
+@QUICK
 @given(st.data(), hierarchies(), st.integers(0, 5))
 def test_lca_is_the_lowest_node_above_all_values(data: Any, hierarchy: Any, level: int) -> None:
     values, cells, lists = data.draw(cells_of(hierarchy))
@@ -36,6 +38,7 @@ def test_lca_is_the_lowest_node_above_all_values(data: Any, hierarchy: Any, leve
     assert found == [lowest_common(hierarchy, each, level) for each in lists]
 
 
+@QUICK
 @given(st.data(), hierarchies(), st.integers(1, 5))
 def test_levels_of_lca_are_those_of_the_hierarchy(data: Any, hierarchy: Any, level: int) -> None:
     """One value alone is released as the node that `Hierarchy.levels` has for it."""
@@ -49,11 +52,13 @@ def test_levels_of_lca_are_those_of_the_hierarchy(data: Any, hierarchy: Any, lev
         assert found == ["*"] * len(leaves)
 
 
+@QUICK
 @given(hierarchies())
 def test_heights_of_the_oracle_are_those_of_the_hierarchy(hierarchy: Any) -> None:
     assert hierarchy.heights.tolist() == [height(hierarchy, name) for name in hierarchy.names]
 
 
+@QUICK
 @given(st.lists(st.lists(st.integers(-2, 2) | st.none(), min_size=1), max_size=5))
 def test_lca_without_a_hierarchy_is_the_value_that_all_have(lists: list[list[Any]]) -> None:
     ids = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
@@ -64,6 +69,7 @@ def test_lca_without_a_hierarchy_is_the_value_that_all_have(lists: list[list[Any
     assert Lca().recode(column, Cells(ids, len(lists)), Domain()).to_pylist() == right
 
 
+@QUICK
 @given(st.data(), hierarchies(), st.none() | st.integers(1, 12))
 def test_proportions_are_the_counts_of_the_cell(data: Any, hierarchy: Any, steps: Any) -> None:
     values, cells, lists = data.draw(cells_of(hierarchy))
@@ -82,6 +88,7 @@ def test_proportions_are_the_counts_of_the_cell(data: Any, hierarchy: Any, steps
             assert sum(round(share * steps) for share in got.values()) == steps
 
 
+@QUICK
 @given(st.data(), hierarchies())
 def test_suppressed_is_the_root(data: Any, hierarchy: Any) -> None:
     values, cells, lists = data.draw(cells_of(hierarchy))

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from anonlib.encode._published import from_parents
 from anonlib.errors import InputError
-from anonlib.hierarchy import Hierarchy, from_parents
+from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Cells, Domain
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional
