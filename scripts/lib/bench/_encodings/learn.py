@@ -26,7 +26,7 @@ TRAIN = 2 / 3
 
 
 class Experiment:
-    """A table in its k-anonymous versions, which are made when they are asked for, and one split."""
+    """A table, one split of it, and its k-anonymous versions, made when they are asked for."""
 
     def __init__(self, name: str, kernel: str):
         self.table: Table = TABLES[name]()

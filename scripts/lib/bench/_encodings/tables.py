@@ -106,7 +106,7 @@ def voters() -> Table:
 
 
 def _zips(random: np.random.Generator) -> list[str]:
-    """As many zip codes of 320 to 349 as have N_ZIP_NODES nodes with their prefixes and the root."""
+    """Zip codes from 320 on that have, with their prefixes and the root, N_ZIP_NODES nodes."""
     nodes, zips = {"*****"}, set()
     areas = random.choice(np.arange(3200, 3500), 230, replace=False)
     while len(nodes) < N_ZIP_NODES:
