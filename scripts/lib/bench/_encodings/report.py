@@ -33,25 +33,28 @@ Chart = dict[int, dict[str, list[float]]]
 def charts(done: Mapping[Key, float], table: str, kernel: str) -> dict[tuple[int, str], Chart]:
     """The results of a table, by what networks were trained on."""
     found: dict[tuple[int, str], Chart] = {}
-    for key, score in sorted(done.items()):
+    order = [*REPRESENTATIONS]
+    for key in sorted(done, key=lambda key: (key.trained, order.index(key.learned), key.k)):
         if (key.table, key.kernel) == (table, kernel):
             chart = found.setdefault((key.trained, key.learned), {})
-            chart.setdefault(key.k, {}).setdefault(key.told, []).append(score)
+            chart.setdefault(key.k, {}).setdefault(key.told, []).append(done[key])
     return found
 
 
 def told(found: dict[tuple[int, str], Chart]) -> str:
-    """Means and standard deviations over seeds, and at how many k which one is the best."""
+    """Means and standard deviations over seeds; at how many k > 1 each is the first, the second..."""
     lines = []
     for (trained, learned), chart in found.items():
         lines += ["", f"trained on {_name(trained)}, {learned}"]
         lines.append(f"{'k':>6}" + "".join(f"{name:>18}" for name in COLORS))
-        first = dict.fromkeys(COLORS, 0)
+        places = {name: [0] * len(COLORS) for name in COLORS}
         for k, scores in chart.items():
             cells = [f"{mean(v):.4f} ± {_spread(v):.4f}" if v else "" for v in _all(scores)]
             lines.append(f"{k:>6}" + "".join(f"{cell:>18}" for cell in cells))
-            first[max(scores, key=lambda name: mean(scores[name]))] += 1
-        lines.append("best at " + ", ".join(f"{n}: {name}" for name, n in first.items() if n))
+            ranked = sorted((-mean(v), name) for name, v in scores.items())
+            for place, (_, name) in enumerate(ranked):
+                places[name][place] += k > 1
+        lines.append(f"{'places':>6}" + "".join(f"{n!s:>18}" for n in places.values()))
     return "\n".join(lines)
 
 
