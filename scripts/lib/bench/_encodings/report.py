@@ -42,7 +42,7 @@ def charts(done: Mapping[Key, float], table: str, kernel: str) -> dict[tuple[int
 
 
 def told(found: dict[tuple[int, str], Chart]) -> str:
-    """Means and standard deviations over seeds; at how many k > 1 each is the first, the second..."""
+    """Means and standard deviations over seeds; at how many k > 1 each is first, second, ..."""
     lines = []
     for (trained, learned), chart in found.items():
         lines += ["", f"trained on {_name(trained)}, {learned}"]
