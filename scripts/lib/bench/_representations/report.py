@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from _ta_da.plots import line, svg, text
 
-from _encodings.tables import REPRESENTATIONS
+from _representations.tables import REPRESENTATIONS
 
 COLORS = dict(zip(REPRESENTATIONS, ("#1f5fa8", "#e07b00", "#3a9a4b", "#c03030"), strict=True))
 WIDTH, HEIGHT, TOP = 300, 220, 40

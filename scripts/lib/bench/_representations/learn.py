@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neural_network import MLPClassifier
 
-from _encodings.tables import TABLES, Table
+from _representations.tables import TABLES, Table
 from anonlib.block import Floats, Ints
 
 #: Section IV.C. Training ends when the loss has not fallen for ten epochs.

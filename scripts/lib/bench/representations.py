@@ -1,7 +1,7 @@
 """What a release is worth to a network, by how its nodes are represented: the paper's experiment.
 
-    scripts/bench encodings [--tables adult voters] [--k 3 4 5 10 ...] [--trained 1 100]
-        [--seeds 10] [--kernel greedy] [--results out/bench/encodings.jsonl] [--show]
+    scripts/bench representations [--tables adult voters] [--k 3 4 5 10 ...] [--trained 1 100]
+        [--seeds 10] [--kernel greedy] [--results out/bench/representations.jsonl] [--show]
 
 Networks are trained on two thirds of the rows, of the table as it is (1) or of its 100-anonymous
 version, in each of the four representations; they are tested on the other rows of k-anonymous
@@ -10,7 +10,7 @@ Appends one line of JSON for each test, and goes on where an earlier call stoppe
 and standard deviations over seeds, and draws them (SVG). --show does that alone.
 
 Source: proportional representation, section IV, figures 3 (--trained 1) and 4, 5 (100). The table
-of voters is invented (`_encodings/tables.py`).
+of voters is invented (`_representations/tables.py`).
 """
 
 import argparse
@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from _encodings.learn import Experiment
-from _encodings.report import Key, charts, draw, told
-from _encodings.tables import REPRESENTATIONS, TABLES
+from _representations.learn import Experiment
+from _representations.report import Key, charts, draw, told
+from _representations.tables import REPRESENTATIONS, TABLES
 from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--trained", type=int, nargs="+", default=[1, 100])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--kernel", default="greedy")
-    parser.add_argument("--results", type=Path, default=ROOT / "out/bench/encodings.jsonl")
+    parser.add_argument("--results", type=Path, default=ROOT / "out/bench/representations.jsonl")
     parser.add_argument("--show", action="store_true", help="print what there is, run nothing")
     given = parser.parse_args()
     given.results.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def main() -> None:
         if found := charts(done, table, given.kernel):
             title = f"{table}, {given.kernel}"
             print(f"\n{title}{told(found)}")
-            draw(found, title, given.results.with_name(f"encodings_{table}.svg"))
+            draw(found, title, given.results.with_name(f"representations_{table}.svg"))
 
 
 if __name__ == "__main__":
