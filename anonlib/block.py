@@ -99,6 +99,13 @@ class Tree:
             node = np.where(self.heights[above] <= height, above, node)
         return node
 
+    @classmethod
+    def flat(cls, n: int) -> "Tree":
+        """n leaves right under the root."""
+        leaves = np.arange(n)
+        loss = np.append(np.zeros(n), 1.0)
+        return cls(np.full(n + 1, n), np.append(leaves, 0), np.append(leaves + 1, n), loss)
+
 
 class Context(NamedTuple):
     """Columns that are released as they are, for partitioners that look at them: float64[n, c] on
@@ -193,6 +200,11 @@ class Block:
     def counts_rows_only(self) -> bool:
         """Whether min_rows rows are enough for a cell, whatever they are."""
         return self.unit is None and not self.protected
+
+    def tree(self, j: int) -> Tree:
+        """The hierarchy of nominal column j; a flat one where it has none."""
+        tree = self.trees[j] if self.trees else None
+        return Tree.flat(int(self.n_categories[j])) if tree is None else tree
 
     @cached_property
     def tuples(self) -> Tuples:

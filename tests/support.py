@@ -103,12 +103,12 @@ def halves(c: int) -> Tree:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, *, max_k: int = 6, max_columns: int = 20) -> Block:
+def blocks(draw: st.DrawFn, *, max_k: int = 6, max_columns: int = 20, max_rows: int = 300) -> Block:
     """Blocks that hold their models as one cell, in any row order: k rows to hundreds, many ties
     and duplicates, constant columns, only numeric or only nominal ones, sensitive codes, units,
     targets of some classes or numbers."""
     k = draw(st.integers(2, max_k))
-    n = draw(st.integers(k, 4 * k + 3) | st.integers(50, 300))
+    n = draw(st.integers(k, 4 * k + 3) | st.integers(50, max_rows))
     p = draw(st.integers(0, max_columns))
     q = draw(st.integers(0 if p else 1, 4))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))

@@ -66,22 +66,49 @@ def propose(
         a, b = start[node], stop[node]
         rows = weight[a:b].sum()
         while middle[node] < 0:
-            j, widest = -1, -1.0
-            for other in range(width.shape[1]):
-                if width[node, other] > widest:
-                    j, widest = other, width[node, other]
-            if j < 0 or (strict and widest == 0.0):
+            j = widest(width[node])
+            if j < 0 or (strict and width[node, j] == 0.0):
                 break
             width[node, j] = -1.0
-            for i in range(a, b):
-                key[0, i - a], load[0, i - a] = value[i, j], weight[i]
-            if strict:
-                bound, last, left = _boundary(key, load, b - a, rows)
-            else:
-                bound, last, left = _half(key, load, value[a:b, j], item[a:b], rows)
-            if left >= min_rows and rows - left >= min_rows:
-                middle[node] = divide(value, weight, item, a, b, j, bound, last)
+            middle[node] = cut(value, weight, item, a, b, j, rows, min_rows, strict, key, load)
     return middle
+
+
+@njit
+def widest(width: Floats) -> int:
+    """The first dimension of the largest width; -1 where all are -1."""
+    j, most = -1, -1.0
+    for other in range(len(width)):
+        if width[other] > most:
+            j, most = other, width[other]
+    return j
+
+
+@njit
+def cut(
+    value: Floats,
+    weight: Ints,
+    item: Ints,
+    a: int,
+    b: int,
+    j: int,
+    rows: int,
+    min_rows: int,
+    strict: bool,
+    key: Floats,
+    load: Ints,
+) -> int:
+    """Cuts a node of so many rows in dimension j: where the right side begins, the left one in
+    front; -1, and nothing moved, if a side had fewer than min_rows. key, load: [2, >= b - a]."""
+    for i in range(a, b):
+        key[0, i - a], load[0, i - a] = value[i, j], weight[i]
+    if strict:
+        bound, last, left = _boundary(key, load, b - a, rows)
+    else:
+        bound, last, left = _half(key, load, value[a:b, j], item[a:b], rows)
+    if left < min_rows or rows - left < min_rows:
+        return -1
+    return divide(value, weight, item, a, b, j, bound, last)
 
 
 @njit

@@ -1,14 +1,15 @@
 """Mondrian: cuts the block along its widest dimension, and the parts again."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from anonlib.block import Block, Bools, Floats, Ints
 from anonlib.kernels import Kernel
 from anonlib.kernels._merge import by_first_row, plain, points, require_feasible
+from anonlib.kernels._trees import Trees, side_by_side
 
 if TYPE_CHECKING:  # a core, which needs numba
     from anonlib.kernels._gain_core import Search
@@ -40,13 +41,20 @@ class Mondrian(Kernel):
     boundary of a dimension, the rest of that dimension is not searched. Where no cut that gains is
     allowed, `median` cuts: small cells lose less, whatever they are for. Entropies are of exact
     c log2(c), rounded to 2^-10 bits; what may be rounding alone is no gain.
+
+    With `nominal: hierarchy`, strict median cuts in numeric dimensions only: a nominal one is cut
+    into the children of the lowest common ancestor of the node's codes, one part for each child
+    that has rows, if they all hold the models (into single codes, where there is no hierarchy).
+    Its width is that ancestor's loss: the leaves under it minus 1, over all leaves minus 1. So a
+    cell's codes are released as tree nodes that other cells' nodes hardly overlap.
     """
 
     type: ClassVar[str] = "mondrian"
     cost: ClassVar[str] = "O(n d log(n / k)); with information_gain, times log n"
     reference: ClassVar[str] = (
         "K. LeFevre, D. DeWitt, R. Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE 2006; "
-        "information gain: the same, Workload-aware anonymization, KDD 2006"
+        "information gain: the same, Workload-aware anonymization, KDD 2006; along hierarchies: "
+        "Q. Gong, Basic Mondrian, https://github.com/qiyuangong/Basic_Mondrian"
     )
     mode: Literal["strict", "relaxed"] = Field(
         "strict", description="whether rows of equal value stay on one side of a median cut"
@@ -54,6 +62,15 @@ class Mondrian(Kernel):
     cut: Literal["median", "information_gain"] = Field(
         "median", description="where nodes are cut: at medians, or where the target gains most"
     )
+    nominal: Literal["codes", "hierarchy"] = Field(
+        "codes", description="how nominal columns are cut: by their codes, or along hierarchies"
+    )
+
+    @model_validator(mode="after")
+    def _strict_medians_along_hierarchies(self) -> Self:
+        if self.nominal == "hierarchy" and (self.mode, self.cut) != ("strict", "median"):
+            raise ValueError("nominal: hierarchy goes with mode: strict and cut: median only")
+        return self
 
     @property
     def needs_target(self) -> bool:
@@ -67,7 +84,13 @@ class Mondrian(Kernel):
         items = _tuples(block) if strict else _rows(block)
         item_id = block.tuples.id if strict else np.arange(block.n)
         search = _search(block, items, item_id) if self.needs_target else None
-        return by_first_row(_cut(block, items, search, strict)[item_id])
+        trees = _trees(block) if self.nominal == "hierarchy" else None
+        return by_first_row(_Cutting(block, items, search, trees, strict).cells()[item_id])
+
+
+def _trees(block: Block) -> Trees:
+    trees = [block.tree(j) for j in range(block.nominal.shape[1])]
+    return side_by_side(trees, [tree.loss for tree in trees])
 
 
 class Items(NamedTuple):
@@ -142,48 +165,103 @@ class Nodes:
         return Nodes(*(np.concatenate(pair) for pair in pairs))
 
 
-def _cut(block: Block, items: Items, search: "Search | None", strict: bool) -> Ints:
-    """int64[m], the cell of item 0, 1, ...
+class Parts(NamedTuple):
+    """The next cuts of some nodes: the items start..stop of each part, and which node it is of,
+    ascending. Nodes without a cut have no parts."""
 
-    All open nodes are handled together, level by level: the core proposes the next cut of each,
-    one look at the models judges them all, a refused node comes again with its next dimension.
-    """
-    begins = np.zeros(len(items.id), np.bool_)
-    begins[0] = True
-    nodes = _measured(block, items, search, np.array([0]), np.array([len(items.id)]))
-    while len(nodes.start) > 0:
-        middle = _propose(items, nodes, block.min_rows, strict)
-        open_ = middle >= 0
-        nodes, middle = nodes.of(open_), middle[open_]
-        allowed = _judge(block, items, nodes.start, middle, nodes.stop)
-        begins[middle[allowed]] = True
-        if search is not None:
-            from anonlib.kernels._gain_core import part
+    node: Ints
+    start: Ints
+    stop: Ints
 
-            part(search, items.id, nodes.start[allowed], middle[allowed], nodes.stop[allowed])
-        left = np.concatenate([nodes.start[allowed], middle[allowed]])
-        right = np.concatenate([middle[allowed], nodes.stop[allowed]])
-        nodes = nodes.of(~allowed).and_(_measured(block, items, search, left, right))
-    cell_id = np.empty(len(items.id), np.int64)
-    cell_id[items.id] = np.cumsum(begins) - 1
-    return cell_id
+    def of(self, which: Bools) -> "Parts":
+        return Parts(*(array[which] for array in self))
 
 
-def _measured(
-    block: Block, items: Items, search: "Search | None", start: Ints, stop: Ints
-) -> Nodes:
-    from anonlib.kernels._mondrian_core import measure
+@dataclass(frozen=True)
+class _Cutting:
+    """What nodes are cut by."""
 
-    scale = np.concatenate([block.widths, np.maximum(block.n_categories - 1, 0)])
-    width = measure(items.value, items.weight, start, stop, scale, block.min_rows)
-    if search is None:
-        return Nodes(start, stop, width, np.zeros(width.shape), np.zeros(width.shape, np.int64))
-    from anonlib.kernels._gain_core import gains
+    block: Block
+    items: Items
+    search: "Search | None"
+    trees: Trees | None
+    strict: bool
 
-    return Nodes(start, stop, width, *gains(search, start, stop, width, block.min_rows))
+    def cells(self) -> Ints:
+        """int64[m], the cell of item 0, 1, ...
+
+        All open nodes are handled together, level by level: the core proposes the next cut of each,
+        one look at the models judges them all, a refused node comes again with its next dimension.
+        """
+        item = self.items.id
+        begins = np.zeros(len(item), np.bool_)
+        begins[0] = True
+        nodes = self._measured(np.array([0]), np.array([len(item)]))
+        while len(nodes.start) > 0:
+            parts = self._propose(nodes)
+            open_ = np.zeros(len(nodes.start), np.bool_)
+            open_[parts.node] = True
+            allowed = open_.copy()
+            allowed[parts.node[~self._judge(parts)]] = False
+            parts = parts.of(allowed[parts.node])
+            begins[parts.start] = True
+            if self.search is not None:
+                from anonlib.kernels._gain_core import part
+
+                left, right = parts.start[0::2], parts.start[1::2]
+                part(self.search, item, left, right, nodes.stop[allowed])
+            nodes = nodes.of(open_ & ~allowed).and_(self._measured(parts.start, parts.stop))
+        cell_id = np.empty(len(item), np.int64)
+        cell_id[item] = np.cumsum(begins) - 1
+        return cell_id
+
+    def _measured(self, start: Ints, stop: Ints) -> Nodes:
+        from anonlib.kernels._mondrian_core import measure
+
+        block, items = self.block, self.items
+        scale = np.concatenate([block.widths, np.maximum(block.n_categories - 1, 0)])
+        width = measure(items.value, items.weight, start, stop, scale, block.min_rows)
+        if self.trees is not None:
+            from anonlib.kernels._mondrian_trees import measure_along
+
+            measure_along(self.trees, items.value, start, stop, width, len(block.widths))
+        if self.search is None:
+            nothing = np.zeros(width.shape)
+            return Nodes(start, stop, width, nothing, nothing.astype(np.int64))
+        from anonlib.kernels._gain_core import gains
+
+        return Nodes(start, stop, width, *gains(self.search, start, stop, width, block.min_rows))
+
+    def _propose(self, nodes: Nodes) -> Parts:
+        items, min_rows = self.items, self.block.min_rows
+        if self.trees is None:
+            middle = _middles(items, nodes, min_rows, self.strict)
+            cut = np.flatnonzero(middle >= 0)
+            of, start = np.repeat(cut, 2), np.stack([nodes.start[cut], middle[cut]], axis=1).ravel()
+        else:
+            from anonlib.kernels._mondrian_trees import propose_along
+
+            p = len(self.block.widths)
+            run = items.value, items.weight, items.id, nodes.start, nodes.stop
+            of, start = propose_along(self.trees, *run, nodes.width, min_rows, p)
+        stop = np.append(start[1:], 0)
+        last = np.append(of[1:] != of[:-1], True)[: len(of)]
+        return Parts(of, start, np.where(last, nodes.stop[of], stop[: len(of)]))
+
+    def _judge(self, parts: Parts) -> Bools:
+        """bool[parts]: which hold the models."""
+        block, items = self.block, self.items
+        if block.counts_rows_only:
+            return np.ones(len(parts.node), np.bool_)
+        length = parts.stop - parts.start
+        place = _ranges(parts.start, length)
+        weight = items.weight[place]
+        rows = _ranges(items.first[items.id[place]], weight)
+        part = np.repeat(np.arange(len(length)), length)
+        return block.holds(np.repeat(part, weight), len(length), rows)
 
 
-def _propose(items: Items, nodes: Nodes, min_rows: int, strict: bool) -> Ints:
+def _middles(items: Items, nodes: Nodes, min_rows: int, strict: bool) -> Ints:
     """int64[nodes], where the right side of each one's next cut begins; -1 without a cut."""
     from anonlib.kernels._mondrian_core import propose
 
@@ -199,20 +277,6 @@ def _propose(items: Items, nodes: Nodes, min_rows: int, strict: bool) -> Ints:
     middle[rest] = propose(*arrays, start, stop, width, min_rows, strict)
     nodes.width[rest] = width
     return middle
-
-
-def _judge(block: Block, items: Items, start: Ints, middle: Ints, stop: Ints) -> Bools:
-    """bool[nodes]: whether both sides of each cut hold the models."""
-    if block.counts_rows_only:
-        return np.ones(len(start), np.bool_)
-    place = _ranges(start, stop - start)
-    node = np.repeat(np.arange(len(start)), stop - start)
-    side = 2 * node + (place >= middle[node])
-    weight = items.weight[place]
-    rows = _ranges(items.first[items.id[place]], weight)
-    holds = block.holds(np.repeat(side, weight), 2 * len(start), rows)
-    both: Bools = holds[0::2] & holds[1::2]
-    return both
 
 
 def _ranges(start: Ints, length: Ints) -> Ints:

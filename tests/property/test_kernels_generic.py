@@ -38,9 +38,9 @@ def random_tree(random: Any, c: int) -> Tree:
 
 
 @st.composite
-def mixed_blocks(draw: st.DrawFn) -> Block:
+def mixed_blocks(draw: st.DrawFn, max_columns: int = 20, max_rows: int = 300) -> Block:
     """Blocks whose numeric columns are in part ranks, and nominal ones in part with hierarchies."""
-    block = draw(blocks())
+    block = draw(blocks(max_columns=max_columns, max_rows=max_rows))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     numeric, widths = block.numeric.copy(), block.widths.copy()
     ranks: list[Ranks | None] = [None] * len(widths)

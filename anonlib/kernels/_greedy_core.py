@@ -1,0 +1,189 @@
+"""The compiled core of greedy: merges the smallest class that fails with the one of least cost.
+
+Losses are int64, in units of 2^-20."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.block import Codes, Ints
+from anonlib.kernels._numba import njit
+from anonlib.kernels._trees import Trees
+
+#: What is known of a class: it fails the models, is to be judged by the shell, holds them.
+FAILS, ASK, HOLDS = 0, 1, 2
+#: Classes whose losses are added up together, column by column.
+RUN = 512
+
+
+class Classes(NamedTuple):
+    """The classes of m tuples: one with tuples i < j < ... is class i. Those that are live are in
+    the places 0..live[0] - 1, in any order.
+
+    node: int32[q, m], the node of a place in each nominal column; low, high: int64[p, m], its range
+    in each numeric one, in units of loss. rows, loss: int64[m], by place. id: which class is in a
+    place; place: where class i is, -1 when it is dead. into: a class that the class (or the dead
+    class) has been merged into, itself while it is live. status: by class. heap: rows * m + i of
+    the classes that may fail, heaped[0] of them; entries of classes that changed are stale.
+    """
+
+    node: Codes
+    low: Ints
+    high: Ints
+    rows: Ints
+    loss: Ints
+    id: Ints
+    place: Ints
+    into: Ints
+    status: Ints
+    heap: Ints
+    live: Ints
+    heaped: Ints
+
+
+@njit
+def merge(classes: Classes, trees: Trees, min_rows: int, reached: int) -> bool:
+    """Merges until every class holds (then True), or a class is next that is to be judged.
+
+    A class of min_rows gets the status `reached`. Cost O(live (p + q)) a merge.
+    """
+    m = len(classes.id)
+    met = np.empty(len(trees.parent), np.int64)
+    lost = np.empty(len(trees.parent), np.int64)
+    total = np.empty(RUN, np.int64)
+    while classes.heaped[0] > 0:
+        rows, small = divmod(classes.heap[0], m)
+        place = classes.place[small]
+        if place < 0 or classes.rows[place] != rows or classes.status[small] == HOLDS:
+            _pop(classes)
+            continue
+        if classes.status[small] == ASK:
+            return False
+        _pop(classes)
+        _to_end(classes, place)
+        place = classes.live[0]
+        _measure(trees, classes.node[:, place], met, lost)
+        other = _cheapest(classes, lost, total)
+        merged = min(small, classes.id[other])
+        _join(classes, trees, met, other)
+        if classes.rows[other] >= min_rows:
+            classes.status[merged] = reached
+        if classes.status[merged] != HOLDS:
+            _push(classes, classes.rows[other] * m + merged)
+    return True
+
+
+@njit
+def _to_end(classes: Classes, place: int) -> None:
+    """Takes a class out: it is in the place after the last live one then."""
+    last = classes.live[0] - 1
+    classes.live[0] = last
+    for array in (classes.low, classes.high):
+        for j in range(len(array)):
+            array[j, place], array[j, last] = array[j, last], array[j, place]
+    node = classes.node
+    for j in range(len(node)):
+        node[j, place], node[j, last] = node[j, last], node[j, place]
+    for array in (classes.rows, classes.loss, classes.id):
+        array[place], array[last] = array[last], array[place]
+    classes.place[classes.id[place]] = place
+
+
+@njit
+def _measure(trees: Trees, of: Codes, met: Ints, lost: Ints) -> None:
+    """Writes, for every node, its lowest common ancestor with the class's node of that column, and
+    the loss of that."""
+    for j in range(len(of)):
+        low, high = trees.low[of[j]], trees.high[of[j]]
+        for node in range(trees.start[j + 1] - 1, trees.start[j] - 1, -1):
+            above = trees.low[node] <= low and high <= trees.high[node]
+            met[node] = node if above else met[trees.parent[node]]
+            lost[node] = trees.loss[met[node]]
+
+
+@njit
+def _cheapest(classes: Classes, lost: Ints, total: Ints) -> int:
+    """The place of the live class that costs least to merge with the one after the last."""
+    n = classes.live[0]
+    rows, loss = classes.rows[n], classes.loss[n]
+    best, least = -1, np.int64(2**62)
+    for start in range(0, n, RUN):
+        stop = min(start + RUN, n)
+        total[: stop - start] = 0
+        for j in range(len(classes.node)):
+            node = classes.node[j, start:stop]
+            for i in range(len(node)):
+                total[i] += lost[node[i]]
+        for j in range(len(classes.low)):
+            low, high = classes.low[j, start:stop], classes.high[j, start:stop]
+            a, b = classes.low[j, n], classes.high[j, n]
+            for i in range(len(low)):
+                total[i] += max(high[i], b) - min(low[i], a)
+        lowest = least
+        for i in range(stop - start):
+            grown = total[i]
+            total[i] = rows * (grown - loss)
+            total[i] += classes.rows[start + i] * (grown - classes.loss[start + i])
+            lowest = min(lowest, total[i])
+        for i in range(stop - start):
+            if total[i] == lowest and (lowest < least or _precedes(classes, start + i, best)):
+                best, least = start + i, lowest
+    return best
+
+
+@njit
+def _precedes(classes: Classes, place: int, other: int) -> bool:
+    """Whether the class in a place is preferred to one of the same cost."""
+    if classes.rows[place] != classes.rows[other]:
+        return bool(classes.rows[place] < classes.rows[other])
+    return bool(classes.id[place] < classes.id[other])
+
+
+@njit
+def _join(classes: Classes, trees: Trees, met: Ints, place: int) -> None:
+    """Merges the class after the last live one into that in a place. met: see `_measure`."""
+    end = classes.live[0]
+    loss = np.int64(0)
+    for j in range(len(classes.node)):
+        node = met[classes.node[j, place]]
+        classes.node[j, place] = node
+        loss += trees.loss[node]
+    for j in range(len(classes.low)):
+        classes.low[j, place] = min(classes.low[j, place], classes.low[j, end])
+        classes.high[j, place] = max(classes.high[j, place], classes.high[j, end])
+        loss += classes.high[j, place] - classes.low[j, place]
+    classes.rows[place] += classes.rows[end]
+    classes.loss[place] = loss
+    one, other = classes.id[place], classes.id[end]
+    merged, dead = min(one, other), max(one, other)
+    classes.id[place] = merged
+    classes.place[dead], classes.place[merged] = -1, place
+    classes.into[dead] = merged
+    classes.status[merged] = FAILS
+
+
+@njit
+def _push(classes: Classes, key: int) -> None:
+    heap, i = classes.heap, classes.heaped[0]
+    classes.heaped[0] += 1
+    while i > 0 and heap[(i - 1) // 2] > key:
+        heap[i] = heap[(i - 1) // 2]
+        i = (i - 1) // 2
+    heap[i] = key
+
+
+@njit
+def _pop(classes: Classes) -> None:
+    """Takes the least entry off the heap."""
+    heap, n = classes.heap, classes.heaped[0] - 1
+    classes.heaped[0] = n
+    key, i = heap[n], 0
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = key

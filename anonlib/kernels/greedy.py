@@ -1,0 +1,149 @@
+"""Greedy: the smallest class that fails merges with the class where that loses least."""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.block import GRID, Block, Floats, Ints, Tree
+from anonlib.kernels import Kernel
+from anonlib.kernels._merge import by_first_row, require_feasible
+from anonlib.kernels._trees import Trees, side_by_side
+
+if TYPE_CHECKING:  # a core, which needs numba
+    from anonlib.kernels._greedy_core import Classes
+
+
+class Greedy(Kernel):
+    """Greedy k-anonymization.
+
+    The classes are the distinct tuples at first. While some fail the models, the one of fewest
+    rows among them, the first row's of several, is merged with that of the other classes, whether
+    they hold or fail, which costs least; of several, the one of fewest rows, then the first row's.
+    A class stands for the lowest common ancestor of its values in each nominal column (all values,
+    where there is no hierarchy), for their range in each numeric one. What merging S with C into M
+    costs is by how much the table's loss grows:
+
+        rows(S) (loss(M) - loss(S)) + rows(C) (loss(M) - loss(C))
+
+    The loss of a class is the sum over the columns of, in a nominal one with `loss`
+
+    - nllm, Normalized Lost Leaves Metric: (leaves under the node - 1) / (all leaves - 1), of the
+      leaves of the hierarchy, those counted too that the table lacks.
+    - ncp, Normalized Certainty Penalty: categories under the node / all categories of the table; 0
+      for one category.
+    - entropy, non-uniform entropy: log2(rows under the node) / log2(all rows), of the block, so
+      that a row loses log2(rows under the node / rows of its value), in units of the most that a
+      row can lose.
+
+    In a numeric column (and one that says whether a value is missing) it is the range over that of
+    the whole table. A column's loss is rounded to 2^-20, all else is exact.
+
+    The paper minimizes "cost for mu", a metric of the whole table, so both classes count with their
+    rows, as in the distance between classes of KACA (Li et al.) and the first one of Gionis and
+    Tassa's agglomerative algorithms (Goldberger and Tassa 2010).
+    """
+
+    type: ClassVar[str] = "greedy"
+    cost: ClassVar[str] = "O(m^2 d), m the number of distinct tuples"
+    reference: ClassVar[str] = (
+        "J. Goldberger, T. Tassa, Efficient anonymizations with enhanced utility, Transactions on "
+        "Data Privacy 3, 2010; J. Li et al., Achieving k-anonymity by clustering in attribute "
+        "hierarchical structures, DaWaK 2006; NCP: J. Xu et al., KDD 2006; entropy: A. Gionis, "
+        "T. Tassa, k-anonymization with minimal loss of information, IEEE TKDE 21(2), 2009"
+    )
+    takes_weights: ClassVar[bool] = True
+    loss: Literal["nllm", "ncp", "entropy"] = Field(
+        "nllm", description="what generalizing a value to a node of its hierarchy loses"
+    )
+
+    def cells(self, block: Block) -> Ints:
+        if block.n == 0:
+            return np.zeros(0, np.int64)
+        require_feasible(block)
+        from anonlib.kernels._greedy_core import ASK, HOLDS, merge
+
+        trees = _trees(block, self.loss)
+        classes = _classes(block, trees)
+        reached = HOLDS if block.counts_rows_only else ASK
+        while not merge(classes, trees, block.min_rows, reached):
+            _judge(block, classes)
+        return by_first_row(_roots(classes.into)[block.tuples.id])
+
+
+def _trees(block: Block, loss: str) -> Trees:
+    trees = [block.tree(j) for j in range(block.nominal.shape[1])]
+    return side_by_side(
+        trees, [_units(_lost(block, j, tree, loss)) for j, tree in enumerate(trees)]
+    )
+
+
+def _units(losses: Floats) -> Ints:
+    units: Ints = np.rint(losses / GRID).astype(np.int64)
+    return units
+
+
+def _lost(block: Block, j: int, tree: Tree, loss: str) -> Floats:
+    """float64[nodes]: the loss of each node of nominal column j."""
+    if loss == "nllm":
+        return tree.loss
+    if loss == "ncp":
+        categories = tree.high - tree.low
+        return np.where(categories > 1, categories / block.n_categories[j], 0.0)
+    code, tuples = block.nominal[block.tuples.first, j], block.tuples
+    rows = np.bincount(code, tuples.count, len(tree.parent))
+    below = np.append(0, np.cumsum(rows))
+    under = np.maximum(below[tree.high] - below[tree.low], 1)
+    return np.log2(under) / max(np.log2(below[-1]), 1.0)
+
+
+def _classes(block: Block, trees: Trees) -> "Classes":
+    """Every distinct tuple as a class of its own."""
+    from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS, Classes
+
+    tuples = block.tuples
+    m, each = len(tuples.first), np.arange(len(tuples.first))
+    node = block.nominal[tuples.first].T + trees.start[:-1, None]
+    varying = np.flatnonzero(block.widths > 0)
+    x = block.numeric[np.ix_(tuples.first, varying)].T
+    at = _units((x - x.min(axis=1, keepdims=True)) / block.widths[varying, None])
+    enough = HOLDS if block.counts_rows_only else ASK
+    status = np.where(tuples.count >= block.min_rows, enough, FAILS)
+    heap = np.zeros(2 * m, np.int64)
+    open_ = np.flatnonzero(status != HOLDS)
+    heap[: len(open_)] = np.sort(tuples.count[open_] * m + open_)
+    return Classes(
+        np.ascontiguousarray(node, np.int32),
+        at.copy(),
+        at.copy(),
+        tuples.count.copy(),
+        trees.loss[node].sum(axis=0),
+        each.copy(),
+        each.copy(),
+        each.copy(),
+        status,
+        heap,
+        np.array([m]),
+        np.array([len(open_)]),
+    )
+
+
+def _judge(block: Block, classes: "Classes") -> None:
+    """Has the models judge all live classes that wait for it."""
+    from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS
+
+    waiting = (classes.status == ASK) & (classes.place >= 0)
+    number = np.cumsum(waiting) - 1
+    class_id = _roots(classes.into)[block.tuples.id]
+    rows = np.flatnonzero(waiting[class_id])
+    holds = block.holds(number[class_id[rows]], int(waiting.sum()), rows)
+    classes.status[waiting] = np.where(holds, HOLDS, FAILS)
+
+
+def _roots(into: Ints) -> Ints:
+    """int64[m]: the live class that each class has ended in."""
+    while True:
+        further = into[into]
+        if (further == into).all():
+            return into
+        into = further
