@@ -99,8 +99,10 @@ class Codes:
         elif self.kind == "ncp":
             share = len(node) / len(self.rows) if len(node) > 1 else 0.0
         else:
-            under, n = sum(self.rows[c] for c in node), sum(self.rows.values())
-            share = math.log2(under) / math.log2(n) if n > 1 else 0.0
+            n = sum(self.rows.values())
+            entropy = sum(w * math.log2(n / w) for w in self.rows.values() if w) / n
+            under = sum(self.rows[c] for c in node)
+            share = math.log2(under) / entropy if entropy else 0.0
         return round(share * 2**20)
 
 

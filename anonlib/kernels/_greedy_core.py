@@ -113,7 +113,8 @@ def _cheapest(classes: Classes, lost: Ints, total: Ints) -> int:
         for j in range(len(classes.node)):
             node = classes.node[j, start:stop]
             for i in range(len(node)):
-                total[i] += lost[node[i]]
+                # Unsigned: without a look at whether the index is negative, it vectorises.
+                total[i] += lost[np.uint32(node[i])]
         for j in range(len(classes.low)):
             low, high = classes.low[j, start:stop], classes.high[j, start:stop]
             a, b = classes.low[j, n], classes.high[j, n]

@@ -32,9 +32,9 @@ class Greedy(Kernel):
       leaves of the hierarchy, those counted too that the table lacks.
     - ncp, Normalized Certainty Penalty: categories under the node / all categories of the table; 0
       for one category.
-    - entropy, non-uniform entropy: log2(rows under the node) / log2(all rows), of the block, so
-      that a row loses log2(rows under the node / rows of its value), in units of the most that a
-      row can lose.
+    - entropy, non-uniform entropy: log2(rows under the node) of the block, so that a row loses
+      log2(rows under the node / rows of its value); divided by the column's entropy, so that
+      without its values it loses 1 a row.
 
     In a numeric column (and one that says whether a value is missing) it is the range over that of
     the whole table. A column's loss is rounded to 2^-20, all else is exact.
@@ -89,12 +89,13 @@ def _lost(block: Block, j: int, tree: Tree, loss: str) -> Floats:
         return tree.loss
     if loss == "ncp":
         categories = tree.high - tree.low
-        return np.where(categories > 1, categories / block.n_categories[j], 0.0)
+        return (categories > 1) * categories / float(block.n_categories[j])
     code, tuples = block.nominal[block.tuples.first, j], block.tuples
-    rows = np.bincount(code, tuples.count, len(tree.parent))
-    below = np.append(0, np.cumsum(rows))
-    under = np.maximum(below[tree.high] - below[tree.low], 1)
-    return np.log2(under) / max(np.log2(below[-1]), 1.0)
+    rows = np.bincount(code, tuples.count, int(block.n_categories[j]))
+    below = np.append(0.0, np.cumsum(rows))
+    bits = np.log2(np.maximum(below[tree.high] - below[tree.low], 1.0))
+    whole = float((rows * (bits[-1] - bits[: len(rows)])).sum())
+    return bits * (below[-1] / whole) if whole > 0 else np.zeros(len(bits))
 
 
 def _classes(block: Block, trees: Trees) -> "Classes":
