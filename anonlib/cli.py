@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Literal
 from anonlib import cli_interrupt
 from anonlib.cli_errors import report
 from anonlib.cli_parser import parse_args
+from anonlib.cli_shared import config_of, print_json, progress_of, write_text
 from anonlib.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from anonlib.config import Config
-    from anonlib.show_progress import ShownProgress
 
 AUDIT_FAILED = 3
 
@@ -65,13 +64,13 @@ def _run(args: argparse.Namespace) -> int:
 
 def _release(args: argparse.Namespace) -> int:
     run_id = [] if args.run_id is None else [f"release.run_id={json.dumps(args.run_id)}"]
-    config = _config(args, run_id)
+    config = config_of(args, run_id)
     from anonlib import pipeline
 
-    with _progress(args) as progress:
+    with progress_of(args) as progress:
         result = pipeline.release(config, progress)
     if args.json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
         from anonlib.show import print_release
 
@@ -80,13 +79,13 @@ def _release(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace) -> int:
-    config = _config(args)
+    config = config_of(args)
     from anonlib import pipeline
 
-    with _progress(args) as progress:
+    with progress_of(args) as progress:
         found = pipeline.audit(args.table, config, progress, version=args.version)
     if args.json:
-        _print_json(found.to_dict())
+        print_json(found.to_dict())
     else:
         from anonlib.show import print_audit
 
@@ -95,13 +94,13 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    config = _config(args)
+    config = config_of(args)
     from anonlib import pipeline
 
-    with _progress(args) as progress:
+    with progress_of(args) as progress:
         result = pipeline.check(config, progress)
     if args.json:
-        _print_json(asdict(result))
+        print_json(asdict(result))
     else:
         from anonlib.show import print_check
 
@@ -117,10 +116,10 @@ def _init(args: argparse.Namespace) -> int:
     from anonlib.draft import draft
     from anonlib.spark.profile import profile
 
-    with _progress(args) as progress:
+    with progress_of(args) as progress:
         text = draft(profile(args.source, args.format, options, progress))
         if out is not None:
-            _write(out, text)
+            write_text(out, text)
             progress.note(f"written: {out}; review its guesses, then check it")
     if out is None:
         sys.stdout.write(text)
@@ -130,7 +129,7 @@ def _init(args: argparse.Namespace) -> int:
 def _schema(args: argparse.Namespace) -> int:
     from anonlib.json_schema import json_schema
 
-    _print_json(json_schema())
+    print_json(json_schema())
     return 0
 
 
@@ -139,7 +138,7 @@ def _plugins(args: argparse.Namespace) -> int:
 
     listings = list_plugins(LISTED[args.verb])
     if args.json:
-        _print_json([asdict(listing) for listing in listings])
+        print_json([asdict(listing) for listing in listings])
     else:
         from anonlib.show import print_listings
 
@@ -147,10 +146,16 @@ def _plugins(args: argparse.Namespace) -> int:
     return 0
 
 
+def _hierarchy(args: argparse.Namespace) -> int:
+    from anonlib.cli_hierarchy import run
+
+    return run(args)
+
+
 def _generate(args: argparse.Namespace) -> int:
     from anonlib.spark.tables import write_people
 
-    with _progress(args) as progress:
+    with progress_of(args) as progress:
         write_people(args.out, args.format, args.rows, args.seed, progress)
         progress.note(f"written: {args.out}, {args.rows:,} rows of invented people")
     return 0
@@ -174,22 +179,10 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "kernels": _plugins,
     "models": _plugins,
     "partitioners": _plugins,
+    "hierarchy": _hierarchy,
     "generate": _generate,
     "show": _show,
 }
-
-
-def _config(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
-    """The config, before Spark is imported: what is wrong in it is said at once."""
-    from anonlib.config_file import load
-
-    return load(args.conf, [*args.overrides, *more])
-
-
-def _progress(args: argparse.Namespace) -> "ShownProgress":
-    from anonlib.show_progress import make_progress
-
-    return make_progress(args.log_format, quiet=args.quiet)
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -197,17 +190,6 @@ def _option(text: str) -> tuple[str, str]:
     if not key or not equals:
         raise InputError("--option: write KEY=VALUE, e.g. --option delimiter=';'")
     return key, value
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def _session() -> "SparkSession | None":

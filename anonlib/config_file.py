@@ -52,6 +52,46 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     Raises InputError when the file can't be read or is no YAML, ConfigError with all problems
     when its content is wrong.
     """
+    return parse(_raw(path), overrides, Path(path).parent)
+
+
+def load_columns(
+    path: str | Path, names: Sequence[str], overrides: Sequence[str] = ()
+) -> tuple[Config, frozenset[str]]:
+    """The source of the config in a file, and some of its columns, as nominal quasi-identifiers:
+    for tools that look at values before the config is done, so the rest of it may be missing or
+    wrong. And which of the columns are sensitive or the target. Raises as `load`."""
+    raw = _raw(path)
+    problems: list[Problem] = []
+    tree = _copy(raw if isinstance(raw, Mapping) else {}, "", problems)
+    for override in overrides:
+        apply_override(tree, override, problems)
+    if problems:
+        raise ConfigError(problems)
+
+    def given(section: str, field: str) -> Any:
+        found = tree.get(section)
+        found = found.get(field) if isinstance(found, dict) else None
+        return found if isinstance(found, dict | list) else {}
+
+    columns = {name: given("attributes", name) for name in names}
+    attribute = {"role": "quasi_identifier", "scale": "nominal"}
+    least: dict[str, Any] = {
+        "source": tree.get("source"),
+        "spark": tree.get("spark"),
+        "attributes": {n: {**attribute, "type": c.get("type")} for n, c in columns.items()},
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
+        "release": {"path": "none"},
+    }
+    if tokens := given("privacy", "missing_tokens"):
+        least["privacy"]["missing_tokens"] = tokens
+    protected = {n for n, c in columns.items() if c.get("role") in ("sensitive", "target")}
+    return parse(least), frozenset(protected)
+
+
+def _raw(path: str | Path) -> Any:
+    """What the YAML of a config says."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -61,13 +101,12 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     if len(data) > MAX_BYTES:
         raise InputError(f"config {path}: larger than {MAX_BYTES:,} bytes")
     try:
-        raw = read_yaml(text)
+        return read_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         what = getattr(error, "problem", None) or "not valid YAML"
         raise InputError(f"config {path}{place}: {what}") from None
-    return parse(raw, overrides, Path(path).parent)
 
 
 def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -> Config:

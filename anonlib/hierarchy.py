@@ -1,9 +1,6 @@
 """Hierarchies: generalization trees over the values of a column."""
 
-import csv
-import io
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +11,19 @@ import pyarrow.compute as pc
 from anonlib.block import Ints, Tree
 from anonlib.errors import InputError
 from anonlib.folding import fold
+from anonlib.hierarchy_file import Nodes, csv_text, read_csv, read_yaml, yaml_text
 
-#: ARX writes the first of these; the first that gives one root is taken.
-SEPARATORS = ";,"
+#: How a file's name ends -> how its text is read; any other name is read as the first.
+READERS: dict[str, Callable[[str], Nodes]] = {
+    ".csv": read_csv,
+    ".yaml": read_yaml,
+    ".yml": read_yaml,
+}
+WRITERS: dict[str, Callable[[Nodes], str]] = {
+    ".csv": csv_text,
+    ".yaml": yaml_text,
+    ".yml": yaml_text,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +36,42 @@ class Hierarchy:
 
     names: tuple[str, ...]
     tree: Tree
+
+    @classmethod
+    def of(cls, nodes: Nodes) -> "Hierarchy":
+        """The hierarchy of a tree in which each node has a name of its own, and the root is no
+        leaf."""
+        below = nodes.below()
+        walk, todo = [], [0]  # depth first, a node before those below it
+        while todo:
+            node = todo.pop()
+            walk.append(node)
+            todo += reversed(below[node])
+        leaves = [node for node in walk if not below[node]]
+        order = [*leaves, *(node for node in reversed(walk) if below[node])]
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order))
+        parent = number[np.array(nodes.parent)[order]]
+        c = len(leaves)
+        low = np.append(np.arange(c), np.full(len(order) - c, c))
+        high = np.append(np.arange(1, c + 1), np.zeros(len(order) - c, np.int64))
+        for node, above in enumerate(parent[:-1]):
+            low[above] = min(low[above], low[node])
+            high[above] = max(high[above], high[node])
+        loss = (high - low - 1) / max(c - 1, 1)
+        loss[-1] = 1.0
+        return cls(tuple(nodes.names[node] for node in order), Tree(parent, low, high, loss))
+
+    def nodes(self) -> Nodes:
+        """The tree as `of` takes it."""
+        nodes = Nodes()
+        number: dict[int, int] = {}
+        root, tree = len(self.names) - 1, self.tree
+        # From the root down, siblings by their first leaf; of a chain the one that is above first.
+        for node in sorted(range(root + 1), key=lambda i: (tree.low[i], -tree.high[i], -i)):
+            above = None if node == root else number[int(tree.parent[node])]
+            number[node] = nodes.add(self.names[node], above)
+        return nodes
 
     def places(self, values: pa.Array) -> Ints:
         """int64[n]: which leaf each value is, by its text; -1 for those that are none."""
@@ -84,147 +127,47 @@ class Hierarchy:
 
 
 def read_hierarchy(path: str | Path) -> Hierarchy:
-    """The hierarchy in a CSV file as ARX has them: a row for each value, which comes first, then
-    the names of the ever larger groups that it is in, up to the root, which all rows share.
+    """The hierarchy in a file: UTF-8, YAML where its name ends so, else CSV.
 
-    Separated by `;` or `,`, UTF-8, without a header. Rows may differ in length; names that are
-    empty at the end of a row, and repeat in a row side by side, count once or not at all. A name
-    stands for one node. Cost: the size of the file.
+    CSV is as ARX has it, without a header and separated by `;` or `,`: a row for each value, which
+    comes first, then the names of the ever larger groups that it is in, up to the root, which all
+    rows share. Rows may differ in length; names that are empty at the end of a row, and repeat in a
+    row side by side, count once or not at all.
+
+    YAML is nested: a mapping of the root to what it holds, which is a mapping of groups to what
+    they hold, a list of values (and of such mappings), or one value. Names are texts as they are
+    written: 01234, yes and 1.0 stay what they are.
+
+    A name stands for one node. Cost: the size of the file.
 
     Raises InputError with all that is wrong, by line.
     """
     try:
-        text = Path(path).read_text("utf-8-sig")
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
     except OSError as error:
         reason = error.strerror or "I/O error"
         raise InputError(f"hierarchy {path}: can't be read ({reason})") from None
     except ValueError:
         raise InputError(f"hierarchy {path}: not UTF-8 text") from None
     try:
-        rows = min((_rows(text, each) for each in SEPARATORS), key=_doubts)
-    except csv.Error:
-        raise InputError(f"hierarchy {path}: not CSV") from None
-    problems = [*_row_problems(rows)]
-    if not problems:
-        nodes = _Nodes()
-        for row in rows:
-            nodes.add(row)
-        problems = [*nodes.problems()]
-    if problems:
-        raise InputError(f"hierarchy {path}: {'; '.join(problems)}")
-    return nodes.hierarchy()
+        nodes = READERS.get(Path(path).suffix.lower(), read_csv)(text)
+    except InputError as error:
+        raise InputError(f"hierarchy {path}: {error}") from None
+    return Hierarchy.of(nodes)
 
 
-@dataclass(frozen=True)
-class _Row:
-    line: int
-    names: tuple[str, ...]
-
-
-def _rows(text: str, separator: str) -> list[_Row]:
-    rows = []
-    reader = csv.reader(io.StringIO(text), delimiter=separator)
-    for fields in reader:
-        while fields and not fields[-1]:
-            fields.pop()
-        names = [name for i, name in enumerate(fields) if i == 0 or name != fields[i - 1]]
-        if names:
-            rows.append(_Row(reader.line_num, tuple(names)))
-    return rows
-
-
-def _doubts(rows: list[_Row]) -> tuple[int, int]:
-    """How little the rows look like those of a hierarchy."""
-    return sum(len(row.names) < 2 for row in rows), len({row.names[-1] for row in rows})
-
-
-def _row_problems(rows: list[_Row]) -> Iterator[str]:
-    if not rows:
-        yield "has no rows"
-        return
-    short = [row.line for row in rows if len(row.names) < 2]
-    if short:
-        yield f"{_lines(short)} no group above the value"
-    hollow = [row.line for row in rows if "" in row.names[1:]]
-    if hollow:
-        yield f"{_lines(hollow)} an empty name between others"
-    roots = Counter(row.names[-1] for row in rows)
-    if len(roots) > 1:
-        root = roots.most_common(1)[0][0]
-        others = [row.line for row in rows if row.names[-1] != root]
-        yield f"{_lines(others)} another root than most"
-    seen: set[str] = set()
-    again = []
-    for row in rows:
-        if row.names[0] in seen:
-            again.append(row.line)
-        seen.add(row.names[0])
-    if again:
-        yield f"{_lines(again)} a value of an earlier row"
-
-
-def _lines(lines: list[int]) -> str:
-    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-    return f"line {lines[0]}{more}: {'have' if more else 'has'}"
-
-
-class _Nodes:
-    """A tree in the making: node 0 is the root; `line` is where a node is named first, `values` the
-    node and the line of each row's value."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.parent: list[int] = []
-        self.line: list[int] = []
-        self.below: list[dict[str, int]] = []
-        self.values: list[tuple[int, int]] = []
-
-    def add(self, row: _Row) -> None:
-        node = 0
-        if not self.names:
-            self._append(row.names[-1], 0, row.line)
-        for name in reversed(row.names[:-1]):
-            if name not in self.below[node]:
-                self.below[node][name] = len(self.names)
-                self._append(name, node, row.line)
-            node = self.below[node][name]
-        self.values.append((node, row.line))
-
-    def _append(self, name: str, parent: int, line: int) -> None:
-        self.names.append(name)
-        self.parent.append(parent)
-        self.line.append(line)
-        self.below.append({})
-
-    def problems(self) -> Iterator[str]:
-        groups = [line for node, line in self.values if self.below[node]]
-        if groups:
-            yield f"{_lines(groups)} a value that is a group of others"
-        seen: set[str] = set()
-        again = []
-        for name, line in zip(self.names, self.line, strict=True):
-            if name in seen:
-                again.append(line)
-            seen.add(name)
-        if again:
-            yield f"{_lines(again)} a name that stands elsewhere in the tree too"
-
-    def hierarchy(self) -> Hierarchy:
-        walk, todo = [], [0]  # depth first, a node before those below it
-        while todo:
-            node = todo.pop()
-            walk.append(node)
-            todo += reversed(self.below[node].values())
-        leaves = [node for node in walk if not self.below[node]]
-        order = [*leaves, *(node for node in reversed(walk) if self.below[node])]
-        number = {node: i for i, node in enumerate(order)}
-        parent = np.array([number[self.parent[node]] for node in order], np.int64)
-        c = len(leaves)
-        low = np.append(np.arange(c), np.full(len(order) - c, c))
-        high = np.append(np.arange(1, c + 1), np.zeros(len(order) - c, np.int64))
-        for node, above in enumerate(parent[:-1]):
-            low[above] = min(low[above], low[node])
-            high[above] = max(high[above], high[node])
-        loss = (high - low - 1) / max(c - 1, 1)
-        loss[-1] = 1.0
-        return Hierarchy(tuple(self.names[node] for node in order), Tree(parent, low, high, loss))
+def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
+    """Writes a file that `read_hierarchy` reads as the same tree; its name ends in .csv, .yaml or
+    .yml. One that is there is replaced. Raises InputError where it can't be written."""
+    write = WRITERS.get(Path(path).suffix.lower())
+    if write is None:
+        raise InputError(f"hierarchy {path}: the name must end in {', '.join(WRITERS)}")
+    try:
+        data = write(hierarchy.nodes()).encode()
+        Path(path).write_bytes(data)
+    except OSError as error:
+        reason = error.strerror or "I/O error"
+        raise InputError(f"hierarchy {path}: can't be written ({reason})") from None
+    except UnicodeEncodeError:
+        raise InputError(f"hierarchy {path}: a name is no Unicode text") from None

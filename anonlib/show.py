@@ -43,7 +43,7 @@ def print_release(
         to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again.\n"))
     else:
         to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
-        to.print(_pairs(_figures(result)))
+        to.print(pairs(_figures(result)))
         if result.audit is not None:
             to.print()
             to.print(_verdicts(result.audit.verdicts))
@@ -62,7 +62,7 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
     word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
     to.print(Text.assemble("Audit of ", plain(table), ": ", (word, style)), soft_wrap=True)
     to.print()
-    to.print(_pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
+    to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
     if report.verdicts:
         to.print()
         to.print(_verdicts(report.verdicts))
@@ -90,7 +90,7 @@ def print_check(result: CheckResult, config: str, to: Console | None = None) -> 
     to.print()
     models = ", ".join(result.models)
     rows = [("rows", f"{result.n_rows:,}"), ("models", models), ("kernel", result.kernel)]
-    to.print(_pairs([*rows, ("partition", result.partition)]))
+    to.print(pairs([*rows, ("partition", result.partition)]))
     _bullets(to, "notes", [plain(note) for note in result.notes])
     to.print()
     _places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
@@ -112,7 +112,7 @@ def print_listings(listings: Iterable[Listing], to: Console | None = None) -> No
             to.print(table)
         facts = [("cost", listing.cost), ("reference", listing.reference)]
         if any(text for _, text in facts):
-            to.print(_pairs([(name, text) for name, text in facts if text]))
+            to.print(pairs([(name, text) for name, text in facts if text]))
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
@@ -130,7 +130,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: C
         return
     for i, row in enumerate(shown):
         to.print(Text(f"row {i + 1}", style="bold"))
-        to.print(_pairs(zip(names, row, strict=True)))
+        to.print(pairs(zip(names, row, strict=True)))
 
 
 def summary_svg(
@@ -241,7 +241,8 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they are, a line for each."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column(overflow="fold")

@@ -12,9 +12,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from anonlib.config import Config
-from anonlib.errors import InputError
+from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.resolve import resolve
-from anonlib.schema import Field, Role, Scale, Schema
+from anonlib.schema import Field, Role, Scale, Schema, is_atomic
 from anonlib.spark.errors import translated
 from anonlib.spark.generator import generate
 from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, canonical
@@ -100,6 +100,34 @@ def open_source(
     return Source(
         raw, fresh, kept, {id: t for id, t in casts.items() if id in kept}, schema, version
     )
+
+
+def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
+    """Columns of the config's source as nominal quasi-identifiers are read, renamed v0, v1, ...
+
+    Raises ConfigError when the source lacks one, else as `open_source`.
+    """
+    with translated("source", denied=InputError):
+        frame, _ = _read(spark, config)
+        if config.source.where:
+            with translated("source.where"):
+                frame = frame.where(config.source.where)
+        there = frame.columns
+        if missing := [name for name in names if name not in there]:
+            text = "the source has no such column"
+            raise ConfigError([Problem(f"column {name}", text) for name in missing])
+        raw = frame.toDF(*[f"c{i}" for i in range(len(there))])
+        casts = _casts(config, there, raw)
+        ids = [f"c{there.index(name)}" for name in names]
+        typed = raw.select(*[_read_as(F.col(id), casts.get(id), config) for id in ids])
+        typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
+        arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
+        if other := [n for n, t in zip(names, arrow, strict=True) if t is None or not is_atomic(t)]:
+            text = "its type has no hierarchy"
+            raise ConfigError([Problem(f"column {name}", text) for name in other])
+        role = Role.QUASI_IDENTIFIER
+        plain = [_plain_floats(F.col(f"v{i}"), t, role).alias(f"v{i}") for i, t in enumerate(arrow)]
+        return typed.select(*plain)
 
 
 def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:

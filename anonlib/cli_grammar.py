@@ -1,0 +1,107 @@
+"""What the command line's verbs have in common: flags, kinds of arguments, help."""
+
+import argparse
+import textwrap
+from typing import Any, NoReturn
+
+from anonlib.errors import InputError
+
+EXIT_CODES = "exit codes: 0 done, 2 config or input error, 3 audit failed, 1 anything else"
+
+
+class UsageError(InputError):
+    """The command line can't be understood; `usage` is how it should look."""
+
+    def __init__(self, text: str, usage: str):
+        super().__init__(text)
+        self.usage = usage
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are errors of ours."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, self.format_usage())
+
+
+def global_flags(*, default: bool) -> argparse.ArgumentParser:
+    """Flags that stand before or after the verb; there they must not undo what stood before."""
+
+    def initially(value: Any) -> Any:
+        return value if default else argparse.SUPPRESS
+
+    flags = argparse.ArgumentParser(add_help=False)
+    group = flags.add_argument_group("everywhere")
+    group.add_argument(
+        "--quiet", "-q", action="store_true", default=initially(False), help="show no progress"
+    )
+    group.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default=initially("text"),
+        help="progress and errors on stderr as text, or as one JSON object per line",
+    )
+    group.add_argument(
+        "--debug",
+        action="store_true",
+        default=initially(False),
+        help="show tracebacks and Spark's own words, which may contain data",
+    )
+    return flags
+
+
+def add_verb(verbs: Any, name: str, summary: str, epilog: str = "") -> argparse.ArgumentParser:
+    """A verb, or what follows one, with its help; flags may stand behind it."""
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=summary,
+        description=summary[:1].upper() + summary[1:] + ".",
+        epilog=dedented(epilog),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[global_flags(default=False)],
+        allow_abbrev=False,
+    )
+    return parser
+
+
+def add_conf(parser: argparse.ArgumentParser, *flags: str, **more: Any) -> None:
+    """The argument that names a config, and what overrides its fields."""
+    parser.add_argument(*flags, metavar="CONF", help="the config, a YAML file", **more)
+    add_overrides(parser)
+
+
+def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """The flag that overrides fields of the config."""
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a field of the config, e.g. --set privacy.models.0.k=5",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The flag for a result as JSON."""
+    parser.add_argument("--json", action="store_true", help="the result as JSON on stdout")
+
+
+def whole_number(least: int | None) -> Any:
+    """A kind of argument: whole numbers of 64 bits, from `least` on."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError("a whole number is needed") from None
+        if (least is not None and number < least) or abs(number) >= 2**63:
+            raise argparse.ArgumentTypeError("out of range")
+        return number
+
+    return parse
+
+
+def dedented(text: str) -> str:
+    """Help without the indentation of the code that it stands in."""
+    return textwrap.dedent(text).strip()

@@ -1,0 +1,306 @@
+"""The files of hierarchies: ARX's CSV and nested YAML, read into trees, and written."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import yaml
+
+from anonlib.errors import InputError
+
+#: ARX writes the first of these; the first that gives one root is taken.
+SEPARATORS = ";,"
+#: What YAML reads as this text without quotes, if it does not read it as a number or the like.
+_PLAIN = re.compile(r"\w[\w .+*/()<>=%&$-]*(?<! )")
+#: The longest key that YAML takes without a mark before it.
+_LONGEST_KEY = 1_000
+#: What YAML takes a text without quotes for.
+_tag: Callable[..., str] = yaml.resolver.Resolver().resolve
+_ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Nodes:
+    """A tree in the making: node 0 is the root, every other one comes after its parent, siblings in
+    their order; `lines` is where a node is named first, 0 for nowhere."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.parent: list[int] = []
+        self.lines: list[int] = []
+
+    def add(self, name: str, parent: int | None, line: int = 0) -> int:
+        """A new node's number; the root is the first, and has no parent."""
+        self.names.append(name)
+        self.parent.append(0 if parent is None else parent)
+        self.lines.append(line)
+        return len(self.names) - 1
+
+    def below(self) -> list[list[int]]:
+        """The children of every node."""
+        below: list[list[int]] = [[] for _ in self.names]
+        for node in range(1, len(self.names)):
+            below[self.parent[node]].append(node)
+        return below
+
+    def repeated(self) -> list[int]:
+        """The nodes with the name of an earlier one."""
+        first: dict[str, int] = {}
+        return [i for i, name in enumerate(self.names) if first.setdefault(name, i) != i]
+
+
+def _lines(lines: Sequence[int]) -> str:
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return f"line {lines[0]}{more}: {'have' if more else 'has'}"
+
+
+def _refuse(problems: Sequence[str]) -> NoReturn:
+    raise InputError("; ".join(problems))
+
+
+def _require_single(nodes: Nodes, problems: Sequence[str] = ()) -> Nodes:
+    """The nodes, if there is no problem and each has a name of its own."""
+    repeated = [nodes.lines[node] for node in nodes.repeated()]
+    if repeated:
+        again = f"{_lines(repeated)} a name that stands elsewhere in the tree too"
+        problems = [*problems, again]
+    if problems:
+        _refuse(problems)
+    return nodes
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value and the groups above it, up to the root, in a line of a file (0: of none)."""
+
+    names: Sequence[str]
+    line: int = 0
+
+
+def read_csv(text: str) -> Nodes:
+    """The tree in a CSV text. Raises InputError with all that is wrong, by line."""
+    found = [rows for each in SEPARATORS if (rows := _rows(text, each)) is not None]
+    if not found:
+        _refuse(["not CSV"])
+    rows = min(found, key=_doubts)
+    problems = [*_row_problems(rows)]
+    if problems:
+        _refuse(problems)
+    nodes, values = grown(rows)
+    inner = set(nodes.parent[1:])
+    groups = [row.line for row, node in zip(rows, values, strict=True) if node in inner]
+    problems = [f"{_lines(groups)} a value that is a group of others"] if groups else []
+    return _require_single(nodes, problems)
+
+
+def grown(rows: Sequence[Row]) -> tuple[Nodes, list[int]]:
+    """The tree of the rows, which share their root, and the node of each row's value."""
+    nodes, values = Nodes(), []
+    nodes.add(rows[0].names[-1], None, rows[0].line)
+    numbers: dict[tuple[int, str], int] = {}
+    for row in rows:
+        node = 0
+        for name in reversed(row.names[:-1]):
+            if (node, name) not in numbers:
+                numbers[node, name] = nodes.add(name, node, row.line)
+            node = numbers[node, name]
+        values.append(node)
+    return nodes, values
+
+
+def _rows(text: str, separator: str) -> list[Row] | None:
+    rows = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        for fields in reader:
+            while fields and not fields[-1]:
+                fields.pop()
+            names = [name for i, name in enumerate(fields) if i == 0 or name != fields[i - 1]]
+            if names:
+                rows.append(Row(names, reader.line_num))
+    except csv.Error:
+        return None
+    return rows
+
+
+def _doubts(rows: list[Row]) -> tuple[int, int]:
+    """How little the rows look like those of a hierarchy."""
+    return sum(len(row.names) < 2 for row in rows), len({row.names[-1] for row in rows})
+
+
+def _row_problems(rows: list[Row]) -> Iterator[str]:
+    if not rows:
+        yield "has no rows"
+        return
+    short = [row.line for row in rows if len(row.names) < 2]
+    if short:
+        yield f"{_lines(short)} no group above the value"
+    hollow = [row.line for row in rows if "" in row.names[1:]]
+    if hollow:
+        yield f"{_lines(hollow)} an empty name between others"
+    roots = Counter(row.names[-1] for row in rows)
+    if len(roots) > 1:
+        root = roots.most_common(1)[0][0]
+        others = [row.line for row in rows if row.names[-1] != root]
+        yield f"{_lines(others)} another root than most"
+    seen: set[str] = set()
+    again = []
+    for row in rows:
+        if row.names[0] in seen:
+            again.append(row.line)
+        seen.add(row.names[0])
+    if again:
+        yield f"{_lines(again)} a value of an earlier row"
+
+
+def csv_text(nodes: Nodes) -> str:
+    """The tree as `read_csv` reads it."""
+    inner = set(nodes.parent[1:])
+    above: list[list[str]] = []
+    rows = []
+    for node, name in enumerate(nodes.names):
+        way = [name, *(above[nodes.parent[node]] if node else ())]
+        above.append(way if node in inner else [])
+        if node not in inner:
+            rows.append(SEPARATORS[0].join(map(_csv_field, way)) + "\n")
+    text = "".join(rows)
+    # A mark of byte order that is part of a name must not be taken for one.
+    return f"\ufeff{text}" if text.startswith("\ufeff") else text
+
+
+def _csv_field(name: str) -> str:
+    # csv.writer leaves a lone carriage return bare.
+    if not any(c in f'{SEPARATORS}"\r\n' for c in name):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def read_yaml(text: str) -> Nodes:
+    """The tree in a nested YAML text. Raises InputError with all that is wrong, by line."""
+    reader = _YamlReader()
+    try:
+        # By events: no depth is too great, and texts stay as they are written.
+        for event in yaml.parse(text, yaml.SafeLoader):
+            reader.take(event)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)  # the error's words may be a value's
+        _refuse([f"line {mark.line + 1}: is not valid YAML" if mark else "not valid YAML"])
+    return reader.done()
+
+
+@dataclass
+class _Open:
+    """A mapping or list that is being read: what `node` (None: the file) holds; `key` is the group
+    of the mapping that waits for what it holds."""
+
+    node: int | None
+    mapping: bool
+    key: int | None = None
+
+
+class _YamlReader:
+    def __init__(self) -> None:
+        self.nodes = Nodes()
+        self.groups: list[int] = []
+        self.open: list[_Open] = []
+
+    def take(self, event: Any) -> None:
+        """The next event of a YAML text."""
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent) and self.nodes.names:
+            _refuse([f"line {line}: has another document"])
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            _refuse([f"line {line}: has an anchor or alias, which are not allowed"])
+        if getattr(event, "tag", None):
+            _refuse([f"line {line}: has a tag, which are not allowed"])
+        if isinstance(event, yaml.CollectionEndEvent):
+            self.open.pop()
+            self._held()
+        elif isinstance(event, yaml.NodeEvent):
+            if not self.open and not isinstance(event, yaml.MappingStartEvent):
+                _refuse([f'line {line}: has no root; begin with one, such as "*":'])
+            if isinstance(event, yaml.ScalarEvent):
+                self._scalar(event, line)
+            else:
+                self._collection(isinstance(event, yaml.MappingStartEvent), line)
+
+    def done(self) -> Nodes:
+        """The tree, when all events are taken."""
+        if not self.nodes.names:
+            _refuse(["has no root"])
+        inner = set(self.nodes.parent[1:])
+        names, lines = self.nodes.names, self.nodes.lines
+        without = [lines[node] for node in self.groups if node not in inner]
+        hollow = [lines[node] for node in self.groups if not names[node]]
+        problems = [f"{_lines(without)} a group without a value"] if without else []
+        problems += [f"{_lines(hollow)} a group without a name"] if hollow else []
+        return _require_single(self.nodes, problems)
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        top = self.open[-1]
+        if top.mapping and top.key is None:
+            if top.node is None and self.nodes.names:
+                _refuse([f"line {line}: has another root"])
+            top.key = self.nodes.add(event.value, top.node, line)
+            self.groups.append(top.key)
+            return
+        there = event.value or event.style is not None
+        if there:
+            self.nodes.add(event.value, top.key if top.mapping else top.node, line)
+        elif not top.mapping:
+            _refuse([f"line {line}: has an empty item; write '' for an empty text"])
+        self._held()
+
+    def _collection(self, mapping: bool, line: int) -> None:
+        top = self.open[-1] if self.open else None
+        if top is None:
+            self.open.append(_Open(None, mapping))
+            return
+        if top.mapping and top.key is None:
+            _refuse([f"line {line}: has a name that is no text"])
+        if not top.mapping and not mapping:
+            _refuse([f"line {line}: has a list in a list; name what it is of"])
+        self.open.append(_Open(top.key if top.mapping else top.node, mapping))
+
+    def _held(self) -> None:
+        """What a key of the innermost mapping holds has been read."""
+        if self.open and self.open[-1].mapping:
+            self.open[-1].key = None
+
+
+def yaml_text(nodes: Nodes) -> str:
+    """The tree as `read_yaml` reads it."""
+    below = nodes.below()
+    lines = []
+    todo = [(0, 0, "")]  # node, indentation, what stands before it
+    while todo:
+        node, indent, mark = todo.pop()
+        text, start = _yaml_scalar(nodes.names[node]), " " * indent + mark
+        if not below[node]:
+            lines.append(f"{start}{text}")
+            continue
+        inner = indent + len(mark)
+        if len(text) > _LONGEST_KEY:
+            lines += [f"{start}? {text}", f"{' ' * inner}:"]
+        else:
+            lines.append(f"{start}{text}:")
+        dash = "" if all(below[child] for child in below[node]) else "- "
+        todo += [(child, inner + 2, dash) for child in reversed(below[node])]
+    return "\n".join(lines) + "\n"
+
+
+def _yaml_scalar(name: str) -> str:
+    """The name as any reader of YAML takes it for this text."""
+    if _PLAIN.fullmatch(name):
+        tag = _tag(yaml.ScalarNode, name, (True, False))
+        if tag == "tag:yaml.org,2002:str":
+            return name
+    plain = (c if c.isprintable() and c not in _ESCAPED else _escaped(c) for c in name)
+    return f'"{"".join(plain)}"'
+
+
+def _escaped(c: str) -> str:
+    return _ESCAPED.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}")
