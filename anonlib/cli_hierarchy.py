@@ -45,8 +45,10 @@ def _build(args: argparse.Namespace) -> int:
 def _intervals(args: argparse.Namespace) -> Hierarchy:
     values, counts = _values(args)
     if args.parts is not None:
+        if args.origin is not None:
+            raise InputError("--origin: goes with --widths only")
         return hierarchy_build.equal_frequency(values, counts, args.parts, root=args.root)
-    return hierarchy_build.intervals(values, args.widths, args.origin, root=args.root)
+    return hierarchy_build.intervals(values, args.widths, args.origin or "0", root=args.root)
 
 
 def _mask(args: argparse.Namespace) -> Hierarchy:
@@ -86,7 +88,9 @@ BUILDERS: dict[str, Callable[[argparse.Namespace], Hierarchy]] = {
 
 def _values(args: argparse.Namespace) -> tuple[pa.Array, Ints]:
     """Values, and how often each is there."""
-    if args.conf is not None:
+    if getattr(args, "step", None) is not None and args.range is None:
+        raise InputError("--step: goes with --range only")
+    if args.conf is not None or args.column is not None:
         (values, counts), _ = _columns(args, args.column)
         return values, counts
     if args.values is not None:
@@ -94,7 +98,7 @@ def _values(args: argparse.Namespace) -> tuple[pa.Array, Ints]:
         return counted.field("values"), counted.field("counts").to_numpy().astype(np.int64)
     low, high = args.range
     between = days_between if args.kind == "dates" else numbers_between
-    values = between(low, high, args.step)
+    values = between(low, high, args.step or "1")
     return values, np.ones(len(values), np.int64)
 
 

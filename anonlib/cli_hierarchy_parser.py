@@ -83,7 +83,7 @@ def _intervals(kinds: Any) -> None:
         help="intervals by level, from many to few, each dividing the one before: 16 4. Their "
         "bounds tell how the values are distributed",
     )
-    parser.add_argument("--origin", default="0", metavar="X", help="where an interval begins: 0")
+    parser.add_argument("--origin", metavar="X", help="where an interval begins: 0")
     _add_values(parser, ranges="numbers")
 
 
@@ -192,7 +192,7 @@ def _add_values(parser: argparse.ArgumentParser, ranges: str = "") -> None:
         given.add_argument(
             "--range", nargs=2, metavar=("LOW", "HIGH"), help=f"all {ranges} from LOW to HIGH"
         )
-        parser.add_argument("--step", default="1", metavar="X", help="of a range: 1")
+        parser.add_argument("--step", metavar="X", help="of a range: 1")
     parser.add_argument("--column", metavar="NAME", help="with --conf: the column")
     add_overrides(parser)
 

@@ -87,8 +87,9 @@ class Attribute(Section):
     hierarchy: str | None = Field(
         None,
         min_length=1,
-        description="nominal, sensitive: CSV file of the value's generalizations, value first, as "
-        "ARX has them; its path is relative to the config file",
+        description="nominal, sensitive: file of the values and their generalizations, CSV as ARX "
+        "has it (value first) or nested YAML (.yaml, .yml); see `anonlib hierarchy`; its path is "
+        "relative to the config file",
     )
     type: str | None = Field(
         None,

@@ -228,7 +228,7 @@ def _without_hierarchy(config: Config) -> Iterator[Problem]:
     for model in bound(config.all_models, config):
         attribute = config.attributes.get(model.column or "")
         if model.by_hierarchy and attribute is not None and attribute.hierarchy is None:
-            text = f"required by {model.type}: a CSV file of the values and their generalizations"
+            text = f"required by {model.type}: a file of the values and their generalizations"
             yield Problem(f"attributes.{model.column}.hierarchy", text)
 
 

@@ -64,8 +64,8 @@ def target_aware(
 
     counts: how often each of the values is there with each class of the target, of which missing
     is one. Of several pairs the one with the fewest rows goes first, then that with the first
-    texts. Takes at most MOST_VALUES values and MOST_CLASSES classes. Cost O(n^2 classes), and O(n^3)
-    where many pairs tie: some seconds for 1,000 values.
+    texts. Takes at most MOST_VALUES values and MOST_CLASSES classes. Cost O(n^2 classes), and
+    O(n^3) where many pairs tie: some seconds for 1,000 values.
     """
     _require_fan_out(fan_out)
     texts = sorted(texts_of(values))

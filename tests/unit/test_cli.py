@@ -22,7 +22,17 @@ one_row_per_person: true
 privacy: {models: [{type: k_anonymity, k: 5}]}
 release: {path: out/people}
 """
-VERBS = ("release", "audit", "check", "init", "schema", *listing.LISTED, "generate", "show")
+VERBS = (
+    "release",
+    "audit",
+    "check",
+    "init",
+    "schema",
+    *listing.LISTED,
+    "hierarchy",
+    "generate",
+    "show",
+)
 
 
 @pytest.fixture
@@ -234,6 +244,8 @@ class TestProcess:
             (["kernels"], 0),
             (["models"], 0),
             (["partitioners"], 0),
+            (["hierarchy", "build", "--help"], 0),
+            (["hierarchy", "build", "mask", "--range", "1", "12", "--out", "/dev/null"], 2),
             (["release", "CONF", "--set", "seed=x"], 2),
             (["check", "nope.yaml"], 2),
             (["audit", "t", "--conf", "CONF", "--set", "kernel=x"], 2),

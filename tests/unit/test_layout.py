@@ -18,6 +18,9 @@ LIGHT = [
     *(
         "errors",
         "hierarchy",
+        "hierarchy_build",
+        "hierarchy_check",
+        "hierarchy_learn",
         "kernels",
         "keys",
         "listing",
