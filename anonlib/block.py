@@ -99,13 +99,6 @@ class Tree:
             node = np.where(self.heights[above] <= height, above, node)
         return node
 
-    @classmethod
-    def flat(cls, n: int) -> "Tree":
-        """n leaves right under the root."""
-        leaves = np.arange(n)
-        loss = np.append(np.zeros(n), 1.0)
-        return cls(np.full(n + 1, n), np.append(leaves, 0), np.append(leaves + 1, n), loss)
-
 
 class Context(NamedTuple):
     """Columns that are released as they are, for partitioners that look at them: float64[n, c] on
@@ -218,11 +211,6 @@ class Block:
         first = np.flatnonzero(new)
         id = np.cumsum(new) - 1
         return Tuples(first, self._rows(id, len(first)), id)
-
-    def tree(self, j: int) -> Tree:
-        """The hierarchy of nominal column j; a flat one where it has none."""
-        tree = self.trees[j] if self.trees else None
-        return Tree.flat(int(self.n_categories[j])) if tree is None else tree
 
     def _rows(self, id: Ints, n: int, rows: Ints | None = None) -> Ints:
         """int64[n]: how many rows of the table have each id (arguments as for `counts`)."""

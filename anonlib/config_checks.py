@@ -281,6 +281,9 @@ def _steps(config: Config) -> Iterator[Problem]:
     steps = config.partition.steps
     if not steps:
         yield Problem("partition.steps", "at least one step; `{type: single}` is one block")
+    if config.kernel.finds_levels and not config.partition.by_tuples:
+        text = f"kernel {config.kernel.type} finds one level for the whole table: use tuples"
+        yield Problem("partition.steps", text)
     for i, step in enumerate(steps):
         where = f"partition.steps.{i}"
         if isinstance(step, Controller):
@@ -311,6 +314,9 @@ def _by_tuples(config: Config, where: str) -> Iterator[Problem]:
             recoder = config.recode.of(name, attribute.scale)
             if not recoder.takes_weights:
                 text = f"{recoder.type} works on rows; with tuples: {_weighing('recoder')}"
+                yield Problem(f"recode.columns.{name}", text)
+            elif config.kernel.finds_levels and recoder.type != "lca":
+                text = f"kernel {config.kernel.type} finds levels, which lca releases"
                 yield Problem(f"recode.columns.{name}", text)
 
 

@@ -208,7 +208,9 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
 
     def stand_in(family: str) -> Any:
         """Something of the family, so that the rest is checked; its config is never returned."""
-        known = registry.plugins(family).values()
+        # The default kernel asks for nothing that the rest of the config might lack.
+        usual = DEFAULTS["kernel"]["type"]
+        known = sorted(registry.plugins(family).values(), key=lambda cls: cls.type != usual)
         ready = [c for c in known if not any(f.is_required() for f in c.model_fields.values())]
         return next((cls.model_construct() for cls in ready or known), None)
 

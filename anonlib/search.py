@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib import registry
-from anonlib.block import Block, Ints
+from anonlib.block import Ints
 from anonlib.errors import BlockError, sanitized
 from anonlib.kernels import Kernel
-from anonlib.partition._bisect import part
 from anonlib.recode import Cells
+from anonlib.utility import Released
 from anonlib.work import TUPLE, Task, recoded, to_block
 
 CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
@@ -23,6 +23,7 @@ SUMMARY_TYPE = pa.struct(
         ("n_rows", pa.int64()),
         ("n_tuples", pa.int64()),
         ("n_cells", pa.int64()),
+        ("levels", pa.list_(pa.int64())),  # of the nominal columns; null where cells have their own
         ("states", pa.list_(pa.list_(pa.float64()))),
     ]
 )
@@ -66,26 +67,41 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     weight = table.column(COUNT).to_numpy()
     block = replace(block, weight=weight, may_suppress=bounds.may_suppress)
     kernel: Kernel = registry.build("kernel", task.kernel)
-    cell_id = kernel.cells(block)
-    kept = np.flatnonzero(cell_id >= 0)
+    found = kernel.find(block)
+    kept = np.flatnonzero(found.cell_id >= 0)
     n_suppressed = int(weight.sum() - weight[kept].sum())
     if n_suppressed > bounds.may_suppress or not len(kept):
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
-    return _released(part(block, kept), table.take(pa.array(kept)), cell_id[kept], task)
+    seen = Released(block, found.cell_id, int(found.cell_id.max()) + 1, found.levels)
+    cells = Cells(found.cell_id[kept], seen.m, weight[kept])
+    return _released(seen, table.take(pa.array(kept)), cells, _at_levels(task, found.levels))
 
 
-def _released(block: Block, table: pa.Table, cell_id: Ints, task: Task) -> pa.Table:
-    cells = Cells(cell_id, int(cell_id.max()) + 1, block.weight)
+def _at_levels(task: Task, levels: Ints | None) -> Task:
+    """The task whose recoders generalize nominal columns to these heights."""
+    if levels is None:
+        return task
+    nominal = [encoding.id for encoding in task.encodings if encoding.nominal]
+    level = dict(zip(nominal, levels.tolist(), strict=True))
+    raised = tuple(
+        (id, {**spec, "level": max(spec["level"], level[id])} if id in level else spec, domain)
+        for id, spec, domain in task.recoders
+    )
+    return replace(task, recoders=raised)
+
+
+def _released(seen: Released, table: pa.Table, cells: Cells, task: Task) -> pa.Table:
+    """Of the rows of `table`, which are those of the cells."""
     released = recoded(table, cells, task)
     tuple_id = table.column(TUPLE).to_numpy()
-    first = _first(tuple_id, cell_id, table.column(CHECK).to_numpy())
+    first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())
     metrics = [registry.build("metric", spec) for spec in task.metrics]
-    states = [metric.update(block, cell_id, cells.m).tolist() for metric in metrics]
     summary = {
         "n_rows": int(cells.count.sum()),
         "n_tuples": len(first),
         "n_cells": cells.m,
-        "states": states,
+        "levels": None if seen.levels is None else seen.levels.tolist(),
+        "states": [metric.update(seen).tolist() for metric in metrics],
     }
     head = pa.array([summary], SUMMARY_TYPE)
     columns = [pa.array(tuple_id[first])]

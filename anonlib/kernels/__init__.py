@@ -34,6 +34,9 @@ class Kernel(Plugin):
     #: whether it may leave rows without a cell, as far as the block allows
     suppresses: ClassVar[bool] = False
 
+    #: whether it finds one level per column: it sees the whole table, and `lca` goes by the levels
+    finds_levels: ClassVar[bool] = False
+
     @property
     def needs_target(self) -> bool:
         """Whether it looks at the block's target, with these parameters."""

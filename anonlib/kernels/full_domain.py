@@ -45,6 +45,7 @@ class FullDomain(Kernel):
     takes_weights: ClassVar[bool] = True
     needs_hierarchies: ClassVar[bool] = True
     suppresses: ClassVar[bool] = True
+    finds_levels: ClassVar[bool] = True
 
     def cells(self, block: Block) -> Ints:
         return self.find(block).cell_id

@@ -40,17 +40,14 @@ class Cells:
         """int64[m]: rows of the table per cell."""
         return self.rows(self.id, self.m)
 
-    def rows(self, id: Ints, n: int, which: Ints | None = None) -> Ints:
-        """int64[n]: rows of the table with each of the ids that the rows (or some) have."""
-        if self.weight is None:
-            return np.bincount(id, minlength=n)
-        weight = self.weight if which is None else self.weight[which]
-        return np.bincount(id, weight, minlength=n).astype(np.int64)
+    def rows(self, id: Ints, n: int) -> Ints:
+        """int64[n]: rows of the table with each of the ids that the rows have."""
+        return np.bincount(id, self.weight, minlength=n).astype(np.int64)  # exact below 2^53
 
     @cached_property
     def start(self) -> Ints:
         """int64[m]: where each cell begins in `order`."""
-        return np.cumsum(self.count) - self.count
+        return np.searchsorted(self.id[self.order], np.arange(self.m))
 
 
 class Domain(NamedTuple):

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from anonlib.block import Ints, Tree
 from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._leaves import leaves
 from anonlib.recode._types import accepted
@@ -29,6 +28,7 @@ class Lca(Recoder):
     type: ClassVar[str] = "lca"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
     names_nodes: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     level: int = Field(
         default=0, ge=0, description="the height that values are generalized to at least; 0: none"
     )
@@ -46,32 +46,11 @@ class Lca(Recoder):
         leaf = found[cells.order]
         last = np.maximum.reduceat(leaf, cells.start)
         first = np.minimum.reduceat(np.where(leaf < 0, root, leaf), cells.start)
-        n_missing = np.add.reduceat(leaf < 0, cells.start, dtype=np.int64)
-        is_null = n_missing == cells.count
+        complete = ~np.logical_or.reduceat(leaf < 0, cells.start)
+        is_null = last < 0
         node = np.full(cells.m, root)
-        node[n_missing == 0] = _above(tree, first[n_missing == 0], last[n_missing == 0])
+        node[complete] = tree.common(first[complete], last[complete])
         if self.level:
-            heights = hierarchy.heights
-            node = _raised(tree, heights, node, self.level)
-            is_null &= self.level < heights[root]
+            node = tree.raised(node, self.level)
+            is_null &= self.level < tree.heights[root]
         return pa.array(hierarchy.names, output).take(pa.array(node, mask=is_null))
-
-
-def _above(tree: Tree, first: Ints, last: Ints) -> Ints:
-    """The lowest nodes that have both the leaves `first` and `last` under them, and so all leaves
-    between."""
-    node = first
-    while (outside := tree.high[node] <= last).any():
-        node = np.where(outside, tree.parent[node], node)
-    return node
-
-
-def _raised(tree: Tree, heights: Ints, node: Ints, level: int) -> Ints:
-    """The highest nodes above these, or themselves, that are no higher than `level`. Raising a
-    lowest common ancestor is the same as generalizing the leaves under it first."""
-    while True:
-        above = tree.parent[node]
-        up = (heights[above] <= level) & (above != node)
-        if not up.any():
-            return node
-        node = np.where(up, above, node)

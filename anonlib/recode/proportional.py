@@ -41,6 +41,7 @@ class Proportional(Recoder):
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
     needs_hierarchy: ClassVar[bool] = True
     names_nodes: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     steps: int | None = Field(
         default=None,
         ge=1,
@@ -59,7 +60,8 @@ class Proportional(Recoder):
         leaf, hierarchy = leaves(values, domain.hierarchy)
         n_nodes = len(hierarchy.names) + 1
         node = np.where(leaf < 0, n_nodes - 1, leaf)
-        pair, count = np.unique(cells.id * n_nodes + node, return_counts=True)
+        pair, place = np.unique(cells.id * n_nodes + node, return_inverse=True)
+        count = cells.rows(place, len(pair))
         cell, node = np.divmod(pair, n_nodes)
         share = count / cells.count[cell]
         if self.steps is not None:

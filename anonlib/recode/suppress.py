@@ -19,6 +19,7 @@ class Suppress(Recoder):
 
     type: ClassVar[str] = "suppress"
     scales: ClassVar[frozenset[Scale]] = frozenset(Scale)
+    takes_weights: ClassVar[bool] = True
 
     def output(self, column: pa.DataType) -> pa.DataType:
         accepted(self.type, column)

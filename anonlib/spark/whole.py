@@ -33,6 +33,7 @@ class Whole:
     n_tuples: int
     n_cells: int
     states: list[Floats]
+    levels: dict[str, int] | None  # by column, where each has one for the whole table
     values: dict[str, Values]
     owners: None = None
     own: Mapping[int, tuple[PrivacyModel, ...]] = field(default_factory=dict)
@@ -41,7 +42,8 @@ class Whole:
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
-        return {"n_tuples": self.n_tuples, "n_cells": self.n_cells}
+        found = {"n_tuples": self.n_tuples, "n_cells": self.n_cells}
+        return found if self.levels is None else {**found, "levels": self.levels}
 
 
 def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task) -> Whole:
@@ -73,8 +75,16 @@ def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: 
         n_tuples=summary["n_tuples"],
         n_cells=summary["n_cells"],
         states=[np.array(state, np.float64) for state in summary["states"]],
+        levels=_by_name(summary["levels"], schema, scan),
         values=scan.values,
     )
+
+
+def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, int] | None:
+    if levels is None:
+        return None
+    nominal = [schema.by_id(e.id).name for e in scan.encodings if e.nominal]
+    return dict(zip(nominal, levels, strict=True))
 
 
 def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> DataFrame:
