@@ -19,6 +19,7 @@ from anonlib.errors import BlockError, InfeasibleError, Problem
 from anonlib.kernels import Kernel
 from anonlib.kernels._discriminant import class_moments
 from anonlib.partition._bisect import part
+from anonlib.recode import Domain
 from anonlib.schema import Scale
 from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize, to_block
 
@@ -103,7 +104,7 @@ def task(source: pa.Table, **changes: Any) -> Task:
             Encoding("c0", Scale.CONTINUOUS, True, mean, sd, low, high),
             Encoding("c1", Scale.NOMINAL, True, categories=pa.array(["a", "b"])),
         ),
-        recoders=(("c0", {"type": "centroid"}, None), ("c1", {"type": "mode"}, None)),
+        recoders=(("c0", {"type": "centroid"}, Domain()), ("c1", {"type": "mode"}, Domain())),
         kernel={"type": "runs"},
         models=({"type": "k_anonymity", "k": K},),
         metrics=({"type": "cell_size"}, {"type": "sse"}),
