@@ -112,7 +112,7 @@ def _merges(rows: Ints) -> list[list[int]]:
         node[i] = n + len(merges) - 1
         rows[i] += rows[j]
         content[i] = _content(rows[i])
-        stale = (least == loss[:, i]) | (least == loss[:, j])
+        stale = ((least == loss[:, i]) | (least == loss[:, j])) & (least < _NEVER)
         stale[[i, j]] = True
         loss[j, :] = loss[:, j] = _NEVER
         after, before = loss[i] < _NEVER, loss[:, i] < _NEVER
