@@ -19,7 +19,7 @@ from anonlib.privacy import PrivacyModel
 from anonlib.schema import Schema
 from anonlib.search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
 from anonlib.spark.scan import Scan, tuple_hash
-from anonlib.work import HASH, STATE, TUPLE, Task, keyed
+from anonlib.work import BLOCK, HASH, STATE, TUPLE, Task, keyed
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: 
     limited = counted.withColumn(HASH, hashed).limit(bounds.max_tuples + 1)
     result = output_schema(task)
     found = (
-        limited.groupBy(F.lit(0))
+        limited.withColumn(BLOCK, F.lit(0))
+        .groupBy(BLOCK)
         # pyspark can't read the annotations of a partial; a lambda has none.
         .applyInArrow(lambda table: search(table, task, bounds), from_arrow_schema(result))
         .toArrow()

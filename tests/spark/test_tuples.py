@@ -1,0 +1,113 @@
+"""One search over the whole table, through Spark."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.support import MARKER, Shell, left, multiset, people, settings, write_people
+
+pytestmark = pytest.mark.spark
+
+CITIES = "".join(f"{MARKER}-city-{i};{'north' if i < 2 else 'south'};anywhere\n" for i in range(4))
+
+
+def config(folder: Path, kernel: str, **changes: Any) -> Any:
+    """Wages of six values and cities, both along hierarchies."""
+    (folder / "city.csv").write_text(CITIES)
+    wages = "".join(f"{w};{w // 2 * 2}-{w // 2 * 2 + 1};any\n" for w in range(6))
+    (folder / "wage.csv").write_text(wages)
+    quasi = {"role": "quasi_identifier", "scale": "nominal"}
+    attributes = {
+        "wage": {**quasi, "hierarchy": str(folder / "wage.csv")},
+        "city": {**quasi, "hierarchy": str(folder / "city.csv")},
+        "name": {"role": "identifier", "pseudonym": True},
+    }
+    return settings(
+        folder,
+        attributes=attributes,
+        kernel={"type": kernel},
+        pseudonyms={"key_env": "ANONLIB_KEY"},
+        **{"partition": {"steps": [{"type": "tuples"}]}, "recode": {"nominal": "lca"}, **changes},
+    )
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_KEY", "PSEUDONYMKEY-0123456789abcdef")
+
+
+def frame(n: int = 90) -> pd.DataFrame:
+    found = people(n)
+    found["wage"] = [i * i % 11 % 6 for i in range(n)]
+    found.loc[4, "city"] = None
+    return found
+
+
+def released(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.read.format("delta").load(str(folder / "out" / "table"))
+
+
+def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    write_people(tmp_path, frame())
+    given = config(tmp_path, "full_domain")
+    given["privacy"]["suppression_limit"] = 0.1
+    said = shell.release(given, "--run-id", "one")
+    assert said.code == 0, said.err
+    table = released(spark, tmp_path).toPandas()
+    classes = table.groupby(["wage", "city"], dropna=False)
+    assert classes.size().min() >= 3
+    assert classes["illness"].nunique().min() >= 2
+    assert 81 <= len(table) <= 90
+    assert table["name"].str.fullmatch("[0-9a-f]{64}").all()
+    assert table["name"].nunique() == len(table)
+    names = [{"0-1", "2-3", "4-5"}, set("012345"), {"any"}]
+    assert any(set(table["wage"]) <= level for level in names)
+    manifest = json.loads((tmp_path / "out/table/_anonlib/manifest.json").read_text())
+    assert manifest["partition"] == {"steps": ["tuples"], "split_columns": []}
+    assert set(manifest["hierarchies"]) == {"wage", "city"}
+    [record] = (tmp_path / "out/table.private").glob("*.json")
+    plan = json.loads(record.read_text())["plan"]
+    assert plan["levels"].keys() == {"wage", "city"}
+    assert plan["n_tuples"] <= 25
+    assert left(tmp_path / "out") == {"table", "table.private"}
+
+
+def test_the_same_whatever_the_order(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    found = []
+    for i, rows in enumerate([frame(), frame().sample(frac=1.0, random_state=3)]):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        write_people(folder, rows)
+        given = config(
+            folder, "greedy", recode={"columns": {"wage": "proportional"}, "nominal": "lca"}
+        )
+        given["pseudonyms"]["scope"] = "stable"
+        said = shell.release(given)
+        assert said.code == 0, said.err
+        found.append(multiset(released(spark, folder)))
+        assert sum(found[-1].values()) == 90
+    assert found[0] == found[1]
+
+
+def test_what_does_not_go_with_it(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    write_people(tmp_path, frame())
+    wrong = config(tmp_path, "mdav", recode={"nominal": "mode"})
+    wrong["privacy"]["suppress"] = "costliest"
+    said = shell.release(wrong)
+    assert said.code == 2
+    for text in (
+        "kernel.type: kernel mdav works on rows; with tuples: full_domain, greedy",
+        "recode.columns.wage: mode works on rows; with tuples: lca, proportional, suppress",
+        "privacy.suppress: costliest works on blocks",
+    ):
+        assert text in said.error
+    few = config(tmp_path, "greedy", partition={"steps": [{"type": "tuples", "max_tuples": 5}]})
+    said = shell.release(few)
+    assert said.code != 0
+    assert "more than max_tuples = 5 distinct combinations" in said.error
+    assert MARKER not in said.err
+    assert not (tmp_path / "out" / "table").exists()
