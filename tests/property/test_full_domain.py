@@ -18,7 +18,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
 from tests.oracles_full_domain import classes_of, full_domain_plain, generalizable
-from tests.support import blocks, make_block
+from tests.support import blocks, halves, make_block
 
 MODELS = [
     LDiversity(l=2, attribute="disease"),
@@ -109,23 +109,59 @@ def test_rows_and_their_multiplicities_are_the_same(block: Block) -> None:
     assert (found.cell_id[each] == expected.cell_id).all()
 
 
-def test_few_nodes_are_looked_at() -> None:
+def skewed(random: Any, n: int, q: int, k: int) -> Block:
+    """Columns of 8 values, those in the middle frequent, in pairs, pairs of pairs and a root."""
+    codes = random.binomial(7, 0.5, (n, q))
+    block = make_block(np.zeros((n, 0)), codes[np.lexsort(codes.T)], k=k)
+    return replace(block, n_categories=np.full(q, 8), trees=(halves(8),) * q)
+
+
+def test_few_rows_of_rare_values() -> None:
+    """Where suppressing competes with generalizing."""
     random = np.random.default_rng(0)
-    codes = random.binomial(15, 0.5, (200, 4))
-    pairs = np.arange(16) // 2 + 16
-    parent = np.concatenate([pairs, np.arange(8) // 4 + 24, [26, 26, 26]])
-    tree = Tree(
-        parent,
-        np.concatenate([np.arange(16), np.arange(0, 16, 2), [0, 8, 0]]),
-        np.concatenate([np.arange(1, 17), np.arange(2, 18, 2), [8, 16, 16]]),
-        np.concatenate([np.zeros(16), np.full(8, 1 / 15), [7 / 15, 7 / 15, 1.0]]),
-    )
-    block = make_block(np.zeros((200, 0)), codes[np.lexsort(codes.T)], k=6)
-    block = replace(block, n_categories=np.full(4, 16), trees=(tree,) * 4)
+    for _ in range(150):
+        n, k = int(random.integers(8, 40)), int(random.integers(2, 5))
+        codes = random.choice(4, (n, 3), p=[0.6, 0.2, 0.15, 0.05])
+        block = make_block(np.zeros((n, 0)), codes[np.lexsort(codes.T)], k=k)
+        block = replace(block, n_categories=np.full(3, 4), trees=(halves(4),) * 3)
+        check(replace(block, may_suppress=int(random.integers(n // 2))))
+
+
+@pytest.mark.parametrize("seed", [4, 5, 15, 29])
+def test_shares_of_rare_values(seed: int) -> None:
+    """Where, besides, a union may fail: nodes below one that isn't allowed are the best."""
+    random = np.random.default_rng(seed)
+    block = replace(skewed(random, 80, 3, 3), may_suppress=int(random.integers(3, 20)))
+    codes = random.choice(3, (80, 1), p=[0.5, 0.3, 0.2])
+    check(_protected(block, codes, (KAnonymity(k=2), AlphaK(alpha=0.6, attribute="disease"))))
+
+
+def test_few_nodes_are_looked_at() -> None:
+    block = skewed(np.random.default_rng(0), 200, 4, 6)
     search = Search(block)
     assert search.lattice.shape == (4, 4, 4, 4)
     assert search.run() == full_domain_plain(block).heights
     assert search.lattice.n_looks < 4**4 / 5
+
+
+def test_a_union_may_fail_where_a_part_holds() -> None:
+    """Of three towns, the second fails; its county, with the first, fails too. So the middle level
+    isn't allowed, but the lowest is."""
+    tree = Tree(
+        np.array([3, 3, 4, 5, 5, 5]),
+        np.array([0, 1, 2, 0, 2, 0]),
+        np.array([1, 2, 3, 2, 3, 3]),
+        np.array([0, 0, 0, 0.5, 0.5, 1]),
+    )
+    town = np.repeat([0, 1, 2], [10, 2, 10])[:, None]
+    disease = np.concatenate([[0] * 5 + [1] * 5, [0] * 2, [1] * 5 + [2] * 5])[:, None]
+    block = replace(make_block(np.zeros((22, 0)), town), trees=(tree,), may_suppress=2)
+    block = _protected(block, disease, (AlphaK(alpha=0.5, attribute="disease"),))
+    check(block)
+    found = FullDomain().find(block)
+    assert found.levels is not None
+    assert found.levels.tolist() == [0]
+    assert (found.cell_id == np.where(town[:, 0] == 1, -1, town[:, 0] // 2)).all()
 
 
 def test_ties_go_to_the_lower_node() -> None:
