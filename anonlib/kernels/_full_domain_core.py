@@ -11,7 +11,7 @@ MULTIPLIER = 1_000_003
 
 
 @njit
-def classes(codes: Codes, rows: Ints, node: Codes, start: Ints) -> tuple[Ints, Ints, Ints]:
+def classes(codes: Codes, rows: Ints, node: Ints, start: Ints) -> tuple[Ints, Ints, Ints]:
     """int64[m], the class of each tuple, those of equal nodes being one; and of each class,
     numbered by first tuples, which that is, and how many rows it has.
 
@@ -47,7 +47,7 @@ def classes(codes: Codes, rows: Ints, node: Codes, start: Ints) -> tuple[Ints, I
 
 
 @njit
-def _alike(a: Codes, b: Codes, node: Codes, start: Ints) -> bool:
+def _alike(a: Codes, b: Codes, node: Ints, start: Ints) -> bool:
     unlike = 0
     for j in range(len(start)):
         unlike += node[start[j] + a[j]] != node[start[j] + b[j]]

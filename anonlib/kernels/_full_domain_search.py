@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import GRID, Block, Bools, Codes, Ints, Tree
+from anonlib.block import GRID, Block, Bools, Ints, Tree
 from anonlib.errors import InputError
 
 #: What is lost of a value of which all is lost: losses are counted in steps of GRID.
@@ -21,10 +21,10 @@ Heights = tuple[int, ...]
 
 
 class Column(NamedTuple):
-    """A nominal column at all heights 0..h. node: int32[h + 1, c], what each code is generalized
+    """A nominal column at all heights 0..h. node: int64[h + 1, c], what each code is generalized
     to; loss: int64[h + 1, c], what that loses of a row; total: int64[h + 1], of all rows."""
 
-    node: Codes
+    node: Ints
     loss: Ints
     total: Ints
 
@@ -74,7 +74,7 @@ class Lattice:
 
         self.n_looks += 1
         node = [column.node[h] for column, h in zip(self.columns, heights, strict=True)]
-        joined = np.concatenate([np.zeros(0, np.int32), *node])
+        joined = np.concatenate([np.zeros(0, np.int64), *node])
         return Classes(*classes(self.codes, self.rows, joined, self.start))
 
     def failing(self, heights: Heights, classes: Classes, fails: Bools) -> Failing:
@@ -95,7 +95,7 @@ def _column(tree: Tree, rows: Ints) -> Column:
     steps = np.rint(tree.loss * ALL).astype(np.int64)
     codes = np.arange(len(rows))
     node = np.stack([tree.raised(codes, h) for h in range(int(tree.heights[-1]) + 1)])
-    return Column(node.astype(np.int32), steps[node], steps[node] @ rows.astype(np.int64))
+    return Column(node, steps[node], steps[node] @ rows.astype(np.int64))
 
 
 class Search:
