@@ -7,12 +7,16 @@ from math import log2
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pycanon.anonymity import k_anonymity
+from pycanon.anonymity.utils.aux_anonymity import get_equiv_class
 
 from anonlib import registry
 from anonlib.block import Tree
+from anonlib.kernels.full_domain import FullDomain
 from anonlib.partition._bisect import part
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.utility import Metric, Released
@@ -138,10 +142,10 @@ def test_classes(released: Released) -> None:
     assert value(Discernibility(), released) == expected
     mean = (len(every) - suppressed) / len(sizes)
     assert value(CellSize(), released) == pytest.approx(mean)
-    assert value(AverageClassSize(), replace_models(released, k)) == pytest.approx(mean / k)
+    assert value(AverageClassSize(), with_k(released, k)) == pytest.approx(mean / k)
 
 
-def replace_models(released: Released, k: int) -> Released:
+def with_k(released: Released, k: int) -> Released:
     block = replace(released.block, models=(KAnonymity(k=k),))
     return Released(block, released.id, released.m, released.levels)
 
@@ -250,6 +254,39 @@ def test_values_without_a_hierarchy() -> None:
     found = Released(block, np.array([0, 0, 1, 1]), 2)
     assert value(Ncp(), found) == 1 / 4
     assert value(Nllm(), found) == 1 / 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_of_pycanon(seed: int) -> None:
+    """What pycanon takes for classes of a released table, in the terms of its utility metrics (as
+    they stand in its sources: its package comes without them)."""
+    random = np.random.default_rng(seed)
+    codes = random.binomial(3, 0.4, (60, 3))
+    block = make_block(np.zeros((60, 0)), codes[np.lexsort(codes.T)], k=3)
+    trees = (TOWNS, None, TOWNS)
+    block = replace(block, trees=trees, n_categories=np.full(3, 4), may_suppress=6)
+    found = FullDomain().find(block)
+    m = int(found.cell_id.max()) + 1
+    released = Released(block, found.cell_id, m, found.levels)
+    names = ["a", "b", "c"]
+    kept = found.cell_id >= 0
+    assert 0 < (~kept).sum() <= 6
+    nodes = {
+        name: each[found.cell_id[kept]] for name, each in zip(names, released.nodes, strict=True)
+    }
+    table = pd.DataFrame(nodes)
+    classes = get_equiv_class(table, names)
+    discernibility = sum(len(each) ** 2 for each in classes) + (60 - len(table)) * 60
+    assert value(Discernibility(), released) == discernibility
+    k = k_anonymity(table, names)
+    average = len(table) / (len(classes) * k)
+    assert value(AverageClassSize(), with_k(released, k)) == pytest.approx(average)
+    assert block.target is not None
+    label = block.target[kept]
+    wrong = 60 - len(table)
+    for each in classes:
+        wrong += len(each) - max(Counter(label[list(each)].tolist()).values())
+    assert value(Classification(), released) == pytest.approx(wrong / 60)
 
 
 def test_many_nodes_have_no_entropy() -> None:
