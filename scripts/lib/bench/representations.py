@@ -2,6 +2,7 @@
 
     scripts/bench representations [--tables adult voters] [--k 3 4 5 10 ...] [--trained 1 100]
         [--seeds 10] [--kernel greedy] [--results out/bench/representations.jsonl] [--show]
+        [--living]
 
 Networks are trained on two thirds of the rows, of the table as it is (1) or of its 100-anonymous
 version, in each of the four representations; they are tested on the other rows of k-anonymous
@@ -20,7 +21,7 @@ from itertools import product
 from pathlib import Path
 
 from _representations.learn import Experiment
-from _representations.report import Key, charts, draw, told
+from _representations.report import Key, charts, dead, draw, told
 from _representations.tables import REPRESENTATIONS, TABLES
 from threadpoolctl import threadpool_limits
 
@@ -76,6 +77,7 @@ def main() -> None:
     parser.add_argument("--kernel", default="greedy")
     parser.add_argument("--results", type=Path, default=ROOT / "out/bench/representations.jsonl")
     parser.add_argument("--show", action="store_true", help="print what there is, run nothing")
+    parser.add_argument("--living", action="store_true", help="show no dead networks (AUC 0.5)")
     given = parser.parse_args()
     given.results.parent.mkdir(parents=True, exist_ok=True)
     done = read(given.results)
@@ -83,9 +85,13 @@ def main() -> None:
         if not given.show:
             with threadpool_limits(1):
                 measure(table, given, done)
-        if found := charts(done, table, given.kernel):
+        mine = {key: done[key] for key in done if key[:2] == (table, given.kernel)}
+        silent = dead(mine)
+        if given.living:
+            mine = {k: mine[k] for k in mine if (k.trained, k.learned, k.seed) not in silent}
+        if found := charts(mine):
             title = f"{table}, {given.kernel}"
-            print(f"\n{title}{told(found)}")
+            print(f"\n{title}; {len(silent)} dead networks{told(found)}")
             draw(found, title, given.results.with_name(f"representations_{table}.svg"))
 
 

@@ -30,14 +30,23 @@ class Key(NamedTuple):
 Chart = dict[int, dict[str, list[float]]]
 
 
-def charts(done: Mapping[Key, float], table: str, kernel: str) -> dict[tuple[int, str], Chart]:
+def dead(done: Mapping[Key, float]) -> set[tuple[int, str, int]]:
+    """What networks were trained on and their seeds, of those that tell nothing of any row even of
+    the table that they were trained on, since nothing passes their rectifiers."""
+    return {
+        (key.trained, key.learned, key.seed)
+        for key, score in done.items()
+        if (key.k, key.told) == (key.trained, key.learned) and score == 0.5
+    }
+
+
+def charts(done: Mapping[Key, float]) -> dict[tuple[int, str], Chart]:
     """The results of a table, by what networks were trained on."""
     found: dict[tuple[int, str], Chart] = {}
     order = [*REPRESENTATIONS]
     for key in sorted(done, key=lambda key: (key.trained, order.index(key.learned), key.k)):
-        if (key.table, key.kernel) == (table, kernel):
-            chart = found.setdefault((key.trained, key.learned), {})
-            chart.setdefault(key.k, {}).setdefault(key.told, []).append(done[key])
+        chart = found.setdefault((key.trained, key.learned), {})
+        chart.setdefault(key.k, {}).setdefault(key.told, []).append(done[key])
     return found
 
 
@@ -51,9 +60,10 @@ def told(found: dict[tuple[int, str], Chart]) -> str:
         for k, scores in chart.items():
             cells = [f"{mean(v):.4f} ± {_spread(v):.4f}" if v else "" for v in _all(scores)]
             lines.append(f"{k:>6}" + "".join(f"{cell:>18}" for cell in cells))
-            ranked = sorted((-mean(v), name) for name, v in scores.items())
-            for place, (_, name) in enumerate(ranked):
-                places[name][place] += k > 1
+            means = {name: mean(v) for name, v in scores.items()}
+            if k > 1 and max(means.values()) > min(means.values()):
+                for name in means:
+                    places[name][sum(other > means[name] for other in means.values())] += 1
         lines.append(f"{'places':>6}" + "".join(f"{n!s:>18}" for n in places.values()))
     return "\n".join(lines)
 
