@@ -10,6 +10,7 @@ from anonlib import registry
 from anonlib.block import Ints
 from anonlib.errors import BlockError, sanitized
 from anonlib.kernels import Kernel
+from anonlib.partition._bisect import part
 from anonlib.recode import Cells
 from anonlib.utility import Released
 from anonlib.work import TUPLE, Task, recoded, to_block
@@ -72,8 +73,9 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     n_suppressed = int(weight.sum() - weight[kept].sum())
     if n_suppressed > bounds.may_suppress or not len(kept):
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
-    seen = Released(block, found.cell_id, int(found.cell_id.max()) + 1, found.levels)
-    cells = Cells(found.cell_id[kept], seen.m, weight[kept])
+    cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
+    # Losses are of the rows released: those of all would tell how many are not.
+    seen = Released(part(block, kept), cells.id, cells.m, found.levels)
     return _released(seen, table.take(pa.array(kept)), cells, _at_levels(task, found.levels))
 
 

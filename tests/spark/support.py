@@ -142,7 +142,7 @@ class Shell:
     def __call__(self, *argv: str, hooks: Mapping[str, Callable[[], None]] | None = None) -> Said:
         self.capsys.readouterr()
         with self.patch.context() as patch:
-            patch.setattr(cli, "_progress", lambda args: Hooked(hooks or {}))
+            patch.setattr(cli, "progress_of", lambda args: Hooked(hooks or {}))
             code = cli.main(argv)
         return Said(code, *self.capsys.readouterr())
 
@@ -209,7 +209,7 @@ def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
     )
     for step in steps:
         hooks = {step.moment: lambda step=step: _signal(step)}
-        cli._progress = lambda args, hooks=hooks: Hooked(hooks)
+        cli.progress_of = lambda args, hooks=hooks: Hooked(hooks)
         code = cli.main(step.argv)
         with (folder / "codes").open("a") as file:
             file.write(f"{code}\n")
