@@ -72,8 +72,18 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
         to.print(_worst(failing))
     notes = [f"{plain(verdict.model)}: {plain(verdict.note)}" for verdict in report.verdicts]
     notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
-    _bullets(to, "notes", notes)
+    _bullets(to, "notes", [*notes, *lone_notes(report)])
     _bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
+
+
+def lone_notes(report: "AuditReport") -> list[str]:
+    """What shares tell of single rows, in words."""
+    return [
+        f"{plain(name)}: the shares tell of {n:,} rows ({n / report.n_rows:.1%}) that no other row "
+        "of their class has their value; round them by `steps`, or release lca"
+        for name, n in report.lone.items()
+        if n
+    ]
 
 
 def print_check(result: CheckResult, config: str, to: Console | None = None) -> None:

@@ -30,6 +30,8 @@ class AuditSpec:
     `hierarchies` are those of protected columns, folded. If there are columns in `joint`, models of
     a column are also checked where the others are known: among the rows of a class that agree on
     them.
+    `shares` are the quasi-identifiers released as shares of their values, and in how many steps
+    these are rounded, None if exact.
     """
 
     columns: tuple[str, ...]
@@ -46,6 +48,7 @@ class AuditSpec:
     only: tuple[int, ...] | None = None
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
     joint: tuple[str, ...] = ()
+    shares: Mapping[str, int | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.persons == "token" and self.token is None:
@@ -81,6 +84,8 @@ class AuditReport:
     `sizes` are (rows, number of classes of so many rows); above 1024 rows, sizes are rounded
     down to a power of two. `insensitive` says whether the insensitive columns were `checked` for
     rare combinations, were `acknowledged` unseen, could be `not checked`, or there are `none`.
+    `lone`: by column released as shares, the rows known by them to be the only ones of their class
+    with their value: whoever knows of such a value in the table knows the class of its person.
     """
 
     n_rows: int
@@ -89,6 +94,7 @@ class AuditReport:
     problems: tuple[Problem, ...]
     sizes: tuple[tuple[int, int], ...]
     insensitive: Insensitive
+    lone: Mapping[str, int] = field(default_factory=dict)
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
         """This report with the verdicts and problems of another look at the same rows, under a
@@ -117,4 +123,5 @@ class AuditReport:
             "problems": [asdict(problem) for problem in self.problems],
             "sizes": [list(pair) for pair in self.sizes],
             "insensitive": self.insensitive,
+            "lone": dict(self.lone),
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from anonlib import registry
 from anonlib.audit.checks import protected_columns, schema_problems
+from anonlib.audit.lone import lone
 from anonlib.audit.models import AuditModel
 from anonlib.audit.report import AuditReport, AuditSpec, Insensitive, Verdict
 from anonlib.audit.view import View, make_view
@@ -29,9 +30,9 @@ def audit(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) ->
 
     Costs one grouped aggregation by the released quasi-identifiers; a second one, in two levels
     and over part of the rows, for each model that the first left undecided; the same again for each
-    column that is protected where others are known; and two more where insensitive columns are to
-    be checked. The table is read once for each, and must not change
-    meanwhile. Nothing is raised for what is wrong with it: that is in the report.
+    column that is protected where others are known; one where columns are released as shares; and
+    two more where insensitive columns are to be checked. The table is read once for each, and must
+    not change meanwhile. Nothing is raised for what is wrong with it: that is in the report.
     """
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     problems, broken = schema_problems(df, spec, models)
@@ -62,6 +63,7 @@ def audit(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) ->
         problems=_ordered(problems, n_rows),
         sizes=tuple(sorted(sizes.items())),
         insensitive=_insensitive_state(spec, checked=checked),
+        lone=lone(view, spec) if n_rows else {},
     )
 
 

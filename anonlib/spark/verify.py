@@ -9,6 +9,7 @@ from anonlib import audit as auditing
 from anonlib.audit import AuditReport, AuditSpec, by_parts
 from anonlib.config import Config
 from anonlib.errors import AuditError
+from anonlib.recode.proportional import Proportional
 from anonlib.resolve import bound_models, joint_columns, protected_hierarchies, with_names
 from anonlib.schema import Role, Schema
 from anonlib.spark.blocks import Plan
@@ -28,7 +29,9 @@ def published_spec(config: Config) -> AuditSpec:
     }
     quasi = [n for n, a in released.items() if a.role is Role.QUASI_IDENTIFIER]
     scales = {name: released[name].scale for name in quasi}
-    sets = [n for n, scale in scales.items() if scale and config.recode.of(n, scale).type == "set"]
+    recoders = {n: config.recode.of(n, scale) for n, scale in scales.items() if scale}
+    shares = {n: r.steps for n, r in recoders.items() if isinstance(r, Proportional)}
+    sets = [n for n, recoder in recoders.items() if recoder.type == "set"]
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),
@@ -40,6 +43,7 @@ def published_spec(config: Config) -> AuditSpec:
         sets=tuple(sets),
         hierarchies=protected_hierarchies(config),
         joint=joint_columns(config),
+        shares=shares,
     )
 
 

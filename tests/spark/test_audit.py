@@ -193,3 +193,19 @@ def test_large_classes_are_bucketed(spark: SparkSession) -> None:
     assert report.n_rows == 9000
     assert [v.value for v in report.verdicts] == [1024, 1]
     assert report.verdicts[0].worst == (1024, 1024, 4096)
+
+
+def test_shares_tell_of_single_rows(spark: SparkSession) -> None:
+    """Two classes: of 4 rows, a value with 1 and one with 3; of 2 rows, one with both."""
+    mixed, alike = [(0, 0.25), (2, 0.75)], [(0, 1.0)]
+    rows = [(mixed, "x")] * 4 + [(alike, "x")] * 2
+    frame = spark.createDataFrame(rows, "city array<struct<node:int,share:double>>, illness string")
+    exact = simple(frame, ("city",), shares={"city": None})
+    assert exact.passed
+    assert exact.lone == {"city": 1}
+    assert exact.to_dict()["lone"] == {"city": 1}
+    # In halves, 1 of 4 may have been 0 to 3 of 4.
+    halves = [([(0, 0.5), (2, 0.5)], "x")] * 4
+    rounded = spark.createDataFrame(halves, frame.schema)
+    assert simple(rounded, ("city",), shares={"city": 2}).lone == {"city": 0}
+    assert simple(frame, ("city",)).lone == {}
