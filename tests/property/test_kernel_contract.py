@@ -18,6 +18,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
+from tests.property.test_kernels_generic import mixed_blocks
 from tests.support import blocks, make_block, suited
 
 #: Models of one column besides distinct diversity.
@@ -51,7 +52,8 @@ every_kernel = pytest.mark.parametrize("kernel", variants(), ids=repr)
 
 
 def arrays(block: Block) -> dict[str, Any]:
-    return {f.name: np.array(getattr(block, f.name)) for f in fields(block) if f.name != "models"}
+    names = {f.name for f in fields(block)} - {"models", "ranks", "trees"}
+    return {name: np.array(getattr(block, name)) for name in names}
 
 
 def check(kernel: Any, block: Block) -> Any:
@@ -78,6 +80,14 @@ def test_cells(kernel: Any, block: Block) -> None:
     assume(block.n_classes > 0 or not kernel.needs_classes)
     ids = check(kernel, block)
     assert (kernel.cells(suited(kernel, block)) == ids).all()
+
+
+@every_kernel
+@given(mixed_blocks(max_columns=6, max_rows=100))
+@settings(max_examples=20)
+def test_cells_with_hierarchies(kernel: Any, block: Block) -> None:
+    assume(block.n_classes > 0 or not kernel.needs_classes)
+    check(kernel, block)
 
 
 @every_kernel

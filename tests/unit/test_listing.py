@@ -44,10 +44,11 @@ def test_parameters_defaults_and_ranges(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["kernels", "--json"]) == 0
     found = {each["type"]: each for each in json.loads(capsys.readouterr().out)}
     assert list(found) == list(plugins("kernel"))
-    mode, cut = found["mondrian"]["parameters"]
+    mode, cut, nominal = found["mondrian"]["parameters"]
     assert (mode["name"], mode["default"]) == ("mode", "strict")
     assert mode["allowed"] == "strict | relaxed"
     assert cut["allowed"] == "median | information_gain"
+    assert nominal["allowed"] == "codes | hierarchy"
     assert "LeFevre" in found["mondrian"]["reference"]
     for name, kernel in plugins("kernel").items():
         fields = kernel.model_fields

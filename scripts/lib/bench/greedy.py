@@ -148,7 +148,9 @@ def main() -> None:
                 f"smallest {r['smallest']:6,}  nllm {r['nllm']:.4f}  ncp {r['ncp']:.4f}",
                 flush=True,
             )
-    r = once("plain", 10, lambda: against_plain(table, 10, given.plain_rows))
+    r = once(
+        f"plain, {given.plain_rows} rows", 10, lambda: against_plain(table, 10, given.plain_rows)
+    )
     ratio = f"{r['plain'] / r['seconds']:,.0f} times as fast, the same cells"
     print(
         f"greedy  {r['rows']:,} rows, k 10: plain {r['plain']:.1f} s, ours {r['seconds']:.3f} s:",
