@@ -94,10 +94,11 @@ def voters() -> Table:
     race = random.choice(8, N_VOTERS, p=[0.01, 0.02, 0.13, 0.17, 0.62, 0.01, 0.02, 0.02])
     born = random.triangular(0, 30, len(YEARS), N_VOTERS).astype(np.int64)
     prefix = np.unique([z[:4] for z in zips], return_inverse=True)[1][place]
-    # Scores of parties: one for each value of a column, the first three parties far ahead.
-    scores = np.array([4.0, 4.0, 3.5, *[-1.0] * 7]) + random.gumbel(size=(N_VOTERS, 10))
-    for values, weight in ((prefix, 0.7), (gender, 0.2), (race, 1.0), (born // 10, 0.5)):
+    # Scores of parties, some for each value of a column; all but three parties are small.
+    scores = np.array([0.0] * 3 + [-5.0] * 7) + random.gumbel(size=(N_VOTERS, 10))
+    for values, weight in ((prefix, 1.0), (gender, 0.4), (race, 1.2), (born // 10, 1.0)):
         levels = random.normal(size=(int(values.max()) + 1, 10))
+        levels -= levels.mean(axis=0)
         scores += weight * levels[values.astype(np.int64)]
     chosen = {"zip": place, "gender": gender.astype(np.int64), "race": race, "born": born}
     columns = {name: [row[0] for row in texts[name]] for name in texts}
