@@ -44,6 +44,7 @@ from anonlib.spark.grouped import (
 )
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.moments import table_moments
+from anonlib.spark.nodes import released_nodes
 from anonlib.spark.past import Past, open_past
 from anonlib.spark.publish import Target, name_mapping
 from anonlib.spark.purge import owed, purge
@@ -203,8 +204,9 @@ class _Run:
             whole = report
             if table is not None:
                 whole = audited_whole(table, config, report, self.target.published().count())
+            nodes = released_nodes(_published(staged, schema) if table is None else table, schema)
         split_by = tuple(schema.by_id(id).name for id in planned.split_by)
-        trees = schema.hierarchies
+        trees = {name: (tree, nodes[name]) for name, tree in schema.hierarchies.items()}
         text = manifest(config, self.run_id, whole, found, scanned.n_rows, split_by, trees)
         with self.progress.stage("publish", self.spark):
             version = self._publish(source, staged, found, whole, text, held)
@@ -307,6 +309,11 @@ class _Run:
         text = record(self.config, result, source, scanned, planned)
         Storage(self.spark, result.record).write(result.record, text)
         return result
+
+
+def _published(staged: DataFrame, schema: Schema) -> DataFrame:
+    """The released columns under the names that will be published."""
+    return staged.select(*[F.col(column.id).alias(column.name) for column in schema.released])
 
 
 def _new_run_id() -> str:

@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ def manifest(
     outcome: "Outcome",
     n_rows_in: int,
     split_by: tuple[str, ...] = (),
-    hierarchies: Mapping[str, Hierarchy] | None = None,
+    hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]] | None = None,
 ) -> str:
     """The public manifest: nothing but what is listed here, as JSON text. Verdicts and released
     rows are of the whole table; the rest is of the run, which may have added a part of it.
@@ -113,12 +113,19 @@ def _persons(config: Config) -> str:
     return "one row per person: checked"
 
 
-def _nodes(hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
-    """What `anonlib.encode.published_hierarchies` reads, by column."""
-    return {
-        name: {"names": list(each.names), "parents": each.tree.parent.tolist()}
-        for name, each in hierarchies.items()
-    }
+def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict[str, Any]:
+    """What `anonlib.encode.published_hierarchies` reads, by column: the names of nodes that are
+    released, and of those above them. The others may be values that the release hides."""
+    found = {}
+    for name, (each, released) in hierarchies.items():
+        parent = each.tree.parent.tolist()
+        named = {*released}
+        for node, above in enumerate(parent):  # a node comes before its parent
+            if node in named:
+                named.add(above)
+        names = [text if node in named else None for node, text in enumerate(each.names)]
+        found[name] = {"names": names, "parents": parent}
+    return found
 
 
 def _coarse(n_suppressed: int, k: int) -> str:

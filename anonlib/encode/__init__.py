@@ -124,9 +124,14 @@ def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str
 
 
 def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
-    """The hierarchies in the text of a release's public manifest, by column."""
+    """The hierarchies in the text of a release's public manifest, by column. Nodes that it does not
+    name, which are neither released nor above one that is, are called `unnamed 0`, 1, ..."""
     found = json.loads(manifest).get("hierarchies", {})
-    return {name: from_parents(each["names"], each["parents"]) for name, each in found.items()}
+    result = {}
+    for column, each in found.items():
+        names = [f"unnamed {i}" if name is None else name for i, name in enumerate(each["names"])]
+        result[column] = from_parents(names, each["parents"])
+    return result
 
 
 def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:

@@ -31,7 +31,7 @@ class Proportional(Recoder):
     still add up to 1; leaves with nothing left are left out.
 
     All rows of a cell get the same shares, so the release is as anonymous as without them. But who
-    counts the rows of a cell can tell that a value occurs in it just once: `lone` counts that.
+    counts the rows of a cell can tell that a value occurs in it just once: the audit counts that.
 
     Cost O(n log n). Reference: proportional representation, section III.A, formula (1); there all
     nodes are written out.
@@ -83,23 +83,3 @@ def _apportioned(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) ->
     place = np.arange(len(cell)) - np.searchsorted(cell, cell)
     whole[order] += place < (steps - given)[cell]
     return whole
-
-
-def lone(released: Column, size: Ints, steps: int | None = None) -> Ints:
-    """int64[m]: how many leaves (missing is one) of each cell are known to have just one row.
-
-    released: SHARES[m], those of the cells, size: int64[m], their rows, which everyone can count.
-    With `steps`, a share tells of a range of counts: those leaves are counted where it leaves one
-    row only. Such a row's value is told apart from the others of its cell, though not whose it is.
-    """
-    n_leaves = released.value_lengths().to_numpy(zero_copy_only=False)
-    cell = np.repeat(np.arange(len(released)), n_leaves)
-    share = released.flatten().field("share").to_numpy()
-    rows = size[cell]
-    if steps is None:
-        alone = np.rint(share * rows) == 1
-    else:
-        # Counts are rounded up or down: (taken - 1) * rows < count * steps < (taken + 1) * rows
-        taken = np.rint(share * steps).astype(np.int64)
-        alone = ((taken - 1) * rows < steps) & ((taken + 1) * rows <= 2 * steps)
-    return np.bincount(cell[alone], minlength=len(released))

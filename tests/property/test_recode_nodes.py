@@ -1,6 +1,5 @@
 """Recoders along hierarchies against an oracle that walks one path at a time."""
 
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from anonlib.encode._published import from_parents
 from anonlib.errors import BlockError, InputError
 from anonlib.recode import Cells, Domain
 from anonlib.recode.lca import Lca
-from anonlib.recode.proportional import SHARES, Proportional, lone
+from anonlib.recode.proportional import SHARES, Proportional
 from anonlib.recode.suppress import Suppress
 from tests.oracles_nodes import (
     cells_of,
@@ -107,34 +106,6 @@ def released(*cells: str, steps: int | None = None) -> tuple[Any, np.ndarray[Any
     ids = Cells(np.array([i for i, _ in rows]), len(cells))
     column = pa.array([v for _, v in rows], pa.string())
     return Proportional(steps=steps).recode(column, ids, Domain(None, SIX)), ids.count
-
-
-def test_values_of_one_row_are_told_apart() -> None:
-    assert lone(*released("0012", "0011", "0", "---3", "-01234")).tolist() == [2, 0, 1, 1, 6]
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8, 30])
-def test_rounded_shares_tell_what_they_must_be(steps: int) -> None:
-    """Against all cells of up to 6 rows: a leaf counts if every cell of that size which shows this
-    share for a leaf has one row there, as far as its own share tells (at least then)."""
-    possible: dict[tuple[int, float], set[int]] = {}
-    cells = ["".join(c) for n in range(1, 7) for c in combinations_with_replacement("0123", n)]
-    found, sizes = released(*cells, steps=steps)
-    shown = found.to_pylist()
-    for cell, pairs in zip(cells, shown, strict=True):
-        for each in pairs:
-            counts = possible.setdefault((len(cell), each["share"]), set())
-            counts.add(cell.count(str(each["node"])))
-    sure = [
-        sum(possible[len(cell), each["share"]] == {1} for each in pairs)
-        for cell, pairs in zip(cells, shown, strict=True)
-    ]
-    alone = lone(found, sizes, steps)
-    assert (alone <= sure).all()
-    if steps == 30:  # at least so fine that nothing is hidden
-        assert alone.tolist() == sure == lone(*released(*cells)).tolist()
-    if steps == 1:
-        assert alone.sum() == 4  # a cell of one row can't hide
 
 
 def test_rounding_gives_to_the_largest_remainder_then_to_the_lower_node() -> None:

@@ -1,6 +1,7 @@
 """What the audit refuses, and what it copes with: names, types, insensitive columns."""
 
 import json
+from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from anonlib.audit import AuditReport, AuditSpec, audit
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from tests.property.test_recode_nodes import released
 
 pytestmark = pytest.mark.spark
 
@@ -195,17 +197,35 @@ def test_large_classes_are_bucketed(spark: SparkSession) -> None:
     assert report.verdicts[0].worst == (1024, 1024, 4096)
 
 
-def test_shares_tell_of_single_rows(spark: SparkSession) -> None:
-    """Two classes: of 4 rows, a value with 1 and one with 3; of 2 rows, one with both."""
-    mixed, alike = [(0, 0.25), (2, 0.75)], [(0, 1.0)]
-    rows = [(mixed, "x")] * 4 + [(alike, "x")] * 2
-    frame = spark.createDataFrame(rows, "city array<struct<node:int,share:double>>, illness string")
-    exact = simple(frame, ("city",), shares={"city": None})
-    assert exact.passed
-    assert exact.lone == {"city": 1}
-    assert exact.to_dict()["lone"] == {"city": 1}
-    # In halves, 1 of 4 may have been 0 to 3 of 4.
-    halves = [([(0, 0.5), (2, 0.5)], "x")] * 4
-    rounded = spark.createDataFrame(halves, frame.schema)
-    assert simple(rounded, ("city",), shares={"city": 2}).lone == {"city": 0}
-    assert simple(frame, ("city",)).lone == {}
+@pytest.mark.parametrize("steps", [None, 1, 3, 30])
+def test_shares_tell_of_single_rows(spark: SparkSession, steps: int | None) -> None:
+    """Against all classes of up to 5 rows: a value counts if every class of that size which shows
+    its share for a value has one row there (at least then, if shares are rounded)."""
+    cells = ["".join(c) for n in range(1, 6) for c in combinations_with_replacement("012", n)]
+    shares, _ = released(*cells, steps=steps)
+    shown = shares.to_pylist()
+    possible: dict[tuple[int, float], set[int]] = {}
+    for cell, pairs in zip(cells, shown, strict=True):
+        for each in pairs:
+            counts = possible.setdefault((len(cell), each["share"]), set())
+            counts.add(cell.count(str(each["node"])))
+    sure = sum(
+        possible[len(cell), each["share"]] == {1}
+        for cell, pairs in zip(cells, shown, strict=True)
+        for each in pairs
+    )
+    rows = [
+        (i, [tuple(each.values()) for each in pairs])
+        for i, pairs in enumerate(shown)
+        for _ in cells[i]
+    ]
+    frame = spark.createDataFrame(rows, "cell int, city array<struct<node:int,share:double>>")
+    found = simple(frame, ("cell", "city"), shares={"city": steps})
+    assert found.to_dict()["lone"] == found.lone
+    if steps is None or steps == 30:  # at least so fine that nothing is hidden
+        assert found.lone == {"city": sure}
+    else:
+        assert 0 < found.lone["city"] <= sure
+    if steps == 1:
+        assert found.lone == {"city": 3}  # a class of one row can't hide
+    assert simple(frame, ("cell", "city")).lone == {}

@@ -119,7 +119,8 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
 
 
 def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
-    """Names and parents as in the file: of columns that are released as nodes, and of no other."""
+    """Names of what is released, and of what is above; parents as in the file: of columns that are
+    released as nodes, and of no other."""
     file = tmp_path / "town.csv"
     file.write_text("Ayr;Scotland;*\nBath;England;*\nWick;Scotland;*\n", encoding="utf-8")
     fields = [
@@ -137,12 +138,12 @@ def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
             "person": {"role": "identifier"},
         }
         made = config(attributes=attributes, recode={"nominal": recoder})
-        trees = resolve(made, fields).hierarchies
+        trees = {name: (tree, {0, 3}) for name, tree in resolve(made, fields).hierarchies.items()}
         found = json.loads(manifest(made, "run-1", report, outcome, 1000, (), trees))
         if recoder in ("lca", "proportional"):
             assert found["hierarchies"] == {
                 "town": {
-                    "names": ["Ayr", "Wick", "Bath", "England", "Scotland", "*"],
+                    "names": ["Ayr", None, None, "England", "Scotland", "*"],
                     "parents": [4, 4, 3, 5, 5, 5],
                 }
             }
