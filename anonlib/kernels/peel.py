@@ -1,0 +1,127 @@
+"""Peel: releases classes of the generalization lattice, those that lose least first."""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.block import Block, Bools, Ints
+from anonlib.kernels import Kernel
+from anonlib.kernels._merge import by_first_row, require_feasible
+
+if TYPE_CHECKING:  # cores, which need numba
+    from anonlib.kernels._peel_core import Peeling, Table
+    from anonlib.kernels._peel_search import State
+
+
+class Peel(Kernel):
+    """Local recoding along hierarchies: cells are classes of generalized tuples, the cheap ones
+    first, and then whatever lowers the loss.
+    """
+
+    type: ClassVar[str] = "peel"
+    cost: ClassVar[str] = "O(t d L), t distinct tuples, L nodes of the lattice; a pass O(t d c)"
+    reference: ClassVar[str] = "of this project"
+    takes_weights: ClassVar[bool] = True
+    needs_hierarchies: ClassVar[bool] = True
+    suppresses: ClassVar[bool] = True
+    order: Literal["class", "node"] = Field(
+        "class", description="whether classes come by their own loss, or by that of their node"
+    )
+    effort: int = Field(20, ge=0, le=10**9, description="most passes of the search; 0 for none")
+
+    def cells(self, block: Block) -> Ints:
+        if block.n == 0:
+            return np.zeros(0, np.int64)
+        require_feasible(block)
+        table, cell = self._peeled(block)
+        _suppress(block, table, cell)
+        state = _placed(block, table, cell)
+        self._search(block, table, state)
+        cell_id = state.cell[block.tuples.id]
+        kept = cell_id >= 0
+        cell_id[kept] = by_first_row(cell_id[kept])
+        return cell_id
+
+    def _peeled(self, block: Block) -> tuple["Table", Ints]:
+        from anonlib.kernels._peel_core import make_peeling, peel, place
+        from anonlib.kernels._peel_table import make_lattice, make_table
+
+        table, columns = make_table(block)
+        judged = _judged(block)
+        lattice = make_lattice(table, columns, by_class=self.order == "class" and not judged)
+        work = make_peeling(table)
+        while peel(table, lattice, work, judged):
+            _judge(block, work)
+            place(table, work)
+        return table, work.cell
+
+    def _search(self, block: Block, table: "Table", state: "State") -> None:
+        from anonlib.kernels._peel_search import dissolve_cells, move_tuples, take_back
+
+        judged = _judged(block)
+        for _ in range(self.effort):
+            n_steps = 0
+            for steps in (move_tuples, dissolve_cells):
+                n_steps += steps(table, state, judged)
+                if judged:
+                    n_steps -= take_back(table, state, ~_holds(block, state.cell, len(state.rows)))
+            if n_steps == 0:
+                return
+
+
+def _judged(block: Block) -> bool:
+    """Whether cells that have enough rows, and enough values, may still fail."""
+    counts = any(model.looks_at == "counts" for model in block.models)
+    return counts or block.joint or block.unit is not None
+
+
+def _judge(block: Block, work: "Peeling") -> None:
+    """Looks at the classes that may be cells with all models."""
+    n, m = int(work.at[5]), int(work.at[4])
+    fits = work.fits[:m]
+    number = np.cumsum(fits) - 1
+    chosen = fits[work.group[:n]]
+    cell = np.full(len(work.cell), -1)
+    cell[work.item[:n][chosen]] = number[work.group[:n][chosen]]
+    fits[fits] = _holds(block, cell, int(fits.sum()))
+
+
+def _holds(block: Block, cell: Ints, n_cells: int) -> Bools:
+    """bool[n_cells]: which cells of distinct tuples hold every model (-1: in none)."""
+    cell_id = cell[block.tuples.id]
+    rows = np.flatnonzero(cell_id >= 0)
+    return block.holds(cell_id[rows], n_cells, rows)
+
+
+def _suppress(block: Block, table: "Table", cell: Ints) -> None:
+    """Numbers the tuples that peeling has left as cells of their own, but for those that would add
+    most, as many as may be suppressed."""
+    left = np.flatnonzero(cell < 0)
+    if len(left) == 0:
+        return
+    from anonlib.kernels._peel_search import growth, make_state
+
+    kept = np.ones(len(left), np.bool_)
+    if block.may_suppress > 0:
+        rows = table.weight[left]
+        added = growth(table, make_state(table, cell.copy()), left) // rows
+        n_suppressed = 0
+        for i in np.argsort(-added, kind="stable"):
+            if n_suppressed + rows[i] <= block.may_suppress:
+                n_suppressed += rows[i]
+                kept[i] = False
+    cell[left[kept]] = cell.max() + 1 + np.arange(kept.sum())
+
+
+def _placed(block: Block, table: "Table", cell: Ints) -> "State":
+    """The cells, those that fail merged with others until all hold."""
+    from anonlib.kernels._peel_search import make_state, merge
+
+    state = make_state(table, cell)
+    while True:
+        holds = _holds(block, state.cell, len(state.rows))
+        failing = np.flatnonzero(~holds & (state.rows > 0))
+        if len(failing) == 0:
+            return state
+        merge(table, state, failing[np.argsort(state.rows[failing], kind="stable")])
