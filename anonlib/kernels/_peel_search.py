@@ -185,20 +185,17 @@ def _nearest(
         c = among[i]
         if c == own or step[c] >= 0 or rows[c] == 0:
             continue
-        now = rows[c] * loss[c]
-        total = rows[c] + w
-        bound = (least + now) // total
-        joint = 0
+        now, total = rows[c] * loss[c], rows[c] + w
+        more = -now
         for j in columns:
             a, b = codes[c, j], code[j]
             h = max(heights[c, j], height[j])
             while node[j, h, a] != node[j, h, b]:
                 h += 1
-            joint += losses[j, h, a]
-            if joint > bound:
+            more += losses[j, h, a] * total
+            if more >= least:
                 break
-        more = joint * total - now
-        if more < least:
+        else:
             best, least = c, more
     return best, least
 

@@ -1,0 +1,206 @@
+"""Peeling against its oracle, and what its search promises."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from anonlib.block import Block, Tree
+from anonlib.kernels._lattice import flat, levels, meet, merging
+from anonlib.kernels.peel import Peel
+from anonlib.privacy import PrivacyModel
+from anonlib.privacy._shares import reference_of
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.t_closeness import TCloseness
+from tests import oracles_peel as oracle
+
+MODELS: list[tuple[PrivacyModel, ...]] = [
+    (),
+    (LDiversity(l=2, attribute="disease"),),
+    (LDiversity(l=2, kind="entropy", attribute="disease"),),
+    (TCloseness(t=0.3, attribute="disease"),),
+]
+
+
+def ragged(random: Any, n: int) -> Tree:
+    """A random tree over n leaves: neighbours are grouped again and again, some are left alone."""
+    low, high, parent = list(range(n)), list(range(1, n + 1)), [-1] * n
+    top = list(range(n))
+    while len(top) > 1:
+        above, i = [], 0
+        while i < len(top):
+            size = int(random.integers(1, 4))
+            group = top[i : i + size]
+            i += size
+            if len(group) == 1 and len(top) > 2:
+                above += group
+                continue
+            for node in group:
+                parent[node] = len(low)
+            above.append(len(low))
+            low.append(low[group[0]])
+            high.append(high[group[-1]])
+            parent.append(-1)
+        top = above
+    if n == 1:
+        return flat(1)
+    parent[-1] = len(parent) - 1
+    loss = (np.array(high) - np.array(low) - 1) / (n - 1)
+    return Tree(np.array(parent), np.array(low), np.array(high), loss)
+
+
+@st.composite
+def tables(draw: st.DrawFn, *, models: bool = True) -> Block:
+    """Blocks with trees that hold their models as one cell, equal tuples side by side."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d = draw(st.integers(6, 40)), draw(st.integers(1, 3))
+    sizes = random.integers(1, 8, d)
+    codes = random.integers(0, sizes, (n, d))
+    disease = random.permutation(np.arange(n) % draw(st.integers(2, 4)))
+    order = np.lexsort([disease, *codes.T[::-1]])
+    codes, disease = codes[order], disease[order]
+    chosen = draw(st.sampled_from(MODELS)) if models else ()
+    block = Block(
+        numeric=np.zeros((n, 0)),
+        nominal=codes.astype(np.int32),
+        sensitive=disease[:, None].astype(np.int32) if chosen else np.zeros((n, 0), np.int32),
+        unit=None,
+        widths=np.zeros(0),
+        n_categories=sizes,
+        models=(KAnonymity(k=draw(st.integers(2, 5))), *chosen),
+        protected=("disease",) if chosen else (),
+        trees=tuple(ragged(random, int(size)) for size in sizes),
+        references={"disease": reference_of(disease, 4)} if chosen else {},
+    )
+    assume(block.holds(np.zeros(n, np.int64), 1)[0])
+    return block
+
+
+def loss(block: Block, ids: Any) -> int:
+    return sum(
+        oracle.cell_loss(block, np.flatnonzero(ids == c).tolist()) for c in range(max(ids) + 1)
+    )
+
+
+def sets(ids: Any) -> set[frozenset[int]]:
+    return {frozenset(np.flatnonzero(ids == c).tolist()) for c in range(max(ids) + 1)}
+
+
+@given(tables(), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_plain_peeling_gives_the_cells_of_the_oracle(block: Block, by_class: bool) -> None:
+    judged = any(model.looks_at == "counts" for model in block.models)
+    *cells, rest = oracle.peel(block, by_class=by_class and not judged and len(block.trees) > 1)
+    ids = Peel(order="class" if by_class else "node", effort=0).cells(block)
+    found = sets(ids)
+    if not rest:
+        assert found == set(map(frozenset, cells))
+    # What is left joins cells, which are not torn.
+    for cell in cells:
+        assert any(set(cell) <= each for each in found)
+    assert block.holds(ids, len(found)).all()
+
+
+@given(tables())
+@settings(max_examples=80, deadline=None)
+def test_the_search_never_loses_and_cells_hold(block: Block) -> None:
+    before = loss(block, Peel(effort=0).cells(block))
+    for effort in (1, 5):
+        ids = Peel(effort=effort).cells(block)
+        assert block.holds(ids, max(ids) + 1).all()
+        after = loss(block, ids)
+        assert after <= before
+        before = after
+
+
+def test_the_search_gains() -> None:
+    """On random tables, at least 1 % on average."""
+    random = np.random.default_rng(1)
+    gains = []
+    for _ in range(20):
+        codes = np.unique(random.integers(0, 8, (40, 3)), axis=0).astype(np.int32)
+        block = Block(
+            numeric=np.zeros((len(codes), 0)),
+            nominal=codes,
+            sensitive=np.zeros((len(codes), 0), np.int32),
+            unit=None,
+            widths=np.zeros(0),
+            n_categories=np.full(3, 8),
+            models=(KAnonymity(k=3),),
+            trees=tuple(ragged(random, 8) for _ in range(3)),
+        )
+        plain, searched = (loss(block, Peel(effort=e).cells(block)) for e in (0, 5))
+        gains.append(1 - searched / plain)
+    assert np.mean(gains) > 0.01
+
+
+@given(tables())
+@settings(max_examples=40, deadline=None)
+def test_weights_are_repeated_rows(block: Block) -> None:
+    rows = np.column_stack([block.nominal, block.sensitive])
+    _, first, place, count = np.unique(
+        rows, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    some = replace(
+        block,
+        numeric=block.numeric[first],
+        nominal=block.nominal[first],
+        sensitive=block.sensitive[first],
+        weight=count,
+    )
+    assert (Peel().cells(some)[place.ravel()] == Peel().cells(block)).all()
+
+
+@given(tables(models=False), st.integers(0, 12))
+@settings(max_examples=60, deadline=None)
+def test_suppression_stays_within_its_limit(block: Block, limit: int) -> None:
+    none = Peel(effort=0).cells(block)
+    ids = Peel(effort=0).cells(replace(block, may_suppress=limit))
+    assert (none >= 0).all()
+    assert (ids < 0).sum() <= limit
+    kept = np.flatnonzero(ids >= 0)
+    assert set(ids[kept]) == set(range(max(ids) + 1))
+    assert block.holds(ids[kept], max(ids) + 1, kept).all()
+    *_, rest = oracle.peel(block, by_class=len(block.trees) > 1)
+    assert set(np.flatnonzero(ids < 0)) <= set(rest)
+    if limit >= len(rest):
+        assert (ids < 0).sum() == len(rest)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_levels_and_where_codes_meet(seed: int, n: int) -> None:
+    tree = ragged(np.random.default_rng(seed), n)
+    found = levels(tree)
+    for height, row in enumerate(found.node):
+        assert row.tolist() == [oracle.generalized(tree, code, height) for code in range(n)]
+    assert (found.node[-1] == len(tree.parent) - 1).all()
+    short = merging(found)
+    low, high = np.triu_indices(n)
+    for given_ in (found, short):
+        height = meet(given_, low, high)
+        for a, b, h in zip(low.tolist(), high.tolist(), height, strict=True):
+            lost = round(float(given_.loss[h, a]) * oracle.UNIT)
+            assert lost == oracle.lca_loss(tree, set(range(a, b + 1)))
+
+
+@pytest.mark.parametrize("effort", [0, 3])
+def test_a_lattice_too_large_is_cut(effort: int) -> None:
+    random = np.random.default_rng(0)
+    codes = np.unique(random.integers(0, 6, (60, 12)), axis=0).astype(np.int32)
+    block = Block(
+        numeric=np.zeros((len(codes), 0)),
+        nominal=codes,
+        sensitive=np.zeros((len(codes), 0), np.int32),
+        unit=None,
+        widths=np.zeros(0),
+        n_categories=np.full(12, 6),
+        models=(KAnonymity(k=4),),
+        trees=tuple(ragged(random, 6) for _ in range(12)),
+    )
+    ids = Peel(effort=effort).cells(block)
+    assert block.holds(ids, max(ids) + 1).all()
