@@ -52,7 +52,7 @@ def meet(given: Levels, low: Ints, high: Ints) -> Ints:
     return height
 
 
-def trees(block: Block) -> tuple[Tree, ...]:
+def trees_of(block: Block) -> tuple[Tree, ...]:
     """The hierarchies of a block's nominal columns, flat ones where it has none."""
     given = block.trees or (None,) * len(block.n_categories)
     return tuple(

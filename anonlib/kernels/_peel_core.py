@@ -10,8 +10,6 @@ from anonlib.kernels._numba import njit
 
 Bits = npt.NDArray[np.uint64]
 
-#: 2^64 over the golden ratio: spreads keys over a table.
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
 #: Tables for keys have so many places at least.
 SMALLEST = 64
 
@@ -39,11 +37,12 @@ class Table(NamedTuple):
 class Lattice(NamedTuple):
     """n nodes in the order in which they are tried.
 
-    height: int64[n, d]. key: uint64[d, h, c], random numbers of the table's nodes; the sum over
-    the columns tells classes apart. bound: int64[s + 1], stages: all nodes are tried in each of
-    them, on the tuples that lose from bound[s] to below bound[s + 1] there. part: int64[2, n],
-    where these losses stand: that of tuple i at node j is left[part[0, j], i] + right[part[1, j],
-    i], and from low[j] to high[j]. With one stage none of that is looked at.
+    height: int64[n, d]. key: uint64[d, h, c], random numbers of the table's nodes; combined by
+    exclusive or they tell classes apart (two with one key would be one cell, judged as such).
+    bound: int64[s + 1], stages: all nodes are tried in each of them, on the tuples that lose from
+    bound[s] to below bound[s + 1] there. part: int64[2, n], where these losses stand: that of tuple
+    i at node j is left[part[0, j], i] + right[part[1, j], i], and from low[j] to high[j]. With one
+    stage none of that is looked at.
     """
 
     height: Ints
@@ -154,8 +153,8 @@ def _classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
         t = item[i]
         key = np.uint64(0)
         for j in range(d):
-            key += lattice.key[j, height[j], given.code[t, j]]
-        spot = np.int64((key * SPREAD) >> np.uint64(32)) & (size - 1)
+            key ^= lattice.key[j, height[j], given.code[t, j]]
+        spot = np.int64(key & np.uint64(size - 1))
         while work.table[spot] > 0 and work.mark[spot] != key:
             spot = (spot + 1) & (size - 1)
         if work.table[spot] == 0:

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib.block import Block, Tree
+from anonlib.kernels import _peel_table
 from anonlib.kernels._lattice import flat, levels, meet, merging
 from anonlib.kernels.peel import Peel
 from anonlib.privacy import PrivacyModel
@@ -189,18 +190,19 @@ def test_levels_and_where_codes_meet(seed: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("effort", [0, 3])
-def test_a_lattice_too_large_is_cut(effort: int) -> None:
+def test_a_lattice_too_large_is_cut(effort: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_peel_table, "MOST_NODES", 100)
     random = np.random.default_rng(0)
-    codes = np.unique(random.integers(0, 6, (60, 12)), axis=0).astype(np.int32)
+    codes = np.unique(random.integers(0, 6, (60, 8)), axis=0).astype(np.int32)
     block = Block(
         numeric=np.zeros((len(codes), 0)),
         nominal=codes,
         sensitive=np.zeros((len(codes), 0), np.int32),
         unit=None,
         widths=np.zeros(0),
-        n_categories=np.full(12, 6),
+        n_categories=np.full(8, 6),
         models=(KAnonymity(k=4),),
-        trees=tuple(ragged(random, 6) for _ in range(12)),
+        trees=tuple(ragged(random, 6) for _ in range(8)),
     )
     ids = Peel(effort=effort).cells(block)
     assert block.holds(ids, max(ids) + 1).all()
