@@ -307,6 +307,11 @@ def _by_tuples(config: Config, where: str) -> Iterator[Problem]:
         yield Problem("kernel.type", text)
     if config.unit:
         yield Problem(where, "tuples counts rows, and a unit has several; use kmeans")
+    relative = sorted({m.type for m in config.all_models if m.relative})
+    if config.kernel.suppresses and config.privacy.suppression_limit and relative:
+        text = f"{', '.join(relative)} measure cells against all rows released, which rows that "
+        text += f"{config.kernel.type} suppresses would change; set it to 0"
+        yield Problem("privacy.suppression_limit", text)
     if config.privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest works on blocks; with tuples use needed")
     for name, attribute in config.attributes.items():

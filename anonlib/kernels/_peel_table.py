@@ -3,7 +3,7 @@
 import numpy as np
 
 from anonlib.block import MISSING, Block, Codes, Ints
-from anonlib.kernels._lattice import Levels, levels, merging, trees_of
+from anonlib.kernels._lattice import Levels, levels, merging
 from anonlib.kernels._peel_core import Bits, Lattice, Table
 
 #: Losses are multiples of 2^-20.
@@ -20,7 +20,7 @@ LAST = 4
 
 def make_table(block: Block) -> tuple[Table, list[Levels]]:
     first = block.tuples.first
-    columns = [merging(levels(tree)) for tree in trees_of(block)]
+    columns = [merging(levels(block.tree(j))) for j in range(block.nominal.shape[1])]
     height = max((len(each.node) for each in columns), default=1)
     codes = max((each.node.shape[1] for each in columns), default=1)
     node = np.zeros((len(columns), height, codes), np.int32)

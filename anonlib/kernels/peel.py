@@ -56,7 +56,7 @@ class Peel(Kernel):
     order: Literal["class", "node"] = Field(
         "class", description="whether classes come by their own loss, or by that of their node"
     )
-    effort: int = Field(3, ge=0, le=10**9, description="most passes of the search; 0 for none")
+    effort: int = Field(1, ge=0, le=10**9, description="most passes of the search; 0 for none")
 
     def cells(self, block: Block) -> Ints:
         if block.n == 0:

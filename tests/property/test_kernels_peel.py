@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anonlib.block import Block, Tree
 from anonlib.kernels import _peel_table
-from anonlib.kernels._lattice import flat, levels, meet, merging
+from anonlib.kernels._lattice import levels, merging
 from anonlib.kernels.peel import Peel
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy._shares import reference_of
@@ -48,7 +48,7 @@ def ragged(random: Any, n: int) -> Tree:
             parent.append(-1)
         top = above
     if n == 1:
-        return flat(1)
+        return Tree.flat(1)
     parent[-1] = len(parent) - 1
     loss = (np.array(high) - np.array(low) - 1) / (n - 1)
     return Tree(np.array(parent), np.array(low), np.array(high), loss)
@@ -183,7 +183,7 @@ def test_levels_and_where_codes_meet(seed: int, n: int) -> None:
     short = merging(found)
     low, high = np.triu_indices(n)
     for given_ in (found, short):
-        height = meet(given_, low, high)
+        height = np.argmax(given_.node[:, low] == given_.node[:, high], axis=0)
         for a, b, h in zip(low.tolist(), high.tolist(), height, strict=True):
             lost = round(float(given_.loss[h, a]) * oracle.UNIT)
             assert lost == oracle.lca_loss(tree, set(range(a, b + 1)))

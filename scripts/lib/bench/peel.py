@@ -19,7 +19,6 @@ from kernels import DATA
 
 from anonlib import cells
 from anonlib.hierarchy import read_hierarchy
-from anonlib.kernels._lattice import levels, meet
 from anonlib.kernels.peel import Peel
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.l_diversity import LDiversity
@@ -64,8 +63,8 @@ def ncp(table: Any, ids: Any) -> float:
         known = {value: place for place, value in enumerate(hierarchy.names)}
         places = table[name].map(known).groupby(ids)
         low, high = places.min().to_numpy(), places.max().to_numpy()
-        found = levels(hierarchy.tree)
-        total += found.loss[meet(found, low, high), low] @ places.size().to_numpy()
+        common = hierarchy.tree.common(low, high)
+        total += hierarchy.tree.loss[common] @ places.size().to_numpy()
     return float(total) / len(COLUMNS) / len(table)
 
 
