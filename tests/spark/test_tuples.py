@@ -93,6 +93,22 @@ def test_the_same_whatever_the_order(shell: Shell, spark: SparkSession, tmp_path
     assert found[0] == found[1]
 
 
+def test_a_batch_is_added(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    rows = frame(120)
+    for mode, part in (("error", rows[:60]), ("append", rows[60:])):
+        write_people(tmp_path, part)
+        changes = {"release": {"mode": mode, "acknowledge_returning": mode == "append"}}
+        said = shell.release(config(tmp_path, "peel", **changes))
+        assert said.code == 0, said.err
+    table = released(spark, tmp_path).toPandas()
+    assert len(table) == 120
+    assert table.groupby(["wage", "city"], dropna=False).size().min() >= 3
+    manifest = json.loads((tmp_path / "out/table/_anonlib/manifest.json").read_text())
+    for name in ("wage", "city"):
+        named = {each for each in manifest["hierarchies"][name]["names"] if each is not None}
+        assert {*table[name].dropna()} <= named  # those of both batches
+
+
 def test_what_does_not_go_with_it(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     write_people(tmp_path, frame())
     wrong = config(tmp_path, "mdav", recode={"nominal": "mode"})
@@ -100,7 +116,7 @@ def test_what_does_not_go_with_it(shell: Shell, spark: SparkSession, tmp_path: P
     said = shell.release(wrong)
     assert said.code == 2
     for text in (
-        "kernel.type: kernel mdav works on rows; with tuples: full_domain, greedy",
+        "kernel.type: kernel mdav works on rows; with tuples: full_domain, greedy, peel",
         "recode.columns.wage: mode works on rows; with tuples: lca, proportional, suppress",
         "privacy.suppress: costliest works on blocks",
     ):
