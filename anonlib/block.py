@@ -94,7 +94,7 @@ class Tree:
     def raised(self, node: Ints, height: int) -> Ints:
         """int64[n]: the highest node above each of these, or itself, that is no higher than that;
         itself where it is higher."""
-        for _ in range(height):
+        for _ in range(min(height, int(self.heights[-1]))):
             above = self.parent[node]
             node = np.where(self.heights[above] <= height, above, node)
         return node

@@ -88,7 +88,7 @@ def cells(
         block,
         references=references,
         joint=joint,
-        may_suppress=_may_suppress(chosen, suppression_limit, len(data)),
+        may_suppress=_may_suppress(chosen, held, suppression_limit, len(data)),
     )
     keys = [] if block.target is None else [block.target]
     order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
@@ -106,11 +106,14 @@ def _require_nominal(kernel: Kernel, columns: Sequence[tuple[str, pa.Array, Scal
         raise InputError(f"scales: {', '.join(other)}: {text}")
 
 
-def _may_suppress(kernel: Kernel, limit: float, n: int) -> int:
+def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, n: int) -> int:
     if not 0.0 <= limit < 1.0:
         raise InputError("suppression_limit: must be at least 0 and less than 1")
     if limit and not kernel.suppresses:
         raise InputError(f"suppression_limit: kernel {kernel.type} suppresses no rows")
+    if limit and (relative := [model.type for model in models if model.relative]):
+        text = "cells against all rows, which suppressed ones would change; leave it out"
+        raise InputError(f"suppression_limit: {', '.join(relative)} measure {text}")
     return int(limit * n)
 
 

@@ -37,9 +37,11 @@ def manifest(
     """The public manifest: nothing but what is listed here, as JSON text. Verdicts and released
     rows are of the whole table; the rest is of the run, which may have added a part of it.
     `split_by` names the columns that single-column cuts of the plan are of; `hierarchies` are those
-    whose nodes the release has, without which it can't be read: they are the config's, not made
-    from the rows."""
+    whose nodes the release has, without which it can't be read, and which these are: the shape of
+    the whole trees is public, the names of other nodes are not."""
     n_added = outcome.digest.n_rows
+    few = 0 < n_rows_in - n_added < config.k
+    hidden = few and config.privacy.suppress == "costliest"
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
@@ -56,7 +58,8 @@ def manifest(
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
             name: None if value is None else float(f"{value:.3g}")
-            for name, value in outcome.losses.items()
+            # With those of suppressed cells among them, they would tell how few rows these have.
+            for name, value in ({} if hidden else outcome.losses).items()
         },
         **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
         "software": _software(),

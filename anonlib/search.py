@@ -13,7 +13,7 @@ from anonlib.kernels import Kernel
 from anonlib.partition._bisect import part
 from anonlib.recode import Cells
 from anonlib.utility import Released
-from anonlib.work import TUPLE, Task, recoded, to_block
+from anonlib.work import TUPLE, Task, recoded, released_levels, to_block
 
 CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
 COUNT = "__anonlib_count"
@@ -75,8 +75,9 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
     cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
     # Losses are of the rows released: those of all would tell how many are not.
-    seen = Released(part(block, kept), cells.id, cells.m, found.levels)
-    return _released(seen, table.take(pa.array(kept)), cells, _at_levels(task, found.levels))
+    task = _at_levels(task, found.levels)
+    seen = Released(part(block, kept), cells.id, cells.m, released_levels(task))
+    return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
 
 
 def _at_levels(task: Task, levels: Ints | None) -> Task:
@@ -92,7 +93,9 @@ def _at_levels(task: Task, levels: Ints | None) -> Task:
     return replace(task, recoders=raised)
 
 
-def _released(seen: Released, table: pa.Table, cells: Cells, task: Task) -> pa.Table:
+def _released(
+    seen: Released, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
+) -> pa.Table:
     """Of the rows of `table`, which are those of the cells."""
     released = recoded(table, cells, task)
     tuple_id = table.column(TUPLE).to_numpy()
@@ -102,7 +105,7 @@ def _released(seen: Released, table: pa.Table, cells: Cells, task: Task) -> pa.T
         "n_rows": int(cells.count.sum()),
         "n_tuples": len(first),
         "n_cells": cells.m,
-        "levels": None if seen.levels is None else seen.levels.tolist(),
+        "levels": None if levels is None else levels.tolist(),
         "states": [metric.update(seen).tolist() for metric in metrics],
     }
     head = pa.array([summary], SUMMARY_TYPE)

@@ -33,6 +33,9 @@ STATE = "__anonlib_state"
 #: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
 COST_STEP = 1e-4
 
+#: At this height there are roots only.
+HIGHEST = 2**31 - 1
+
 STATE_TYPE = pa.struct(
     [
         ("block", pa.int32()),
@@ -82,7 +85,7 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     block, table = to_block(table, task)
     cells = _cells(block, task)
-    seen = Released(block, cells.id, cells.m)
+    seen = Released(block, cells.id, cells.m, released_levels(task))
     released = _released(table, cells, task)
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
@@ -206,6 +209,17 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
         elif name not in (STATE, COST):
             released[name] = table.column(name).combine_chunks()
     return released
+
+
+def released_levels(task: Task) -> Ints | None:
+    """int64[q]: the height that each nominal column is released at, at least; None if 0."""
+    spec = {id: spec for id, spec, _ in task.recoders}
+    levels = [
+        HIGHEST if spec[e.id]["type"] == "suppress" else spec[e.id].get("level", 0)
+        for e in task.encodings
+        if e.nominal
+    ]
+    return np.array(levels, np.int64) if any(levels) else None
 
 
 def recoded(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:

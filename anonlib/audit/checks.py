@@ -60,7 +60,7 @@ def _column_problems(
 def _type_problems(
     types: "dict[str, DataType]", spec: AuditSpec, models: Sequence[AuditModel]
 ) -> list[Problem]:
-    from pyspark.sql.types import ArrayType
+    from pyspark.sql.types import ArrayType, DoubleType, IntegerType, StructType
 
     from anonlib.audit.canonical import groupable
 
@@ -76,5 +76,11 @@ def _type_problems(
         Problem(name, f"said to be a set, which takes an array, not {types[name].typeName()}")
         for name in spec.sets
         if name in types and not isinstance(types[name], ArrayType)
+    ]
+    shares = StructType().add("node", IntegerType()).add("share", DoubleType()).simpleString()
+    problems += [
+        Problem(name, f"said to be shares, which are of type array<{shares}>")
+        for name in spec.shares
+        if name in types and types[name].simpleString() != f"array<{shares}>"
     ]
     return problems

@@ -16,7 +16,7 @@ def require_feasible(block: Block) -> None:
     counts = block.counts(np.zeros(block.n, np.int64), 1)
     failing = [model.type for model in block.models if not model.holds_within(counts)[0]]
     if failing:
-        text = f"its {block.n} rows do not hold {', '.join(failing)} even as one cell"
+        text = f"its {counts.n_rows[0]} rows do not hold {', '.join(failing)} even as one cell"
         raise InfeasibleError([Problem("block", text)])
 
 

@@ -152,4 +152,6 @@ def _placed(block: Block, table: "Table", cell: Ints) -> "State":
         failing = np.flatnonzero(~holds & (state.rows > 0))
         if len(failing) == 0:
             return state
+        if (state.rows > 0).sum() == 1:  # it lacks what was suppressed
+            return make_state(table, np.zeros_like(cell))
         merge(table, state, failing[np.argsort(state.rows[failing], kind="stable")])

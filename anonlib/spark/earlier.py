@@ -1,5 +1,6 @@
 """What was released before, as a run that appends or overwrites must look at it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -86,7 +87,7 @@ def _digest(table: DataFrame) -> Digest:
 def _published(config: Config, target: Target, schema: Schema) -> DataFrame:
     """The target's rows under the batch's ids. Raises InputError when it has other columns."""
     table = target.published()
-    problems = sorted(_mismatches(table.schema, schema))
+    problems = sorted([*_mismatches(table.schema, schema), *_other_trees(target, schema)])
     by = target.partitioned_by()
     if by != list(config.release.partition_by):
         shown = ", ".join(by) or "no column"
@@ -111,6 +112,19 @@ def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
             yield f"the batch has no column {name}"
         elif there[name] != ours[name]:
             yield f"column {name} is {there[name]} there, and {ours[name]} in the batch"
+
+
+def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
+    """Nodes are known by their names, shares by their numbers: in another tree both mean something
+    else."""
+    newest = next(iter(target.commits()), None)
+    there = {} if newest is None else json.loads(newest.text).get("hierarchies", {})
+    for name, ours in schema.hierarchies.items():
+        found = there.get(name, {"names": [], "parents": []})
+        known = zip(found["names"], ours.names, strict=False)
+        same = found["parents"] == ours.tree.parent.tolist()
+        if not same or any(old not in (None, new) for old, new in known):
+            yield f"the hierarchy of column {name} is another one than the table's"
 
 
 def _require_counted(config: Config, target: Target, ledger: Ledger, found: Digest) -> None:

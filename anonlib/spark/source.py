@@ -119,6 +119,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         raw = frame.toDF(*[f"c{i}" for i in range(len(there))])
         casts = _casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
+        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, config)
         typed = raw.select(*[_read_as(F.col(id), casts.get(id), config) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
@@ -128,6 +129,16 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         role = Role.QUASI_IDENTIFIER
         plain = [_plain_floats(F.col(f"v{i}"), t, role).alias(f"v{i}") for i, t in enumerate(arrow)]
         return typed.select(*plain)
+
+
+def _require_readable(raw: DataFrame, casts: dict[str, str], config: Config) -> None:
+    """Raises InputError with the number of values that can't be read as their column's type."""
+    counts = [F.count_if(failed(F.col(id), type, config)) for id, type in casts.items()]
+    row = raw.agg(*counts).collect()[0] if counts else ()
+    found = [f"{n} values as {t}" for n, t in zip(row, casts.values(), strict=True) if n]
+    if found:
+        text = "clean them, or list what means missing under privacy.missing_tokens"
+        raise InputError(f"can't read {', '.join(found)}; {text}")
 
 
 def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:

@@ -3,6 +3,7 @@ every row released as its tuple is, by a broadcast join."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from anonlib.block import Floats
 from anonlib.config import Config
 from anonlib.encoding import Values
+from anonlib.errors import sanitized
 from anonlib.partition.tuples import Tuples
 from anonlib.privacy import PrivacyModel
 from anonlib.schema import Schema
@@ -102,8 +104,13 @@ def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> 
 
 def _pseudonyms(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for id in task.pseudonyms:
-            place = batch.schema.get_field_index(id)
-            column = keyed([batch.column(place)], task.pseudonym_key)
-            batch = batch.set_column(place, id, column)
-        yield batch
+        what = f"pseudonyms of {batch.num_rows} rows"
+        yield sanitized(what, partial(_with_pseudonyms, batch, task))
+
+
+def _with_pseudonyms(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+    for id in task.pseudonyms:
+        place = batch.schema.get_field_index(id)
+        column = keyed([batch.column(place)], task.pseudonym_key)
+        batch = batch.set_column(place, id, column)
+    return batch

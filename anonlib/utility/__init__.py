@@ -25,8 +25,9 @@ class Released:
     """What metrics look at: a block and its m cells.
 
     id: int64[n], the cell of every row, 0..m-1, each in use; -1 of rows without one, which are
-    suppressed. levels: int64[q], the height that each nominal column is released at (`Tree.raised`)
-    or None: the lowest node over a cell's values is what is released of a column with a hierarchy.
+    suppressed. levels: int64[q], the height that each nominal column is released at, at least
+    (`Tree.raised`), or None: the lowest node over a cell's values is what is released of a column
+    with a hierarchy.
     """
 
     block: Block

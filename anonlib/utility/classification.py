@@ -17,7 +17,9 @@ class Classification(Metric):
     """
 
     type: ClassVar[str] = "classification"
-    undefined: ClassVar[str] = "there is no target of classes"
+    undefined: ClassVar[str] = (
+        "there is no target of classes, or neither the kernel nor a partitioner looks at it"
+    )
 
     def update(self, released: Released) -> Floats:
         block, kept = released.block, released.order

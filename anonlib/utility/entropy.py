@@ -7,9 +7,9 @@ import numpy as np
 from anonlib.block import Floats
 from anonlib.utility import Metric, Released
 
-#: Tables whose hierarchies have more nodes than that together have no figure: every block would
-#: report three numbers for each.
-MOST_NODES = 4096
+#: Tables whose hierarchies have more nodes than that together have no figure: every block reports
+#: three numbers for each, and the driver has the reports of all blocks at once.
+MOST_NODES = 300
 
 
 class Entropy(Metric):

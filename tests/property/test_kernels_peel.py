@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,8 +13,10 @@ from anonlib.block import Block, Tree
 from anonlib.kernels import _peel_table
 from anonlib.kernels._lattice import levels, merging
 from anonlib.kernels.peel import Peel
+from anonlib.local import cells
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy._shares import reference_of
+from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
@@ -206,3 +209,25 @@ def test_a_lattice_too_large_is_cut(effort: int, monkeypatch: pytest.MonkeyPatch
     )
     ids = Peel(effort=effort).cells(block)
     assert block.holds(ids, max(ids) + 1).all()
+
+
+def test_suppression_that_breaks_a_model_of_shares_is_taken_back() -> None:
+    """The rows together hold alpha, those that are left without the costliest do not."""
+    random = np.random.default_rng(87)
+    n = int(random.integers(12, 40))
+    table = pd.DataFrame(
+        {
+            "a": random.integers(0, 3, n).astype(str),
+            "b": random.integers(0, 3, n).astype(str),
+            "s": random.choice(list("xyz"), n, p=[0.45, 0.35, 0.2]),
+        }
+    )
+    scales = {"a": "nominal", "b": "nominal"}
+    models = [AlphaK(alpha=0.5, attribute="s")]
+    given: dict[str, Any] = {"k": 4, "scales": scales, "models": models}
+    ids = cells(table, "peel", **given, suppression_limit=0.3)
+    for cell in range(ids.max() + 1):
+        of_cell = table["s"][ids == cell]
+        assert len(of_cell) >= 4
+        assert of_cell.value_counts().max() <= 0.5 * len(of_cell)
+    assert (ids < 0).sum() <= 0.3 * n

@@ -229,3 +229,10 @@ def test_shares_tell_of_single_rows(spark: SparkSession, steps: int | None) -> N
     if steps == 1:
         assert found.lone == {"city": 3}  # a class of one row can't hide
     assert simple(frame, ("cell", "city")).lone == {}
+
+
+def test_shares_of_another_type_are_a_problem(people: DataFrame) -> None:
+    report = simple(people.select("zip", "illness"), ("zip",), shares={"zip": None})
+    assert texts(report) == [
+        "zip: said to be shares, which are of type array<struct<node:int,share:double>>"
+    ]

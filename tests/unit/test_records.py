@@ -158,6 +158,15 @@ def test_few_suppressed_rows_are_not_counted(suppressed: int, shown: str) -> Non
     assert public(config(), 1000 + suppressed)["rows_suppressed"] == shown
 
 
+def test_losses_do_not_tell_of_few_suppressed_rows() -> None:
+    """Those of the costliest cells are of the suppressed rows, too."""
+    models = [{"type": "k_anonymity", "k": 5}]
+    privacy = {"models": models, "suppression_limit": 0.1, "suppress": "costliest"}
+    costliest = config(privacy=privacy)
+    for suppressed, losses in ((0, {"sse": 0.5}), (4, {}), (5, {"sse": 0.5})):
+        assert public(costliest, 1000 + suppressed, sse=0.5)["losses"] == losses
+
+
 def test_losses_have_three_digits() -> None:
     found = public(config(), a=0.123456, b=98765.4321, c=1.0, d=None, e=1.23456e-7, f=0.0)
     expected = {"a": 0.123, "b": 98800.0, "c": 1.0, "d": None, "e": 1.23e-7, "f": 0.0}
