@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ import anonlib
 from anonlib import registry
 from anonlib.block import Block, Ints
 from anonlib.errors import InfeasibleError
+from anonlib.hierarchy_build import intervals
 from anonlib.partition._repair import Counts, Joint
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -143,6 +145,11 @@ def test_kernels_keep_it(kernel: str) -> None:
     given: dict[str, Any] = {"k": 4, "scales": dict.fromkeys("xy", "continuous"), "models": models}
     given["target"] = "label"
     given["target_scale"] = "nominal"
+    if registry.plugin("kernel", kernel)().needs_hierarchies:
+        data[["x", "y"]] = (data[["x", "y"]] * 8).astype(int)
+        given["scales"] = dict.fromkeys("xy", "nominal")
+        widths = [2, 4, 8, 16]
+        given["hierarchies"] = {n: intervals(pa.array(data[n].unique()), widths) for n in "xy"}
     joint = anonlib.cells(data, kernel, joint=True, **given)
     assert fewest(data, joint) >= 2
     assert joint.max() > 0

@@ -144,9 +144,10 @@ def test_read_only_and_strided_arrays(kernel: Any) -> None:
 def test_every_cell_has_k_persons(kernel: Any) -> None:
     random = np.random.default_rng(0)
     x = random.normal(size=(200, 2))
-    unit = np.sort(random.integers(0, 40, 200))
-    ids = check(kernel, make_block(x, k=3, unit=unit))
-    assert min(len(np.unique(unit[ids == c])) for c in range(ids.max() + 1)) >= 3
+    block = suited(kernel, make_block(x, k=3, unit=np.sort(random.integers(0, 40, 200))))
+    ids = check(kernel, block)
+    assert block.unit is not None
+    assert min(len(np.unique(block.unit[ids == c])) for c in range(ids.max() + 1)) >= 3
 
 
 @every_kernel
