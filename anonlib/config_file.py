@@ -84,7 +84,7 @@ def load_columns(
         "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
         "release": {"path": "none"},
     }
-    if (tokens := given("privacy", "missing_tokens")) is not None:
+    if isinstance(tokens := given("privacy", "missing_tokens"), list):
         least["privacy"]["missing_tokens"] = tokens
     protected = {n for n, c in columns.items() if c.get("role") in ("sensitive", "target")}
     return parse(least), frozenset(protected)

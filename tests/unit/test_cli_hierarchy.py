@@ -323,6 +323,15 @@ class TestLoadColumns:
         assert config.privacy.missing_tokens == ("-",)
         assert config.attributes["job"].hierarchy is None
 
+    @pytest.mark.parametrize(
+        ("privacy", "tokens"),
+        [("", ("?", "")), ("privacy: {}", ("?", "")), ("privacy: {missing_tokens: []}", ())],
+    )
+    def test_tokens(self, privacy: str, tokens: tuple[str, ...]) -> None:
+        Path("conf.yaml").write_text(f"source: {{format: csv, path: a.csv}}\n{privacy}\n")
+        config, _ = load_columns("conf.yaml", ["a"])
+        assert config.privacy.missing_tokens == tokens
+
     def test_what_is_wrong_with_the_source(self) -> None:
         for text, where in (
             ("source: {format: csv}", "source.path"),
