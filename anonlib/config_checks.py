@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anonlib import registry
-from anonlib.config import RESERVED_PREFIX, Config
+from anonlib.config import RESERVED_PREFIX, Attribute, Config
 from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels import Kernel
@@ -89,6 +89,9 @@ def _attributes(config: Config) -> Iterator[Problem]:
         quasi = attribute.role is Role.QUASI_IDENTIFIER
         if quasi and attribute.scale is None:
             yield Problem(f"{where}.scale", f"required; one of: {', '.join(Scale)}")
+        elif quasi and _must_be_nominal(config, attribute):
+            text = f"kernel {config.kernel.type} generalizes along hierarchies; make it nominal"
+            yield Problem(f"{where}.scale", text)
         if attribute.role is Role.TARGET and attribute.scale is Scale.ORDINAL:
             yield Problem(f"{where}.scale", "a target is continuous or nominal")
         elif not quasi and attribute.role is not Role.TARGET and attribute.scale is not None:
@@ -106,6 +109,10 @@ def _attributes(config: Config) -> Iterator[Problem]:
         if attribute.role is Role.TARGET and not attribute.public and name not in modelled:
             text = "the target is published: acknowledge it (true), or give it a privacy model"
             yield Problem(f"{where}.public", text)
+
+
+def _must_be_nominal(config: Config, attribute: Attribute) -> bool:
+    return config.kernel.needs_hierarchies and attribute.scale is not Scale.NOMINAL
 
 
 def _hierarchies(config: Config) -> Iterator[Problem]:
@@ -317,6 +324,8 @@ def _by_tuples(config: Config, where: str) -> Iterator[Problem]:
     for name, attribute in config.attributes.items():
         if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
             recoder = config.recode.of(name, attribute.scale)
+            if _must_be_nominal(config, attribute):
+                continue
             if not recoder.takes_weights:
                 text = f"{recoder.type} works on rows; with tuples: {_weighing('recoder')}"
                 yield Problem(f"recode.columns.{name}", text)

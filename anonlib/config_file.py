@@ -304,7 +304,10 @@ def _unless_implied(found: Iterable[Problem], reported: Sequence[Problem]) -> li
 
 
 def _place(where: str) -> str:
-    """The section and field of a problem; the two ways to say what a person is are one place."""
+    """The section and field of a problem; the two ways to say what a person is are one place, and
+    so is the kernel: if it is wrong, another one stands in for it."""
+    if where.startswith("kernel"):
+        return "kernel"
     if where.startswith("unit"):
         return "one_row_per_person"
     return ".".join(where.split(".")[:2])
@@ -320,7 +323,7 @@ def _translate(error: ValidationError, model: type[BaseModel], prefix: str) -> l
     for item in error.errors(include_url=False, include_input=False, include_context=False):
         loc = item["loc"]
         if item["type"] == "extra_forbidden":
-            text = f"unknown field; allowed: {', '.join(_fields(model, loc[:-1]))}"
+            text = f"unknown field; allowed: {', '.join(_fields(model, loc[:-1])) or 'none'}"
         elif item["type"] == "string_pattern_mismatch":
             field = _section(model, loc[:-1]).model_fields[str(loc[-1])]
             text = f"not valid; {field.description}"

@@ -184,9 +184,6 @@ def _measured(
         return
     if attribute.role is Role.TARGET:
         return
-    if config.kernel.needs_hierarchies and scale is not Scale.NOMINAL:
-        text = f"kernel {config.kernel.type} generalizes along hierarchies; make it nominal"
-        yield Problem(f"attributes.{field.name}.scale", text)
     if scale is Scale.ORDINAL:
         if text_column and attribute.order is None:
             yield Problem(f"attributes.{field.name}.order", "required: the source has text here")

@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from anonlib import registry
 from anonlib.cli_errors import plain
 from anonlib.listing import Listing
 from anonlib.results import CheckResult, ReleaseResult
+from anonlib.utility import Metric
 
 if TYPE_CHECKING:  # audit imports Spark
     from anonlib.audit import AuditReport, Verdict
@@ -51,7 +53,7 @@ def print_release(
             to.print()
             to.print(_losses(result.losses))
         to.print()
-    _bullets(to, "notes", [plain(note) for note in result.notes])
+    _bullets(to, "notes", [plain(note) for note in (*result.notes, *_undefined(result.losses))])
     if not result.n_waiting:
         _places(to, _release_places(result, config, overrides))
 
@@ -232,6 +234,13 @@ def _losses(losses: dict[str, float | None]) -> Table:
         text = "not computable" if value is None else f"{value:.4g}"
         table.add_row(Text(plain(name)), Text(text))
     return table
+
+
+def _undefined(losses: dict[str, float | None]) -> list[str]:
+    """Why figures are not computable."""
+    known = registry.plugins("metric")
+    missing = [known[name] for name, value in losses.items() if value is None and name in known]
+    return [f"{p.type}: {p.undefined}" for p in missing if issubclass(p, Metric)]
 
 
 def _number(value: float | None, *, exact: bool = True) -> str:

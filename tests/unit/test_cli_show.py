@@ -71,6 +71,7 @@ class TestRelease:
         assert "not measured" in text
         assert re.search(r"ncp +0.1235\n", text)
         assert re.search(r"sse +not computable\n", text)
+        assert "sse: no continuous or ordinal column varies" in text
 
     def test_rows_that_wait(self) -> None:
         """What was not published is not pointed to."""

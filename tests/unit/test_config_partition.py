@@ -50,3 +50,16 @@ def test_one_mistake_gives_one_problem(raw: dict[str, Any], where: str, text: st
     found = problems(raw)
     assert list(found) == [where]
     assert text in found[where]
+
+
+def test_kernels_along_hierarchies_need_nominal_columns() -> None:
+    found = problems({**GOOD, "kernel": "peel"})
+    assert "kernel peel generalizes along hierarchies" in found["attributes.age.scale"]
+    assert "recode.columns.age" not in found  # that is what comes of it
+
+
+def test_a_kernel_that_is_wrong_has_no_other_faults() -> None:
+    """Another one stands in for it, of which nothing is said."""
+    wrong = {"type": "peel", "effort": -1}
+    found = problems({**GOOD, "kernel": wrong, "partition": {"steps": ["tuples"]}})
+    assert [where for where in found if where.startswith("kernel")] == ["kernel.effort"]

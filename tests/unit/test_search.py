@@ -188,3 +188,26 @@ def test_two_tuples_of_one_hash_are_refused(hierarchies: dict[str, Hierarchy]) -
     )
     with pytest.raises(BlockError, match="two tuples have the same hash"):
         search(same, given, Bounds(10_000, 0))
+
+
+@pytest.mark.parametrize("recoder", [{"type": "lca", "level": 1}, {"type": "suppress"}])
+def test_losses_are_of_what_is_released(
+    hierarchies: dict[str, Hierarchy], recoder: dict[str, Any]
+) -> None:
+    """Nodes above the lowest common ones lose more."""
+    table = rows(4).drop_columns("c1").append_column("c1", rows(4)["c1"].fill_null("1"))
+    given = task(table, hierarchies, "greedy")
+    recoders = tuple((id, recoder, domain) for id, _, domain in given.recoders)
+    given = replace(given, recoders=recoders)
+    tuples = counted(table)
+    found = search(tuples, given, Bounds(10_000, 0))
+    [summary] = [row[SUMMARY] for row in found.to_pylist() if row[SUMMARY]]
+    lost = sum(
+        count * hierarchies[id].tree.loss[hierarchies[id].names.index(name)]
+        for (names, _), count in joined(tuples, found).items()
+        for id, name in zip(TREES, names, strict=True)
+    )
+    metrics = [spec["type"] for spec in given.metrics]
+    state = np.array(summary["states"][metrics.index("nllm")])
+    value = registry.build("metric", {"type": "nllm"}).value(state)
+    assert value == pytest.approx(lost / N / len(TREES))
