@@ -6,7 +6,10 @@ from typing import Any, NoReturn
 
 from anonlib.errors import InputError
 
-EXIT_CODES = "exit codes: 0 done, 2 config or input error, 3 audit failed, 1 anything else"
+EXIT_CODES = (
+    "exit codes: 0 done, 2 config or input error, 3 audit failed, 4 a gate not passed, "
+    "1 anything else"
+)
 
 
 class UsageError(InputError):

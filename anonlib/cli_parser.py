@@ -150,6 +150,7 @@ def _plugins(verbs: Any) -> None:
         ("kernels", "the kernels", "kernel='{type: mondrian, mode: relaxed}'"),
         ("models", "the privacy models", "privacy.models.1='{type: t_closeness, t: 0.3}'"),
         ("partitioners", "the partitioners", "partition.steps.0='{type: single}'"),
+        ("measures", "the measures of a release", "evaluate.measures='[marginals]'"),
     ):
         parser = add_verb(
             verbs,

@@ -12,6 +12,7 @@ from pydantic import (
 )
 
 from anonlib.kernels import Kernel
+from anonlib.measure import Measure
 from anonlib.partition import Partitioner
 from anonlib.partition.controller import Controller
 from anonlib.partition.tuples import Tuples
@@ -248,6 +249,37 @@ class Spark(Section):
     conf: Options = Field(default_factory=dict, description="Spark's own settings")
 
 
+class Evaluate(Section):
+    """What is measured of a release, beside its losses."""
+
+    measures: tuple[Measure, ...] = Field(description="the measures, named by `type`")
+    metrics: str | None = Field(
+        None,
+        min_length=1,
+        description="folder of the private Delta table of figures; RECORD/metrics if left out",
+    )
+
+
+class Gate(Section):
+    """A bound that figures must keep, else nothing is published."""
+
+    figure: str = Field(
+        pattern=r"^\w+\.\w+$", description="MEASURE.FIGURE, for example reidentification.marketer"
+    )
+    of: str | None = Field(
+        None, description="the column, pair of columns or model that is meant; all if left out"
+    )
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The bound in words."""
+        bounds = [("at most", self.at_most), ("at least", self.at_least)]
+        told = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
+        return f"{self.figure}{f' of {self.of}' if self.of else ''} {' and '.join(told)}"
+
+
 class Config(Section):
     """A whole run. Made by `anonlib.load`."""
 
@@ -263,6 +295,8 @@ class Config(Section):
     recode: Recode
     release: Release
     pseudonyms: Pseudonyms | None = None
+    evaluate: Evaluate | None = None
+    gates: tuple[Gate, ...] = Field((), description="what `evaluate` must find before the commit")
     max_categories: int = Field(
         10_000, ge=2, le=MAX_INT, description="most distinct values of a nominal or ordinal column"
     )
@@ -273,6 +307,12 @@ class Config(Section):
     def record_path(self) -> str:
         """Where the private run records go."""
         return self.release.record or f"{self.release.path.rstrip('/')}.private"
+
+    @property
+    def metrics_path(self) -> str:
+        """Where the table of figures is."""
+        given = self.evaluate and self.evaluate.metrics
+        return given or f"{self.record_path.rstrip('/')}/metrics"
 
     @property
     def all_models(self) -> tuple[PrivacyModel, ...]:

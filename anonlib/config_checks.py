@@ -7,6 +7,7 @@ from pathlib import Path
 from anonlib import registry
 from anonlib.config import RESERVED_PREFIX, Attribute, Config
 from anonlib.errors import InputError, Problem
+from anonlib.evaluation import gate_problems, measure_problems
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.partition import TaskPartitioner, TreePartitioner
@@ -33,6 +34,8 @@ def check(config: Config) -> list[Problem]:
         *_steps(config),
         *_others(config),
         *_places(config),
+        *measure_problems(config),
+        *gate_problems(config),
     ]
 
 

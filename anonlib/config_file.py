@@ -16,6 +16,7 @@ from anonlib.config_checks import check
 from anonlib.config_yaml import apply_override, join, read_yaml
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.kernels import Kernel
+from anonlib.measure import Measure
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 30
@@ -186,7 +187,15 @@ def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
         given = result.setdefault(key, {})
         if isinstance(given, dict) and (key != "kernel" or not given):
             result[key] = {**default, **given}
+    if isinstance(evaluate := result.get("evaluate"), dict):
+        evaluate.setdefault("measures", usual_measures())
     return result
+
+
+def usual_measures() -> list[dict[str, Any]]:
+    """What is measured where a config names no measures."""
+    known = registry.plugins("measure").items()
+    return [{"type": name} for name, cls in known if issubclass(cls, Measure) and cls.usual]
 
 
 def _generalizes(kernel: Any) -> bool:
@@ -246,6 +255,7 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
     for section, field, family in (
         ("privacy", "models", "privacy model"),
         ("partition", "steps", "partitioner"),
+        ("evaluate", "measures", "measure"),
     ):
         if isinstance(tree.get(section), dict) and field in tree[section]:
             where = f"{section}.{field}"

@@ -57,6 +57,12 @@ class AuditError(AnonlibError):
     exit_code = 3
 
 
+class GateError(AnonlibError):
+    """The release is not worth what the config's gates ask, or too risky; nothing was published."""
+
+    exit_code = 4
+
+
 class StorageError(AnonlibError):
     """Reading or writing failed on the way: no space, no permission, a broken file."""
 

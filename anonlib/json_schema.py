@@ -15,6 +15,7 @@ _FAMILIES = {
     "Partitioner": "partitioner",
     "PrivacyModel": "privacy model",
     "Recoder": "recoder",
+    "Measure": "measure",
 }
 #: Spark's options: YAML's numbers and booleans are taken as text.
 _OPTION = {"type": ["string", "number", "boolean"]}

@@ -8,7 +8,12 @@ from anonlib import registry
 from anonlib.registry import Plugin
 
 #: the verb that lists it -> the family
-LISTED = {"kernels": "kernel", "models": "privacy model", "partitioners": "partitioner"}
+LISTED = {
+    "kernels": "kernel",
+    "models": "privacy model",
+    "partitioners": "partitioner",
+    "measures": "measure",
+}
 _BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
 
 

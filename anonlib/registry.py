@@ -16,15 +16,17 @@ from pydantic import BaseModel, ConfigDict
 
 from anonlib.errors import ConfigError, Problem
 
-#: family of plug-ins -> the package whose modules define them
-FOLDERS: dict[str, str] = {
-    "kernel": "anonlib.kernels",
-    "partitioner": "anonlib.partition",
-    "privacy model": "anonlib.privacy",
-    "recoder": "anonlib.recode",
-    "encoding": "anonlib.encode",
-    "metric": "anonlib.utility",
-    "audit": "anonlib.audit.models",
+#: family of plug-ins -> the packages whose modules define them
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "kernel": ("anonlib.kernels",),
+    "partitioner": ("anonlib.partition",),
+    "privacy model": ("anonlib.privacy",),
+    "recoder": ("anonlib.recode",),
+    "encoding": ("anonlib.encode",),
+    "metric": ("anonlib.utility",),
+    "measure": ("anonlib.utility.measures", "anonlib.risk"),
+    "learner": ("anonlib.utility.learners",),
+    "audit": ("anonlib.audit.models",),
 }
 
 
@@ -40,8 +42,8 @@ class DuplicatePluginError(TypeError):
     """Two plug-ins of one family claim the same name."""
 
 
-def _in_folder(family: str) -> list[type[Plugin]]:
-    package = importlib.import_module(FOLDERS[family])
+def _in_folder(folder: str) -> list[type[Plugin]]:
+    package = importlib.import_module(folder)
     found = []
     for info in pkgutil.iter_modules(package.__path__):
         if info.name.startswith("_") or info.ispkg:
@@ -64,7 +66,8 @@ def plugins(family: str) -> Mapping[str, type[Plugin]]:
     `anonlib.KIND`, blanks as `_`) included."""
     foreign = [entry.load() for entry in entry_points(group=f"anonlib.{family.replace(' ', '_')}")]
     result: dict[str, type[Plugin]] = {}
-    for plugin in [*_in_folder(family), *foreign]:
+    own = [plugin for folder in FOLDERS[family] for plugin in _in_folder(folder)]
+    for plugin in [*own, *foreign]:
         if plugin.type in result:
             raise DuplicatePluginError(f"two plug-ins of family {family} are named {plugin.type!r}")
         result[plugin.type] = plugin

@@ -1,0 +1,107 @@
+"""What all measures found of a release, and what the config's gates say of it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from anonlib.config import Config, Gate
+from anonlib.errors import GateError, Problem
+from anonlib.measure import Figure, Findings
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A gate, and the worst of the figures that it is about: None where one has no value."""
+
+    gate: Gate
+    passed: bool
+    figure: Figure | None = None
+
+    @property
+    def text(self) -> str:
+        """What the gate asks, and what was found."""
+        if self.figure is None:
+            return f"{self.gate.text}: not measured"
+        of = f" of {self.figure.of}" if self.figure.of and not self.gate.of else ""
+        if self.figure.value is None:
+            return f"{self.gate.text}: not computable{of}, {self.figure.note}"
+        return f"{self.gate.text}: {self.figure.value:.4g}{of}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """findings: of each measure, by type; seconds: how long each took."""
+
+    findings: Mapping[str, Findings]
+    gates: tuple[Judged, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """All figures with their measures."""
+        for measure, found in self.findings.items():
+            for figure in found.figures:
+                yield measure, figure
+
+    def require(self) -> None:
+        """Raises GateError unless all gates are passed."""
+        failed = [judged.text for judged in self.gates if not judged.passed]
+        if failed:
+            raise GateError(f"gates not passed, nothing was published: {'; '.join(failed)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private run record."""
+        return {
+            "measures": {
+                measure: {"seconds": self.seconds.get(measure), **asdict(found)}
+                for measure, found in self.findings.items()
+            },
+            "gates": [
+                {"gate": judged.gate.text, "passed": judged.passed, "found": judged.text}
+                for judged in self.gates
+            ],
+        }
+
+
+def judged(gate: Gate, evaluation: Evaluation) -> Judged:
+    """The verdict of a gate. One whose figures are not there, or have no value, is not passed."""
+    found = [
+        figure
+        for measure, figure in evaluation.figures()
+        if f"{measure}.{figure.name}" == gate.figure and gate.of in (None, figure.of)
+    ]
+    failing = [figure for figure in found if not _within(gate, figure)]
+    for figure in failing or found[:1]:
+        return Judged(gate, not failing, figure)
+    return Judged(gate, passed=False)
+
+
+def _within(gate: Gate, figure: Figure) -> bool:
+    value = figure.value
+    if value is None:
+        return False
+    low = gate.at_least is None or value >= gate.at_least
+    return low and (gate.at_most is None or value <= gate.at_most)
+
+
+def gate_problems(config: Config) -> Iterator[Problem]:
+    """What is wrong with the config's gates."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    known = {f"{m.type}.{name}" for m in measures for name in m.names}
+    for i, gate in enumerate(config.gates):
+        where = f"gates.{i}"
+        if gate.at_most is None and gate.at_least is None:
+            yield Problem(where, "give `at_most`, `at_least` or both")
+        if config.evaluate is None:
+            yield Problem(where, "nothing is measured; add `evaluate`")
+        elif gate.figure not in known:
+            text = f"no measure of `evaluate` finds it; they find: {', '.join(sorted(known))}"
+            yield Problem(f"{where}.figure", text)
+
+
+def measure_problems(config: Config) -> Iterator[Problem]:
+    """What is wrong with the config's measures."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    types = [measure.type for measure in measures]
+    for i, type in enumerate(types):
+        if type in types[:i]:
+            yield Problem(f"evaluate.measures.{i}", f"{type} is there twice; remove one")

@@ -1,0 +1,74 @@
+"""Measures of a release as a whole: what it kept of its source, and how risky it is."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from anonlib.registry import Plugin
+
+if TYPE_CHECKING:  # this imports Spark
+    from anonlib.spark.case import Case
+
+Cell: TypeAlias = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number that a measure found.
+
+    of: what it is about, by the name that the release has for it (a column, `a × b` for two of
+    them, a model); empty where that is the whole table. value: None where it is not defined, as
+    the note says.
+    """
+
+    name: str
+    value: float | None
+    of: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """The numbers of a plot, as a table: what the first column of `rows` says is its axis.
+
+    They are aggregates, each of at least k persons or of none, or released values: what a report
+    may show.
+    """
+
+    name: str
+    of: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What one measure found."""
+
+    figures: tuple[Figure, ...] = ()
+    series: tuple[Series, ...] = ()
+
+
+class Measure(Plugin):
+    """Compares a release with its source, or attacks it.
+
+    Two families of figures are measures: `utility/measures/` and `risk/`.
+    """
+
+    family: ClassVar[str] = "measure"
+    #: the names of the figures that it finds, for `gates`
+    names: ClassVar[tuple[str, ...]]
+    #: whether it is made where `evaluate` names no measures
+    usual: ClassVar[bool] = True
+    #: whether it looks at `Case.pairs`, which there are before the commit only
+    needs_pairs: ClassVar[bool] = False
+
+    @property
+    def held_out(self) -> float:
+        """The share of persons whose rows it holds out (`Case.split`); 0 for none."""
+        return 0.0
+
+    @abstractmethod
+    def measure(self, case: "Case") -> Findings:
+        """The figures of one release; what can't be computed is a figure without a value and with
+        a note. No text holds raw values."""

@@ -1,0 +1,1 @@
+"""Measures of how risky a release is: attacker models, uniqueness, linkage, disclosure."""

@@ -1,0 +1,123 @@
+"""What measures look at: a release beside its source, with the columns named by id."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.config import Config
+from anonlib.encoding import Encoding
+from anonlib.schema import Schema
+from anonlib.work import DEAL, HELD, LINK
+
+#: Most pairs of an original and a released row that an attack may look at.
+MAX_PAIRS = 10_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to train models on and rows to test them on.
+
+    train: the released rows of the persons that are not held out. raw: the original rows of the
+    same. test: of the persons held out, the original rows; where the release was split after it
+    was made, released ones. All have the released columns by id. made_after: whether that is so.
+    """
+
+    train: DataFrame
+    raw: DataFrame
+    test: DataFrame
+    made_after: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """One release and its source.
+
+    source: the rows that were to be released, with the schema's columns by id (typed, NaN as null
+    in quasi-identifiers), HASH and DEAL. released: the released columns by id. n_source, n_released
+    are their rows. encodings: how kernels saw each quasi-identifier of the whole source, by id
+    (means, deviations, ranges, categories). shadow: makes a release of the persons that are not
+    held out, by their share; its rows.
+    """
+
+    config: Config
+    schema: Schema
+    source: DataFrame
+    released: DataFrame
+    n_source: int
+    n_released: int
+    encodings: dict[str, Encoding]
+    shadow: Callable[[float], DataFrame] = field(repr=False)
+
+    @property
+    def k(self) -> int:
+        return self.config.k
+
+    @property
+    def looked_at_target(self) -> bool:
+        """Whether the kernel or a partitioner saw the target."""
+        return self.config.needs_target
+
+    @cached_property
+    def pairs(self) -> tuple[pa.Table, pa.Table] | None:
+        """At most MAX_PAIRS rows of the source, and what each was released as, in one order: a
+        sample by the rows' hashes. Rows that were suppressed are left out. None where the link is
+        gone: it is never published, nor written but as a hash in staging."""
+        if LINK not in self.released.columns:
+            return None
+        released = self.released.where(F.col(LINK).isNotNull())
+        ids = [c.id for c in self.schema.columns if c.id in self.source.columns]
+        theirs = self.source.where(sampled(self.n_source)).select(*ids, DEAL).toArrow()
+        ours = released.drop(HELD).toArrow()
+        left, right = _matched(theirs.column(DEAL), ours.column(LINK))
+        return theirs.take(left).drop([DEAL]), ours.take(right).drop([LINK])
+
+    def split(self, share: float, *, after: bool = False) -> Split | None:
+        """The persons apart by a hash, `share` of them held out before a release of the others is
+        made (a shadow, for this alone); or `after`, out of the release itself: None where it is
+        published already, since its rows then have no link to persons."""
+        out = held(self.schema, self.config.seed, share)
+        ids = [column.id for column in self.schema.released]
+        if not after:
+            train = self.shadow(share).select(*ids)
+            raw, test = self.source.where(~out), self.source.where(out)
+            return Split(train, raw.select(*ids), test.select(*ids), made_after=False)
+        if HELD not in self.released.columns:
+            return None
+        train, test = self.released.where(~F.col(HELD)), self.released.where(HELD)
+        raw = self.source.where(~out).select(*ids)
+        return Split(train.select(*ids), raw, test.select(*ids), made_after=True)
+
+
+def sampled(n_rows: int) -> SparkColumn:
+    """Whether a row is among those that attacks look at, by its hash: at most MAX_PAIRS, but
+    for chance; what is more is cut off."""
+    modulus = 2**20
+    share = min(modulus, 0.97 * modulus * MAX_PAIRS / max(n_rows, 1))
+    return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))
+
+
+def held(schema: Schema, seed: int, share: float) -> SparkColumn:
+    """Whether a row's person is held out: the same of all rows of a person."""
+    persons = [F.col(id) for id in schema.unit] or [F.col(DEAL)]
+    nulls = [column.isNull() for column in persons]
+    place = F.pmod(F.xxhash64(F.lit(f"held out {seed}"), *nulls, *persons), F.lit(2**20))
+    return place < int(share * 2**20)
+
+
+def _matched(theirs: pa.ChunkedArray, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Places of equal hashes on both sides, each used once. Rows of one hash are equal in all that
+    the run reads, so that any of them may stand for the others."""
+    left, right = theirs.to_numpy(), ours.to_numpy()
+    first, second = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
+    left, right = left[first], right[second]
+    among = np.arange(len(right)) - np.searchsorted(right, right)
+    place = np.searchsorted(left, right) + among
+    there = place < np.searchsorted(left, right, side="right")
+    kept = slice(0, MAX_PAIRS)
+    return pa.array(first[place[there]][kept]), pa.array(second[there][kept])
