@@ -25,6 +25,8 @@ from anonlib.work import (
     CONTROLLER,
     COST,
     HASH,
+    HELD,
+    LINK,
     STATE,
     STATE_TYPE,
     TOKEN,
@@ -36,9 +38,11 @@ from anonlib.work import (
 ROWS_PER_TASK = 250_000
 
 
-def output_schema(schema: Schema, costs: bool = False) -> pa.Schema:
+def output_schema(
+    schema: Schema, *, costs: bool = False, pairs: bool = False, held: bool = False
+) -> pa.Schema:
     """The staged columns: the released ones by id, the person's token, the controller, the cost of
-    the cell, the loss states."""
+    the cell, what links a row to its person or tells it apart, the loss states."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))
@@ -46,6 +50,10 @@ def output_schema(schema: Schema, costs: bool = False) -> pa.Schema:
         fields.append(pa.field(CONTROLLER, pa.int32()))
     if costs:
         fields.append(pa.field(COST, pa.int32()))
+    if pairs:
+        fields.append(pa.field(LINK, pa.int64()))
+    if held:
+        fields.append(pa.field(HELD, pa.bool_()))
     return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
 
 
@@ -73,6 +81,7 @@ def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:
     private = {HASH: pa.int64(), BLOCK: pa.int32(), CONTROLLER: pa.int32()}
+    private |= {LINK: pa.int64(), HELD: pa.bool_()}
     return private[name] if name in private else schema.by_id(name).type
 
 
