@@ -53,6 +53,7 @@ def settled_files(folder: Path) -> dict[str, int]:
 # --- killed
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(
     ("moment", "seen", "there"),
     [
