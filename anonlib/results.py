@@ -50,6 +50,7 @@ class ReleaseResult:
     n_cells: int = 0
     audit: "AuditReport | None" = None
     losses: dict[str, float | None] = field(default_factory=dict)  # metric name -> value
+    losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
     table: str = ""
     table_version: int = -1
     manifest: str = ""

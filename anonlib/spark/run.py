@@ -174,6 +174,7 @@ class Run:
             n_cells=found.n_cells,
             audit=done.whole,
             losses=found.losses,
+            losses_by_column=found.losses_by_column,
             evaluation=evaluation,
             table=self.target.path,
             table_version=version,
