@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,8 @@ class Case:
     n_released: int
     encodings: dict[str, Encoding]
     shadow: Callable[[float], DataFrame] = field(repr=False)
+    #: what measures found together, for each other
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def k(self) -> int:
