@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.config import Config
 from anonlib.encoding import Encoding
 from anonlib.schema import Schema
+from anonlib.spark.classes import Sizes, released_sizes
 from anonlib.work import DEAL, HELD, LINK
 
 #: Most pairs of an original and a released row that an attack may look at.
@@ -65,6 +66,11 @@ class Case:
     def looked_at_target(self) -> bool:
         """Whether the kernel or a partitioner saw the target."""
         return self.config.needs_target
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of the release's classes: one aggregate, whoever asks."""
+        return released_sizes(self.released, self.schema, self.config)
 
     @cached_property
     def pairs(self) -> tuple[pa.Table, pa.Table] | None:

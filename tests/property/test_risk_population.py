@@ -102,8 +102,7 @@ def test_uniques_of_the_model() -> None:
 
 def test_estimates_from_samples_of_simulated_populations() -> None:
     """A population of Pitman's model: its estimate has no bias to speak of. One that is Zipf's in
-    two columns: both say too much, Zayatz's less so only where the sample is large, as Dankar et al.
-    found."""
+    two columns: both say too much, and Zayatz's is the nearer only where the sample is large."""
     n, fraction = 20_000, 0.1
     random = np.random.default_rng(5)
     population = people(n, 0.4, 500.0, 1)
