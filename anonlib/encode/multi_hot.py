@@ -3,10 +3,11 @@
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from anonlib.encode import Column, Domain, Encoder, Sparse
 from anonlib.encode._sets import sets
-from anonlib.encode._texts import known, places
+from anonlib.encode._texts import Unknown, known, places
 
 
 class MultiHot(Encoder):
@@ -18,6 +19,9 @@ class MultiHot(Encoder):
 
     type: ClassVar[str] = "multi_hot"
     needs_categories: ClassVar[bool] = True
+    unknown: Unknown = Field(
+        default="error", description="a value that is none of the categories: an error, or all 0"
+    )
 
     def found(self, values: Column) -> set[str]:
         return set(sets(values).flatten().unique().drop_null().to_pylist())
@@ -32,7 +36,8 @@ class MultiHot(Encoder):
         missing = np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))
         sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         rows = np.append(np.repeat(np.arange(len(lists)), sizes), missing)
-        column = places(lists.flatten(), known(domain))
+        column = places(lists.flatten(), known(domain), self.unknown)
         column = np.append(column, np.full(len(missing), len(known(domain))))
+        rows, column = rows[column >= 0], column[column >= 0]
         shape = (len(lists), len(known(domain)) + 1)
         return csr_matrix((np.ones(len(rows)), (rows, column)), shape)
