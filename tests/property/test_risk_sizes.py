@@ -1,0 +1,91 @@
+"""Re-identification and uniqueness from the sizes of classes, against one person at a time."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonlib.risk._population import expected_risk
+from anonlib.risk.reidentification import Reidentification
+from anonlib.risk.uniqueness import Uniqueness
+from anonlib.spark.classes import Sizes
+
+many = st.lists(st.integers(1, 40) | st.integers(1, 5000), min_size=1, max_size=60)
+
+
+def sizes_of(classes: list[int], *, persons: bool = True) -> Sizes:
+    size, n_classes = np.unique(np.array(classes, np.int64), return_counts=True)
+    return Sizes(size, n_classes, persons)
+
+
+def measured(classes: list[int], k: int, **parameters: Any) -> Any:
+    case: Any = SimpleNamespace(sizes=sizes_of(classes), k=k)
+    found = Reidentification(**parameters).measure(case)
+    return {figure.name: figure.value for figure in found.figures}, found.series
+
+
+@given(many, st.sampled_from([0.05, 0.1, 0.2, 0.5]), st.none() | st.integers(1, 100))
+def test_risks_are_those_of_the_persons(
+    classes: list[int], threshold: float, times: int | None
+) -> None:
+    n = sum(classes)
+    population = None if times is None else n * times
+    found, _ = measured(classes, 1, threshold=threshold, population=population)
+    assert [*found] == [*Reidentification.names]
+    persons = np.repeat(classes, classes)
+    prosecutor = 1 / persons
+    journalist = prosecutor if times is None else expected_risk(persons, 1 / times)
+    assert found["prosecutor_max"] == prosecutor.max()
+    assert found["prosecutor_mean"] == pytest.approx(prosecutor.mean())
+    assert found["prosecutor_mean"] == pytest.approx(len(classes) / n)
+    assert found["prosecutor_at_risk"] == pytest.approx((prosecutor > threshold).mean())
+    assert found["journalist_max"] == pytest.approx(journalist.max())
+    assert found["journalist_at_risk"] == pytest.approx((journalist > threshold).mean())
+    assert found["marketer"] == pytest.approx(journalist.mean())
+    assert found["marketer"] <= found["prosecutor_mean"] + 1e-12
+
+
+@given(many)
+def test_series_tell_of_whole_classes_and_only_of_released_ones(classes: list[int]) -> None:
+    smallest = min(classes)
+    _, (histogram, risks) = measured(classes, smallest)
+    for low, high, n_classes, n_persons in histogram.rows:
+        inside = [size for size in classes if low <= size <= high]
+        assert (n_classes, n_persons) == (len(inside), sum(inside))
+        assert n_persons >= smallest
+    assert sum(row[3] for row in histogram.rows) == sum(classes)
+    assert len(histogram.rows) <= 20
+    for level, prosecutor, _ in risks.rows:
+        above = sum(size for size in classes if 1 / size > level)
+        assert prosecutor == pytest.approx(above / sum(classes))
+    assert measured(classes, smallest + 1)[1] == ()
+    assert measured(classes, 0)[1] == ()
+
+
+@pytest.mark.parametrize(("classes", "population"), [([], None), ([3, 4], 6)])
+def test_what_can_not_be_told(classes: list[int], population: int | None) -> None:
+    case: Any = SimpleNamespace(sizes=sizes_of(classes), k=3)
+    found = Reidentification(population=population).measure(case)
+    assert [figure.name for figure in found.figures] == [*Reidentification.names]
+    assert all(figure.value is None and figure.note for figure in found.figures)
+
+
+@given(many, st.none() | st.floats(1.0, 200.0))
+def test_estimates_of_uniqueness(classes: list[int], times: float | None) -> None:
+    sizes = sizes_of(classes)
+    population = None if times is None else int(sizes.n * times)
+    unique = classes.count(1) / sum(classes)
+    pitman, zayatz = Uniqueness(population=population)._estimates(sizes)
+    assert (pitman.of, zayatz.of) == ("Pitman", "Zayatz")
+    assert pitman.value is not None
+    assert zayatz.value is not None
+    assert 0 <= zayatz.value <= unique + 1e-12
+    assert 0 <= pitman.value <= 1
+    if population in (None, sizes.n) or not unique:
+        assert pitman.value == zayatz.value == unique
+    (first, second) = Uniqueness(population=max(sizes.n - 1, 1))._estimates(sizes)
+    if sizes.n > 1:
+        assert first.value is second.value is None
