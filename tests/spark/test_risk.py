@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.measure import Findings
-from anonlib.risk import _nearest
+from anonlib.risk._nearest import Attack, Compared, Spans
 from anonlib.risk.disclosure import Disclosure
 from anonlib.risk.linkage import Linkage
 from anonlib.risk.order import Order
@@ -19,6 +19,7 @@ from anonlib.risk.reidentification import Reidentification
 from anonlib.risk.uniqueness import Uniqueness
 from anonlib.spark import publish
 from anonlib.spark.case import Case
+from anonlib.spark.linkage import linked
 from anonlib.work import LINK, TOKEN
 from tests.spark.cases import across, make_case
 
@@ -169,11 +170,9 @@ def test_disclosure(case: Case) -> None:
     assert value(found, "lone", "city") == pytest.approx(alone / N)
 
 
-def test_linkage(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many tasks together find what one does, and no more than k-anonymity allows."""
+def test_linkage(case: Case) -> None:
+    """It finds more than guessing does, and no more than k-anonymity allows."""
     found = Linkage().measure(case)
-    monkeypatch.setattr(_nearest, "CHUNK", 46 * 7)
-    assert Linkage().measure(case) == found
     cell, record = value(found, "cell"), value(found, "record")
     assert value(found, "cell_guess") == 1 / 46
     assert value(found, "record_guess") == 1 / N
@@ -185,6 +184,20 @@ def test_linkage(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = Linkage().measure(replace(case, released=case.released.drop(LINK)))
     assert {(f.value, f.note) for f in gone.figures} == {(None, gone.figures[0].note)}
     assert "nothing links" in gone.figures[0].note
+
+
+def test_many_tasks_find_what_one_does(spark: SparkSession) -> None:
+    """Large arrays, too, and a last chunk that is smaller."""
+    random = np.random.default_rng(1)
+    n, t = 500, 20_000
+    low, value = random.normal(size=t), random.normal(size=n)
+    numbers = Spans(value, value < -1, low, low + 1e-4, low < -1)
+    columns = (Compared(numbers, random.permutation(t)),)
+    attack = Attack(columns, random.integers(t, size=n), random.integers(3, 9, t))
+    assert n % attack.chunk > 0 < n // attack.chunk
+    here = attack.linked(slice(0, n - 1))
+    for one, other in zip(linked(spark, attack, n - 1), here, strict=True):
+        assert (one == other).all()
 
 
 def test_persons_are_counted_while_they_can_be(spark: SparkSession, tmp_path: Path) -> None:
