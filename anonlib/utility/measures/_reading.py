@@ -20,6 +20,7 @@ from anonlib.encode._ends import text_ends
 from anonlib.encode._sets import sets
 from anonlib.encoding import one_zero, to_float
 from anonlib.errors import InputError
+from anonlib.schema import is_number
 from anonlib.utility.measures._axes import Axis, Sparse
 
 #: An Arrow array of any type.
@@ -38,23 +39,22 @@ class Numbers(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Spans:
     """n values of a continuous column, each uniform over low..high, which are standardized; NaN
-    where missing."""
+    where missing. Plain numbers have one array as both."""
 
     low: Floats
     high: Floats
 
     def numbers(self) -> Numbers:
         present = ~np.isnan(self.low)
-        low, high = np.nan_to_num(self.low), np.nan_to_num(self.high)
-        middle = (low + high) / 2
-        return Numbers(present.astype(np.float64), middle, middle**2 + (high - low) ** 2 / 12)
+        middle = np.where(present, (self.low + self.high) / 2, 0.0)
+        width = np.where(present, self.high - self.low, 0.0)
+        return Numbers(present.astype(np.float64), middle, middle**2 + width**2 / 12)
 
     def within(self, low: float, high: float) -> Floats:
         """float64[n]: the share of each value that is in low..high, 0 where missing."""
+        if self.low is self.high:
+            return ((self.low >= low) & (self.low <= high)).astype(np.float64)
         width = self.high - self.low
-        if not (width > 0).any():
-            inside = (self.low >= low) & (self.low <= high)
-            return inside.astype(np.float64)
         overlap = np.minimum(self.high, high) - np.maximum(self.low, low)
         point = np.where(overlap >= 0, 1.0, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -124,7 +124,7 @@ def read(axis: Axis, values: Values, *, released: bool) -> Spans | Shares:
     reader = _READERS.get(axis.recoder or "") if released else None
     if reader is not None:
         return reader(axis, values)
-    if released and not values.type.equals(axis.type) and not axis.is_line:
+    if not (is_number(values.type) if axis.is_line else values.type.equals(axis.type)):
         raise InputError(f"column {axis.name}: its released type {values.type} can't be compared")
     if axis.is_line:
         at = _positions(axis, values)

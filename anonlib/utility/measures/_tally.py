@@ -35,6 +35,7 @@ class Rows:
     view: View
     released: bool
     _known: dict[str, Spans | Shares] = field(default_factory=dict, repr=False)
+    _numbers: dict[str, Numbers] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, id: str) -> Spans | Shares:
         if id not in self._known:
@@ -56,10 +57,12 @@ class Rows:
 
     def numbers(self, id: str) -> Numbers:
         """A continuous or ordinal column."""
-        found = self[id]
-        if isinstance(found, Spans):
-            return found.numbers()
-        return found.numbers(self.view[id].positions)
+        if id not in self._numbers:
+            axis, found = self.view[id], self[id]
+            self._numbers[id] = (
+                found.numbers() if isinstance(found, Spans) else found.numbers(axis.positions)
+            )
+        return self._numbers[id]
 
 
 class Part(ABC):

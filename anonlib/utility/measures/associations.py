@@ -139,8 +139,8 @@ class Ratio(Part):
         mean = first[there].sum() / n
         if total / n - mean**2 <= ALIKE * (total / n + 1):
             return None, n
-        between = (first[there] ** 2 / count[there]).sum() - n * mean**2
-        return float(np.sqrt(max(between, 0.0) / (total - n * mean**2))), n
+        between = float(count[there] @ (first[there] / count[there] - mean) ** 2)
+        return float(np.sqrt(between / (total - n * mean**2))), n
 
 
 @dataclass(frozen=True, eq=False)
