@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field
 
 from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode._texts import known, places, texts
+from anonlib.encode._texts import Unknown, known, places, texts
 from anonlib.errors import InputError
 
 
@@ -20,6 +21,9 @@ class MultiHot(Encoder):
 
     type: ClassVar[str] = "multi_hot"
     needs_categories: ClassVar[bool] = True
+    unknown: Unknown = Field(
+        default="error", description="a value that is none of the categories: an error, or all 0"
+    )
 
     def found(self, values: Column) -> set[str]:
         return set(_sets(values).flatten().unique().drop_null().to_pylist())
@@ -34,8 +38,9 @@ class MultiHot(Encoder):
         missing = np.flatnonzero(sets.is_null().to_numpy(zero_copy_only=False))
         sizes = sets.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         rows = np.append(np.repeat(np.arange(len(sets)), sizes), missing)
-        column = places(sets.flatten(), known(domain))
+        column = places(sets.flatten(), known(domain), self.unknown)
         column = np.append(column, np.full(len(missing), len(known(domain))))
+        rows, column = rows[column >= 0], column[column >= 0]
         shape = (len(sets), len(known(domain)) + 1)
         return csr_matrix((np.ones(len(rows)), (rows, column)), shape)
 
