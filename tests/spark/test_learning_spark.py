@@ -138,9 +138,10 @@ def test_neither_order_nor_partitions_matter(good: Case) -> None:
 
 @pytest.fixture(scope="module")
 def lesson(good: Case) -> tuple[Features, dict[str, Target], pa.Table, DataFrame]:
-    """Features and targets of the source, its rows in memory and as vectors of wages."""
+    """Features and targets of the source (the city has three classes), its rows in memory and
+    in Spark."""
     schema = good.schema
-    targets = [schema["label"], schema["wage"]]
+    targets = [schema["label"], schema["wage"], schema["city"]]
     ids = [column.id for column in targets]
     columns = predictors(schema, ids, "released")
     rows = good.source.select(*ids, *(column.id for column in columns))
@@ -156,6 +157,7 @@ def lesson(good: Case) -> tuple[Features, dict[str, Target], pa.Table, DataFrame
         ({"type": "logistic_regression"}, "label"),
         ({"type": "linear_regression"}, "wage"),
         ({"type": "random_forest", "trees": 10, "depth": 4}, "label"),
+        ({"type": "boosted_trees", "trees": 2, "depth": 2}, "city"),
         ({"type": "boosted_trees", "trees": 12, "depth": 3, "rate": 0.3}, "wage"),
     ],
     ids=lambda value: value if isinstance(value, str) else value["type"],

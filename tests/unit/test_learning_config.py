@@ -16,7 +16,10 @@ def test_models_are_named_or_given_with_parameters() -> None:
     assert measure.models[1] == Mlp(hidden=(5, 2))
     labels = [label(model, measure.models) for model in measure.models]
     assert labels == ["mlp", "mlp hidden=(5, 2)", "random_forest"]
-    assert registry.build("measure", registry.spec(measure)) == measure
+    for each in (measure, Learning()):
+        assert registry.build("measure", registry.spec(each)) == each
+    default = Learning.model_json_schema()["properties"]["models"]["default"]
+    assert default == [model.type for model in Learning().models]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,6 @@ from anonlib.utility._features import Features, predictors
 from anonlib.utility._learning import Target, target_of
 from anonlib.utility._scores import ERRORS, Scores
 from anonlib.utility.learners import Learner
-from anonlib.utility.learners.boosted_trees import BoostedTrees
-from anonlib.utility.learners.linear_regression import LinearRegression
-from anonlib.utility.learners.logistic_regression import LogisticRegression
 from anonlib.utility.measures._models import ModelMeasure, rounded
 
 if TYPE_CHECKING:
@@ -54,7 +51,8 @@ class Learning(ModelMeasure):
     )
     models: Annotated[tuple[Learner, ...], WithJsonSchema({"type": "array", "items": _SPEC})] = (
         Field(
-            default=(LogisticRegression(), LinearRegression(), BoostedTrees()),
+            default=("logistic_regression", "linear_regression", "boosted_trees"),
+            validate_default=True,
             min_length=1,
             description="the models, named by `type`",
         )
