@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
 from anonlib.block import Ints
+from anonlib.keys import token_key
 from anonlib.recode import Cells, Domain
 from anonlib.schema import Schema
 from anonlib.spark.case import Case, held
 from anonlib.spark.scan import scan
 from anonlib.spark.source import open_source
-from anonlib.work import DEAL, HELD
+from anonlib.work import DEAL, HELD, LINK, TOKEN, keyed
 
 #: From the source's rows, by id and in a fixed order, to the cell 0..m-1 of each.
 Choice = Callable[[pa.Table], Ints]
@@ -47,12 +48,13 @@ def make_case(
     held_out: float = 0.0,
 ) -> Case:
     """The case of a table and its release into these cells, whose rows are marked as held out if
-    a share is given."""
+    a share is given. Every row has its link, and its person's token if there is a unit."""
     parsed = anonlib.parse(config)
     source = open_source(spark, parsed, spark.createDataFrame(frame))
     scanned = scan(source, parsed)
     # In memory: measures read them often.
-    schema, rows = source.schema, spark.createDataFrame(source.rows().toArrow())
+    typed = source.rows()
+    schema, rows = source.schema, spark.createDataFrame(typed.toArrow(), typed.schema)
     out = held(schema, parsed.seed, held_out).alias(HELD)
 
     @cache
@@ -85,5 +87,8 @@ def _released(spark: SparkSession, schema: Schema, rows: DataFrame, cells: Choic
         released[column.id] = values
     if HELD in table.column_names:
         released[HELD] = table.column(HELD)
+    released[LINK] = table.column(DEAL)
+    if schema.unit:
+        released[TOKEN] = keyed([table.column(id) for id in schema.unit], token_key())
     order = np.random.default_rng(0).permutation(table.num_rows)
     return spark.createDataFrame(pa.table(released).take(pa.array(order)))
