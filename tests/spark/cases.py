@@ -2,13 +2,13 @@
 own choice."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.block import Ints
@@ -52,9 +52,12 @@ def make_case(
     parsed = anonlib.parse(config)
     source = open_source(spark, parsed, spark.createDataFrame(frame))
     scanned = scan(source, parsed)
-    schema, rows = source.schema, source.rows()
+    # In memory: measures read them often.
+    typed = source.rows()
+    schema, rows = source.schema, spark.createDataFrame(typed.toArrow(), typed.schema)
     out = held(schema, parsed.seed, held_out).alias(HELD)
 
+    @cache
     def shadow(share: float) -> DataFrame:
         return _released(spark, schema, rows.where(~held(schema, parsed.seed, share)), cells)
 
@@ -87,4 +90,5 @@ def _released(spark: SparkSession, schema: Schema, rows: DataFrame, cells: Choic
     released[LINK] = table.column(DEAL)
     if schema.unit:
         released[TOKEN] = keyed([table.column(id) for id in schema.unit], token_key())
-    return spark.createDataFrame(pa.table(released)).orderBy(F.rand(0))
+    order = np.random.default_rng(0).permutation(table.num_rows)
+    return spark.createDataFrame(pa.table(released).take(pa.array(order)))
