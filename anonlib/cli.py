@@ -161,6 +161,16 @@ def _generate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _report(args: argparse.Namespace) -> int:
+    config = None if args.conf is None else config_of(args)
+    from anonlib.report.files import record_of, write_report
+
+    with progress_of(args) as progress:
+        out = write_report(record_of(args.run, config), args.out)
+        progress.note(f"written: {out} (private)")
+    return 0
+
+
 def _show(args: argparse.Namespace) -> int:
     from anonlib.show import console, print_rows
     from anonlib.spark.tables import published_rows
@@ -183,6 +193,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "hierarchy": _hierarchy,
     "generate": _generate,
     "show": _show,
+    "report": _report,
 }
 
 

@@ -52,6 +52,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
         add_hierarchy,
         _generate,
         _show,
+        _report,
     ):
         add(verbs)
     return top.parse_args(argv)
@@ -194,4 +195,22 @@ def _show(verbs: Any) -> None:
     parser.add_argument("--rows", type=whole_number(1), default=10, metavar="N", help="10")
     parser.add_argument(
         "--force", action="store_true", help="also a table that anonlib has not published"
+    )
+
+
+def _report(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "report",
+        "write the page of a release, from its private record",
+        """
+            examples:
+              anonlib report out/adult.private/2026-01-31.json
+              anonlib report 2026-01-31 --conf conf/adult.yaml --out adult.html
+        """,
+    )
+    parser.add_argument("run", metavar="RUN", help="the run's private record; with --conf, its id")
+    add_conf(parser, "--conf")
+    parser.add_argument(
+        "--out", metavar="FILE", help="the HTML file; RUN.html beside the record if left out"
     )

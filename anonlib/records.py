@@ -13,6 +13,7 @@ from anonlib import registry
 from anonlib.config import Config
 from anonlib.hierarchy import Hierarchy
 from anonlib.results import ReleaseResult
+from anonlib.settings import settings
 
 if TYPE_CHECKING:  # these import Spark
     from anonlib.audit import AuditReport
@@ -75,6 +76,7 @@ def record(
         "anonlib_record": 1,
         **result.to_dict(),
         "config_sha256": config_digest(config),
+        "settings": settings(config),
         "seed": config.seed,
         "source_version": source.version,
         "plan": plan.to_dict(),

@@ -32,6 +32,7 @@ VERBS = (
     "hierarchy",
     "generate",
     "show",
+    "report",
 )
 
 

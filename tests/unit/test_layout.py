@@ -29,8 +29,9 @@ LIGHT = [
         "privacy",
         "recode",
         "records",
+        "report",
     ),
-    *("registry", "resolve", "results", "schema", "utility", "work"),
+    *("registry", "resolve", "results", "schema", "settings", "utility", "work"),
 ]
 #: What importing or listing plug-ins must not bring with it.
 HEAVY = ["pyspark", "delta", "numba", "sklearn"]

@@ -232,6 +232,7 @@ def test_private_record_has_the_figures() -> None:
     assert found["source_version"] == 3
     assert found["config_sha256"] == config_digest(made)
     assert found["plan"]["n_blocks"] == 2
+    assert found["settings"]["columns"]["town"]["role"] == "quasi_identifier"
     assert found["n_rows_in"] - found["n_rows_out"] == 3  # exact here
     assert found["audit"]["n_rows"] == 1000
     assert found["software"]["python"]

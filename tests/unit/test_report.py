@@ -1,0 +1,419 @@
+"""The page of a release: its order, what it says and shows, and what never gets in."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonlib import registry
+from anonlib.cli import main
+from anonlib.config import Config
+from anonlib.errors import InputError, StorageError
+from anonlib.report import files as report_files
+from anonlib.report import render
+from anonlib.report.files import record_of, write_report
+from anonlib.report.measures import MAX_CHARTS
+from anonlib.report.release import MAX_BARS, _edges
+from tests import reports
+
+EVIL = '<script>alert("x")</script>'
+MATHS = "$x^2$ & 'y'"
+
+
+class Page(HTMLParser):
+    """A page's elements as (tag, attributes), its headings, and the texts inside some tags."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in ("meta", "wbr"):
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag  # well-formed
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((tuple(self._open), data))
+
+    def inside(self, tag: str) -> str:
+        return "".join(text for tags, text in self.texts if tag in tags)
+
+    def headings(self) -> list[tuple[str, str]]:
+        found = [(tags[-1], t) for tags, t in self.texts if tags and re.match(r"h\d", tags[-1])]
+        return [(tag, text) for tag, text in found if text.strip()]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return render(reports.record())
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def unevaluated() -> dict[str, Any]:
+    record = reports.record()
+    del record["evaluation"]
+    return record
+
+
+class TestStructure:
+    def test_verdicts_first(self, page: Page) -> None:
+        sections = [text for tag, text in page.headings() if tag == "h2"]
+        assert sections[:4] == ["Verdicts", "Utility", "Risk", "Classes"]
+        assert sections[4:7] == ["Columns before and after", "Partition", "Settings"]
+        assert sections[7:] == ["Versions and times"]
+
+    def test_headings_in_order(self, page: Page) -> None:
+        levels = [int(tag[1]) for tag, _ in page.headings()]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in pairwise(levels))
+
+    def test_language_landmarks_and_skip_link(self, page: Page) -> None:
+        tags = Counter(tag for tag, _ in page.elements)
+        assert [tags[tag] for tag in ("main", "header", "nav", "footer", "title")] == [1] * 5
+        assert ("html", {"lang": "en"}) in page.elements
+        links = [a["href"] for tag, a in page.elements if tag == "a"]
+        ids = {a["id"] for _, a in page.elements if "id" in a}
+        assert links[0] == "#main"
+        assert all(link[1:] in ids for link in links)
+
+    def test_summary_for_one_who_answers_for_it(self, text: str) -> None:
+        lead = re.search(r'class="lead good">\s*<p>(.*?)</p>', text)
+        assert lead is not None
+        assert lead[1] == (
+            "Published 30,000 rows in 2,997 classes; every class has at least 10 persons. "
+            "12 rows of 30,012 (0.04 %) were suppressed. "
+            "All 3 privacy models hold, counted on the released table itself. "
+            "Both gates are passed."
+        )
+
+    def test_failures_stand_out(self) -> None:
+        record = unevaluated()
+        record["audit"]["verdicts"][1]["holds"] = False
+        gate = {"gate": "learning.loss at most 0", "passed": False, "found": "not measured"}
+        record["evaluation"] = {"measures": {}, "gates": [gate]}
+        text = render(record)
+        assert 'class="lead bad"' in text
+        assert "1 of 3 privacy models fails. 1 of 1 gate fails." in text
+        assert text.count("✗ FAILS") == 1
+        assert text.count("✗ NOT PASSED") == 1
+
+    def test_appended_rows(self) -> None:
+        record = unevaluated()
+        record |= {"n_rows_in": 40, "n_rows_out": 40, "n_suppressed": 0}
+        text = render(record)
+        assert "Added 40 rows: the table has 30,000 rows in 2,997 classes" in text
+        assert "No row was suppressed." in text
+
+    def test_risk_is_apart_from_utility(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Risk:
+            """How likely a person is found again (`Code`). More of it."""
+
+        Risk.__module__ = "anonlib.risk.reidentification"
+        known = {"measure": {"reidentification": Risk}, "metric": {}}
+        monkeypatch.setattr(registry, "plugins", lambda family: known[family])
+        text = render(reports.record())
+        assert text.index(">learning<") < text.index('id="risk"') < text.index(">reidentification<")
+        assert "How likely a person is found again.</p>" in text
+
+
+class TestPlots:
+    def test_a_table_behind_every_plot(self, page: Page) -> None:
+        tags = Counter(tag for tag, _ in page.elements)
+        assert tags["figure"] == tags["svg"] == tags["figcaption"] == 13
+        within = [tags for tags, _ in page.texts if "figure" in tags and "table" in tags]
+        assert all("details" in tags for tags in within)
+        order = [tag for tag, _ in page.elements if tag in ("figure", "svg", "details", "table")]
+        drawn = "".join(tag[0] for tag in order)  # f, s, d, t
+        assert drawn.count("fsdt") == 13
+
+    def test_tables_have_all_rows(self, page: Page) -> None:
+        tables = page.inside("table")
+        for series in reports.record()["evaluation"]["measures"]["marginals"]["series"]:
+            for row in series["rows"]:
+                assert row[0] in tables
+
+    def test_drawings_say_what_they_show(self, page: Page) -> None:
+        drawings = [attributes for tag, attributes in page.elements if tag == "svg"]
+        assert all(a["role"] == "img" and len(a["aria-label"]) > 30 for a in drawings)
+        labels = [a["aria-label"] for a in drawings]
+        assert len(set(labels)) == len(labels)
+        sizes = next(label for label in labels if "Sizes of classes" in label)
+        assert "10: 2,983; 11: 9" in sizes
+
+    def test_texts_are_texts_in_the_colours_of_the_page(self, text: str, page: Page) -> None:
+        assert "2,983" in page.inside("svg")
+        drawings = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
+        assert not re.search(r": #[0-9a-f]{6}|font-family", drawings)
+        assert set(re.findall(r"var\(--([a-z0-9-]+)\)", drawings)) <= set(variables(""))
+
+    def test_ids_are_unique_and_found(self, text: str, page: Page) -> None:
+        ids = Counter(a["id"] for _, a in page.elements if "id" in a)
+        assert set(ids.values()) == {1}
+        assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
+
+    def test_many_columns(self) -> None:
+        record = unevaluated()
+        rows = [(f"{j}", 1 / 20, 1 / 20) for j in range(20)]
+        heads = ("bin", "source", "released")
+        series = [reports.series("distribution", f"column {i}", heads, rows) for i in range(60)]
+        found = {"marginals": reports.findings([], series)}
+        record["evaluation"] = {"measures": found, "gates": []}
+        text = render(record)
+        assert text.count("<svg") == MAX_CHARTS + 1
+        assert all(f"column {i}<" in text for i in range(60))
+        assert len(text) < 500_000
+
+    def test_size(self, text: str) -> None:
+        assert len(text.encode()) < 200_000
+
+    @given(st.integers(2, 5000), st.integers(0, 10**6))
+    def test_ranges_of_class_sizes(self, low: int, more: int) -> None:
+        edges = _edges(low, low + more)
+        assert edges[0] == low
+        assert edges[-1] > low + more >= edges[-2]
+        assert edges == sorted(set(edges))
+        assert len(edges) <= max(MAX_BARS, (more // low + 1).bit_length() + 1) + 1
+
+
+class TestSafety:
+    def evil(self) -> dict[str, Any]:
+        """A record with markup wherever a text can be."""
+        texts = {"run_id": EVIL, "table": EVIL, "notes": [EVIL], "software": {EVIL: EVIL}}
+        record = reports.record() | texts
+        record["losses"][EVIL] = 0.5
+        record["audit"]["verdicts"][0] |= {"model": EVIL, "note": EVIL}
+        record["audit"]["problems"] = [{"where": EVIL, "text": EVIL}]
+        record["moments"] = {EVIL: {"mean": 1.0, "sd": 2.0}}
+        record["settings"] = {"kernel": EVIL, "columns": {EVIL: {"role": EVIL, "recoder": EVIL}}}
+        gate = {"gate": EVIL, "passed": True, "found": EVIL}
+        names = (EVIL, MATHS)
+        series = [
+            *(reports.series("distribution", n, ("bin", EVIL, "b"), [(n, 1, 1)]) for n in names),
+            *(reports.series("distribution", n, ("of", EVIL, "c"), [(n, 1, 1)]) for n in names),
+            reports.series(EVIL, EVIL, (EVIL, EVIL), [(MATHS, 1.0), (EVIL, 2.0)]),
+            reports.series(EVIL, MATHS, (EVIL, EVIL, MATHS), [(EVIL, 1.0, 2.0)]),
+            reports.series(EVIL, "", (EVIL, EVIL), [(1, 1.0), (2, 3.0)]),
+            reports.series(EVIL, "t", (EVIL, EVIL), [(EVIL, EVIL)]),
+        ]
+        found = reports.findings([reports.figure(EVIL, None, EVIL, EVIL)], series)
+        record["evaluation"] = {"measures": {EVIL: found}, "gates": [gate]}
+        return record
+
+    def test_markup_stays_text(self) -> None:
+        text = render(self.evil())
+        page = Page(text)
+        assert not any(tag == "script" for tag, _ in page.elements)
+        assert "<script" not in text
+        assert "<script>" in page.inside("svg")  # a label, cut short
+        assert MATHS in page.inside("svg")  # no formula
+        assert EVIL in page.inside("table")
+        assert EVIL in page.inside("h1") or EVIL.rpartition("/")[2] in page.inside("h1")
+
+    def test_directions_and_controls_are_shown_not_obeyed(self) -> None:
+        text = render(unevaluated() | {"notes": ["a\u202eb\x1bc\x00d"]})
+        assert "a\\u202eb\\x1bc\\x00d" in text
+
+    def test_nothing_is_loaded(self, text: str, page: Page) -> None:
+        policy = [a for tag, a in page.elements if tag == "meta" and "http-equiv" in a]
+        assert policy[0]["http-equiv"] == "Content-Security-Policy"
+        assert policy[0]["content"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+        assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text.replace("s3a://", ""))
+        for tag, attributes in page.elements:
+            assert tag not in ("script", "link", "img", "iframe", "object", "embed", "form")
+            assert "src" not in attributes
+            assert not any(name.startswith("on") for name in attributes)
+            assert attributes.get("href", "#").startswith("#")
+
+    def test_no_passwords_of_paths(self, text: str) -> None:
+        assert "PASSWORD" not in text
+        assert "s3a://…@bucket/out/people" in text
+
+    def test_the_same_without_spark_in_another_process(self, text: str) -> None:
+        code = """if True:
+            import hashlib, sys
+            from tests import reports
+            from anonlib.report import render
+            print(hashlib.sha256(render(reports.record()).encode()).hexdigest())
+            heavy = {"pyspark", "delta", "numba", "sklearn", "matplotlib.pyplot"}
+            print(sorted(heavy & set(sys.modules)))
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+        )
+        assert done.stdout.split("\n")[:2] == [hashlib.sha256(text.encode()).hexdigest(), "[]"]
+
+
+class TestMissing:
+    @pytest.mark.parametrize("key", [*unevaluated(), "all"])
+    def test_parts_that_are_not_there(self, key: str) -> None:
+        record = unevaluated()
+        for each in record if key == "all" else [key]:
+            if each not in ("anonlib_record", "run_id"):
+                record = {name: value for name, value in record.items() if name != each}
+        assert "<h2" in render(record)
+
+    def test_what_was_not_measured_is_said(self) -> None:
+        text = render(unevaluated())
+        assert "Nothing else was measured" in text
+        assert "Not measured: the config names no such measures" in text
+        assert "No distributions were measured." in text
+
+    def test_losses_that_are_not_computable(self, page: Page) -> None:
+        tables = page.inside("table")
+        assert "Not computable: there is no target of classes" in tables
+        assert "Not computable: no nominal quasi-identifier varies" in tables
+
+    def test_figures_without_value_have_their_note(self, text: str) -> None:
+        assert "skewness of hours: the column is constant" in text
+        assert "journalist max: no population was given" in text
+        assert "None" not in text
+        assert "nan" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S).lower()
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            [],
+            {},
+            {"anonlib_record": 2, "run_id": "a"},
+            {"anonlib_record": 1},
+            {"anonlib_record": 1, "run_id": "a", "audit": {"verdicts": [{}]}},
+            {"anonlib_record": 1, "run_id": "a", "evaluation": {"measures": {"a": {}}}},
+            {"anonlib_record": 1, "run_id": "a", "losses": {"sse": "secret"}},
+        ],
+    )
+    def test_no_record_or_a_damaged_one(self, record: Any) -> None:
+        with pytest.raises(InputError, match="record") as caught:
+            render(record)
+        assert "secret" not in str(caught.value)
+
+
+def variables(scheme: str) -> dict[str, str]:
+    """The style sheet's colours by day (""), by night (`dark`) or on paper (`print`)."""
+    css = (files("anonlib.report") / "templates" / "style.css").read_text("utf-8")
+    blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{(.*?)\}", css, re.S)
+    block = next(body for head, body in blocks if (scheme in head if scheme else not head))
+    return dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", block))
+
+
+@pytest.mark.parametrize("scheme", ["", "dark", "print"])
+def test_contrast(scheme: str) -> None:
+    """WCAG 2.2 AA: 4.5 for texts (1.4.3), 3 for what drawings are read by (1.4.11)."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(a: str, b: str) -> float:
+        low, high = sorted([luminance(a), luminance(b)])
+        return (high + 0.05) / (low + 0.05)
+
+    found = variables(scheme)
+    assert set(found) == set(variables(""))
+    for name in ("ink", "muted", "link", "good", "bad"):
+        assert contrast(found[name], found["paper"]) >= 4.5, name
+        assert contrast(found[name], found["raised"]) >= 4.5, name
+    for name in ("fill", *(f"line-{i}" for i in range(1, 7))):
+        assert contrast(found[name], found["paper"]) >= 3, name
+    assert contrast(found["ink"], found["fill"]) >= 3  # a source's mark on a released bar
+
+
+class TestFiles:
+    @pytest.fixture
+    def record(self, tmp_path: Path) -> Path:
+        path = tmp_path / "run-1.json"
+        path.write_text(json.dumps(unevaluated()))
+        return path
+
+    def test_beside_the_record_for_its_owner_only(self, record: Path) -> None:
+        out = write_report(str(record))
+        assert out == str(record.with_suffix(".html"))
+        assert Path(out).read_text("utf-8") == render(unevaluated())
+        assert Path(out).stat().st_mode & 0o777 == 0o600
+        assert {p.name for p in record.parent.iterdir()} == {"run-1.json", "run-1.html"}
+
+    def test_reports_are_replaced_other_files_are_not(self, record: Path) -> None:
+        out = record.with_name("there.html")
+        write_report(str(record), str(out))
+        write_report(f"file://{record}", f"file:{out}")
+        out.write_text("<p>mine</p>")
+        with pytest.raises(InputError, match="is no report"):
+            write_report(str(record), str(out))
+        assert out.read_text() == "<p>mine</p>"
+        before = record.read_text()
+        with pytest.raises(InputError, match="is no report"):
+            write_report(str(record), str(record))
+        assert record.read_text() == before
+
+    def test_what_is_no_record(self, record: Path, tmp_path: Path) -> None:
+        for text in ("secret", '["secret"]', '{"anonlib_record": 1, "secret": 1}'):
+            record.write_text(text)
+            with pytest.raises(InputError, match="record") as caught:
+                write_report(str(record))
+            assert "secret" not in str(caught.value)
+        with pytest.raises(InputError, match=r"no such file; RUN is the path.*--conf"):
+            write_report(str(tmp_path / "other.json"))
+        assert [p.name for p in tmp_path.iterdir()] == ["run-1.json"]
+
+    def test_disk_refuses(self, record: Path, tmp_path: Path) -> None:
+        with pytest.raises(StorageError, match="No such file"):
+            write_report(str(record), str(tmp_path / "no" / "folder.html"))
+        with pytest.raises(StorageError, match="directory"):
+            write_report(str(tmp_path))
+
+    def test_other_stores(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there = {"hdfs://host/r/run-1.json": json.dumps(unevaluated())}
+
+        class Store:
+            exists = staticmethod(there.__contains__)
+            read = staticmethod(there.__getitem__)
+            write = staticmethod(there.__setitem__)
+
+        monkeypatch.setattr(report_files, "_storage", lambda path: Store())
+        out = write_report("hdfs://host/r/run-1.json")
+        assert out == "hdfs://host/r/run-1.html"
+        assert there[out] == render(unevaluated())
+
+    def test_record_of_a_run(self) -> None:
+        config: Any = Config.model_construct(
+            release=type("Release", (), {"record": None, "path": "out/adult/"})
+        )
+        assert record_of("run-1", config) == "out/adult.private/run-1.json"
+        assert record_of("a/run-1.json", None) == "a/run-1.json"
+        for wrong in ("a/run-1.json", "", "x" * 65):
+            with pytest.raises(InputError, match="no run id"):
+                record_of(wrong, config)
+
+    def test_command(self, record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        out = record.with_name("out.html")
+        assert main(["report", str(record), "--out", str(out)]) == 0
+        assert f"written: {out} (private)" in capsys.readouterr().err
+        assert out.read_text("utf-8").startswith("<!doctype html>")
+        assert main(["report", str(record.with_name("none.json"))]) == 2
+        assert "no such file" in capsys.readouterr().err

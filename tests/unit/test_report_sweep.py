@@ -1,0 +1,93 @@
+"""The page of a sweep: means and deviations, lines, what failed."""
+
+import random
+import re
+from statistics import fmean, stdev
+from typing import Any
+
+import pytest
+
+from anonlib.errors import InputError
+from anonlib.report import render_sweep
+from anonlib.report.sweep import sweep_page
+from tests import reports
+
+AXES = ("source", "kernel", "k", "seed", "encoding")
+FIGURES = ("accuracy", "sse")
+
+
+def rendered(rows: Any = None, **changes: Any) -> str:
+    asked: dict[str, Any] = {"title": "kernels", "axes": AXES, "figures": FIGURES, "by": "k"}
+    rows = reports.sweep_rows() if rows is None else rows
+    return render_sweep(rows, **(asked | {"lines": "kernel"} | changes))
+
+
+def test_means_and_deviations_over_seeds() -> None:
+    rows = reports.sweep_rows()
+    page = sweep_page(rows, "t", AXES, FIGURES, "k", "kernel", ("seed",))
+    name, charts = page.figures[0]
+    assert name == "accuracy"
+    assert [chart.title for chart in charts] == ["source adult", "source heart"]
+    assert len(charts[0].table.rows) == 8
+    for kernel, k, mean, deviation, n in charts[0].table.rows:
+        at = {"source": "adult", "kernel": kernel, "k": k}
+        found = [row["accuracy"] for row in rows if at.items() <= row.items()]
+        assert (mean, deviation, n) == (fmean(found), stdev(found), 3)
+    # The failed point is not among them.
+    assert charts[1].table.rows[-1][-1] == 2
+    assert "Bands: one standard deviation." in charts[0].note
+
+
+def test_summary_failures_and_what_is_fixed() -> None:
+    text = rendered()
+    assert "48 points measured. 1 point failed; why stands below." in text
+    assert "are over 3 values of seed." in text
+    assert "InfeasibleError: k is larger than n" in text
+    assert re.search(r"<dt>encoding</dt><dd>one_hot</dd>", text)
+    assert text.count("<svg") == text.count("<figure>") == text.count("fill-opacity: 0.18") == 4
+
+
+def test_one_look_in_any_order_of_rows() -> None:
+    rows = reports.sweep_rows()
+    random.Random(1).shuffle(rows)
+    assert rendered(rows) == rendered()
+
+
+def test_a_line_has_one_colour_everywhere() -> None:
+    """Also where others are missing."""
+    rows = [r for r in reports.sweep_rows() if r["source"] == "adult" or r["kernel"] != "mdav"]
+    page = sweep_page(rows, "t", AXES, FIGURES, "k", "kernel", ("seed",))
+    second = page.figures[0][1][1]
+    assert second.legend == ((1, "●", "mdav"), (2, "■", "mondrian"))
+    assert "var(--line-2)" in second.svg
+    assert "var(--line-1)" not in second.svg
+
+
+@pytest.mark.parametrize(("lines", "drawn"), [(None, "Bar chart"), ("source", "Dot plot")])
+def test_names_along_the_axis(lines: str | None, drawn: str) -> None:
+    rows = [row for row in reports.sweep_rows() if row["k"] == 5]
+    text = rendered(rows, by="kernel", lines=lines, figures=("sse",))
+    assert f'aria-label="{drawn}' in text
+    assert "The same everywhere" in text
+
+
+def test_no_points() -> None:
+    text = rendered([])
+    assert "0 points measured." in text
+    assert "No point has it." in text
+    failed = [row | {"error": "E", "accuracy": None} for row in reports.sweep_rows()]
+    assert "48 points failed" in rendered(failed)
+
+
+def test_unknown_axes() -> None:
+    with pytest.raises(InputError, match="no axis of the sweep: j, m; there are: source, kernel"):
+        rendered(by="j", lines="m")
+
+
+def test_markup_stays_text() -> None:
+    evil = "<script>$x$</script>"
+    rows = [row | {"kernel": evil, "error": evil} for row in reports.sweep_rows()[:2]]
+    rows += [row | {"kernel": evil} for row in reports.sweep_rows()[2:]]
+    text = rendered(rows, title=evil, by="kernel", lines="k")
+    assert "<script" not in text
+    assert "&lt;script&gt;$x$" in text

@@ -1,0 +1,100 @@
+"""What records say of a config: an allow-list without values of the table or secrets."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonlib import parse
+from anonlib.settings import bare, label, settings
+
+SECRET = "Sesame"
+
+
+def config(**changes: Any) -> Any:
+    return parse(
+        {
+            "source": {"format": "csv", "path": "in.csv"},
+            "attributes": {
+                "age": {"role": "quasi_identifier", "scale": "continuous"},
+                "grade": {
+                    "role": "quasi_identifier",
+                    "scale": "ordinal",
+                    "order": [f"low{SECRET}", "high"],
+                },
+                "owner": {"role": "drop"},
+                "disease": {"role": "sensitive"},
+            },
+            "one_row_per_person": True,
+            "privacy": {
+                "models": [{"type": "k_anonymity", "k": 5}],
+                "missing_tokens": [f"none{SECRET}"],
+            },
+            "release": {"path": "out"},
+            "seed": 3,
+        }
+        | changes
+    )
+
+
+def test_nothing_but_names_and_numbers() -> None:
+    own = {"type": "controller", "column": "owner", "models": {SECRET: []}}
+    made = config(
+        source={
+            "format": "csv",
+            "path": f"s3a://key:{SECRET}@bucket/in.csv",
+            "options": {"password": SECRET},
+            "where": f"disease <> '{SECRET}'",
+        },
+        partition={"steps": [own, {"type": "kmeans"}]},
+        spark={"conf": {"spark.hadoop.fs.s3a.secret.key": SECRET}},
+    )
+    found = settings(made)
+    assert SECRET not in json.dumps(found)
+    assert found["source"] == {"format": "csv", "path": "s3a://…@bucket/in.csv", "filtered": True}
+    assert found["partition"][0].startswith("controller column=owner models=[1]")
+
+
+def test_what_is_there() -> None:
+    found = settings(config())
+    assert found["columns"] == {
+        "age": {
+            "role": "quasi_identifier",
+            "scale": "continuous",
+            "recoder": label(config().recode.continuous),
+        },
+        "grade": {"role": "quasi_identifier", "scale": "ordinal", "recoder": "median"},
+        "owner": {"role": "drop"},
+        "disease": {"role": "sensitive"},
+    }
+    assert found["models"] == ["k_anonymity k=5"]
+    assert found["persons"] == "one row per person, declared"
+    assert found["seed"] == 3
+    assert found["source"]["filtered"] is False
+
+
+def test_hierarchies_are_only_mentioned(tmp_path: Path) -> None:
+    file = tmp_path / "job.csv"
+    file.write_text(f"{SECRET};*\nother;*\n", encoding="utf-8")
+    job = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(file)}
+    found = settings(config(attributes={"job": job}))
+    assert found["columns"]["job"]["hierarchy"] is True
+    assert SECRET not in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("out/adult", "out/adult"),
+        ("file:/a/b", "file:/a/b"),
+        ("s3a://bucket/a?X-Signature=Sesame", "s3a://bucket/a…"),
+        ("s3a://Sesame@bucket/a", "s3a://…@bucket/a"),
+        ("abfss://box@account.host/a", "abfss://box@account.host/a"),
+        ("abfss://box:Sesame@account.host/a", "abfss://box@account.host/a"),
+        ("jdbc:sqlserver://host;user=a;password=Sesame", "jdbc:sqlserver://host…"),
+        ("in/part-?.csv", "in/part-…"),
+    ],
+)
+def test_paths_without_secrets(path: str, shown: str) -> None:
+    assert bare(path) == shown
