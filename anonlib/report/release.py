@@ -13,7 +13,7 @@ from anonlib.cli_errors import plain
 from anonlib.listing import summary
 from anonlib.report.charts import Chart, Table, bars
 from anonlib.report.measures import Measured, Part, distributions, measured
-from anonlib.report.words import counted, first_sentence, number, percent, spoken
+from anonlib.report.words import between, counted, first_sentence, number, percent, spoken
 from anonlib.settings import bare
 from anonlib.utility import Metric
 
@@ -205,7 +205,7 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     counts = np.zeros(len(edges) - 1, np.int64)
     for size, n in ordered:
         counts[np.searchsorted(edges, size, side="right") - 1] += n
-    names = [_range(a, b - 1) for a, b in pairwise(edges)]
+    names = [between(a, b - 1) for a, b in pairwise(edges)]
     rows = tuple((name, int(n)) for name, n in zip(names, counts, strict=True))
     table = Table("Sizes of classes", ("rows in the class", "classes"), rows)
     return bars("Sizes of classes", table)
@@ -223,10 +223,6 @@ def _edges(low: int, high: int) -> list[int]:
     while edges[-1] <= high:
         edges.append(2 * edges[-1])
     return edges
-
-
-def _range(a: int, b: int) -> str:
-    return f"{a:,}" if a == b else f"{a:,}–{b:,}"
 
 
 def _source(record: Record) -> Table | None:

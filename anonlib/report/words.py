@@ -58,3 +58,8 @@ def first_sentence(text: str) -> str:
 def breakable(text: str) -> Markup:
     """A name that may go on in a new line after its signs."""
     return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
+
+
+def between(low: Any, high: Any) -> str:
+    """A range of numbers, ends included."""
+    return number(low) if low == high else f"{number(low)}–{number(high)}"

@@ -72,9 +72,9 @@ def looked_at(text: str, folder: Path, *, dark: bool) -> tuple[list[dict[str, An
 
 
 def sweep() -> str:
-    axes, figures = ("source", "kernel", "k", "seed"), ("accuracy", "sse")
-    rows = reports.sweep_rows()
-    return render_sweep(rows, title="k", axes=axes, figures=figures, by="k", lines="kernel")
+    axes = ("case", "kernel.type", "privacy.models.0.k", "seed")
+    figures = ("accuracy", "sse")
+    return render_sweep(reports.sweep_rows(), title="k", axes=axes, figures=figures)
 
 
 @pytest.mark.slow
