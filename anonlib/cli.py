@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 
 AUDIT_FAILED = 3
+GATE_FAILED = 4
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb; the exit code: 0 done, 2 config or input error, 3 audit failed, 1 else."""
+    """Runs one verb; the exit code: 0 done, 2 config or input error, 3 audit failed, 4 a gate not
+    passed, 1 else."""
     argv = list(sys.argv[1:] if argv is None else argv)
     _never_fail_to_print()
     args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
@@ -91,6 +93,22 @@ def _audit(args: argparse.Namespace) -> int:
 
         print_audit(found, args.table)
     return 0 if found.passed else AUDIT_FAILED
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        result = pipeline.evaluate(config, progress, trial=args.trial)
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        from anonlib.show import print_evaluation
+
+        print_evaluation(result, args.conf)
+    passed = result.evaluation is None or all(gate.passed for gate in result.evaluation.gates)
+    return 0 if passed else GATE_FAILED
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -183,6 +201,7 @@ def _show(args: argparse.Namespace) -> int:
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "release": _release,
     "audit": _audit,
+    "evaluate": _evaluate,
     "check": _check,
     "init": _init,
     "schema": _schema,

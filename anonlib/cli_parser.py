@@ -30,6 +30,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
               anonlib check people.yaml                     compare it with the table
               anonlib release people.yaml                   anonymize, audit, publish
               anonlib release people.yaml --set seed=8 --set privacy.models.0.k=20
+              anonlib evaluate people.yaml --trial          what a release would be worth
               anonlib audit out/people --conf people.yaml   verify any table
               anonlib show out/people                       look at what is published
               anonlib hierarchy build --help                make a generalization tree
@@ -45,6 +46,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
     for add in (
         _release,
         _audit,
+        _evaluate,
         _check,
         _init,
         _schema,
@@ -74,6 +76,26 @@ def _release(verbs: Any) -> None:
     )
     add_conf(parser, "conf")
     parser.add_argument("--run-id", metavar="ID", help="a run that is committed is not repeated")
+    add_json(parser)
+
+
+def _evaluate(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "evaluate",
+        "measure what a release is worth and how risky it is, and judge it by the config's gates",
+        f"""
+            examples:
+              anonlib evaluate conf/adult.yaml               the published table
+              anonlib evaluate conf/adult.yaml --trial       a release that is not published
+
+            {EXIT_CODES}
+        """,
+    )
+    add_conf(parser, "conf")
+    parser.add_argument(
+        "--trial", action="store_true", help="make, audit and measure a release; publish nothing"
+    )
     add_json(parser)
 
 

@@ -252,7 +252,9 @@ class Spark(Section):
 class Evaluate(Section):
     """What is measured of a release, beside its losses."""
 
-    measures: tuple[Measure, ...] = Field(description="the measures, named by `type`")
+    measures: tuple[Measure, ...] = Field(
+        (), description="the measures, named by `type`; the usual ones if left out"
+    )
     metrics: str | None = Field(
         None,
         min_length=1,
@@ -263,9 +265,7 @@ class Evaluate(Section):
 class Gate(Section):
     """A bound that figures must keep, else nothing is published."""
 
-    figure: str = Field(
-        pattern=r"^\w+\.\w+$", description="MEASURE.FIGURE, for example reidentification.marketer"
-    )
+    figure: str = Field(description="MEASURE.FIGURE, for example reidentification.marketer")
     of: str | None = Field(
         None, description="the column, pair of columns or model that is meant; all if left out"
     )

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from anonlib import registry
-from anonlib.config import NOT_A_NUMBER, Config, takes_number
+from anonlib.config import NOT_A_NUMBER, Config, Evaluate, takes_number
 from anonlib.config_checks import check
 from anonlib.config_yaml import apply_override, join, read_yaml
 from anonlib.errors import ConfigError, InputError, Problem
@@ -188,14 +188,22 @@ def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
         if isinstance(given, dict) and (key != "kernel" or not given):
             result[key] = {**default, **given}
     if isinstance(evaluate := result.get("evaluate"), dict):
-        evaluate.setdefault("measures", usual_measures())
+        evaluate.setdefault("measures", [{"type": cls.type} for cls in _usual_measures()])
     return result
 
 
-def usual_measures() -> list[dict[str, Any]]:
+def with_usual_measures(config: Config) -> Config:
+    """The config, with the usual measures if it says nothing of any."""
+    if config.evaluate is not None:
+        return config
+    measures = tuple(cls() for cls in _usual_measures())
+    return config.model_copy(update={"evaluate": Evaluate(measures=measures, metrics=None)})
+
+
+def _usual_measures() -> list[type[Measure]]:
     """What is measured where a config names no measures."""
-    known = registry.plugins("measure").items()
-    return [{"type": name} for name, cls in known if issubclass(cls, Measure) and cls.usual]
+    known = registry.plugins("measure").values()
+    return [cls for cls in known if issubclass(cls, Measure) and cls.usual]
 
 
 def _generalizes(kernel: Any) -> bool:

@@ -4,58 +4,38 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib import audit as auditing
 from anonlib import registry
 from anonlib.audit import AuditReport
 from anonlib.config import Config
-from anonlib.errors import InfeasibleError, StorageError
-from anonlib.keys import backlog_key, ledger_key, pseudonym_key, token_key
-from anonlib.partition import TaskPartitioner
-from anonlib.privacy import PrivacyModel
+from anonlib.config_file import with_usual_measures
+from anonlib.errors import InfeasibleError, InputError
+from anonlib.keys import backlog_key, ledger_key, pseudonym_key
 from anonlib.progress import Progress
-from anonlib.recode import Domain
-from anonlib.records import manifest, record
-from anonlib.resolve import (
-    bound_models,
-    with_ids,
-)
+from anonlib.resolve import bound_models
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
-from anonlib.schema import Column, Role, Schema
+from anonlib.schema import Column
 from anonlib.spark.backlog import can_wait
-from anonlib.spark.blocks import Plan, plan
-from anonlib.spark.digest import digest
-from anonlib.spark.done import finish, manifest_path, record_path, waits, write_manifest
+from anonlib.spark.done import finish, record_path, waits
 from anonlib.spark.earlier import Earlier, look_back
 from anonlib.spark.errors import translated
-from anonlib.spark.grouped import (
-    Outcome,
-    anonymized,
-    least_cost_suppressed,
-    outcome,
-    output_schema,
-    refuse_inexact,
-)
+from anonlib.spark.evaluate import case_of, evaluated
+from anonlib.spark.grouped import refuse_inexact
 from anonlib.spark.lease import Lease, lease, tidy
-from anonlib.spark.moments import table_moments
-from anonlib.spark.nodes import released_nodes
-from anonlib.spark.past import Past, open_past
-from anonlib.spark.publish import Target, name_mapping
+from anonlib.spark.past import open_past
+from anonlib.spark.publish import Target
 from anonlib.spark.purge import owed, purge
+from anonlib.spark.run import Run, keep
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
-from anonlib.spark.verify import audited, audited_whole, published_spec, require
-from anonlib.spark.whole import Whole, released_rows, searched
-from anonlib.work import COST, Task
+from anonlib.spark.verify import published_spec
 
 
 def release(
@@ -65,9 +45,10 @@ def release(
 
     A run whose id is already in the target's history is done: nothing happens again. A batch that
     can't hold the models alone waits, if the config has a backlog. Raises ConfigError, InputError,
-    InfeasibleError before anything is written, AuditError when a model does not hold, BusyError
-    when another run holds the target, StorageError when reading or writing fails; the target is
-    then as it was (or, where only the old version's removal failed, as it was published).
+    InfeasibleError before anything is written, AuditError when a model does not hold, GateError
+    when what was measured is not within the config's gates, BusyError when another run holds the
+    target, StorageError when reading or writing fails; the target is then as it was (or, where only
+    the old version's removal failed, as it was published).
     """
     progress = progress or Progress()
     run_id = config.release.run_id or _new_run_id()
@@ -90,7 +71,7 @@ def release(
             with progress.stage("scan", spark):
                 earlier = look_back(config, target, source, past.ledger)
                 scanned = _scan(source, config, earlier.published)
-            run = _Run(spark, config, progress, run_id, target, key, earlier, past)
+            run = Run(spark, config, progress, run_id, target, key, earlier, past)
             # Before anything is written: a run that could not be recorded is not begun.
             _make_record_folder(spark, config)
             with lease(spark, target.path, run_id) as held, settled(spark):
@@ -138,6 +119,77 @@ def audit(
         return auditing.audit(reader.load(table), published_spec(config))
 
 
+def evaluate(
+    config: Config, progress: Progress | None = None, *, trial: bool = False
+) -> ReleaseResult:
+    """Measures the published table of a config against its source, or with `trial` a release that
+    is made, audited and measured, and not published. What is found goes to a private record and the
+    table of figures; gates are judged, and stop nothing.
+
+    Raises as `release`; InputError where no table is published that can be of this source.
+    """
+    config = with_usual_measures(config)
+    progress = progress or Progress()
+    run_id = _new_run_id()
+    with progress.stage("start"):
+        spark = session(config.spark.conf)
+    target = Target(spark, config.release)
+    if not trial and target.version < 0:
+        text = f"no table is at {target.path}; release it first, or measure a trial (--trial)"
+        raise InputError(f"release.path: {text}")
+    _clean_up(spark, target, run_id)
+    with progress.stage("open", spark):
+        source = open_source(spark, config)
+    with closing(source):
+        past = open_past(spark, config, target, ledger_key(config), b"")
+        with progress.stage("scan", spark):
+            earlier = look_back(config, target, source, past.ledger) if trial else Earlier()
+            scanned = _scan(source, config, earlier.published)
+        key = pseudonym_key(config, run_id)
+        run = Run(spark, config, progress, run_id, target, key, earlier, past)
+        _make_record_folder(spark, config)
+        with lease(spark, target.path, run_id) as held, settled(spark):
+            if trial:
+                return run.trial(source, scanned, held)
+            return _of_published(run, source, scanned, held)
+
+
+def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+    """What the published table is worth, as far as it can be told without links to its source."""
+    config, schema = run.config, source.schema
+    report = audit(run.target.path, config, run.progress, run.target.version)
+    table = run.target.published()
+    place = {name: f"p{i}" for i, name in enumerate(table.columns)}
+    if missing := [column.name for column in schema.released if column.name not in place]:
+        text = f"the table has no column {', '.join(missing)}; it is no release of this config"
+        raise InputError(f"release.path: {text}")
+    plain = table.toDF(*place.values())
+    rows = plain.select(*[plain[place[c.name]].alias(c.id) for c in schema.released])
+    n_released = report.n_rows
+    if n_released > scanned.n_rows:
+        text = (
+            f"the table has {n_released} rows, and the source {scanned.n_rows}: other batches are"
+        )
+        raise InputError(f"release.path: {text} in it too; measure each when it is released")
+    work, progress = held.work, run.progress
+    case = case_of(config, source, scanned, rows, n_released, work, progress)
+    result = ReleaseResult(
+        run_id=run.run_id,
+        outcome="evaluated",
+        n_rows_in=scanned.n_rows,
+        n_rows_out=n_released,
+        n_suppressed=scanned.n_rows - n_released,
+        audit=report,
+        evaluation=evaluated(config, case, progress),
+        table=run.target.path,
+        table_version=run.target.version,
+        record=record_path(run.spark, config, run.run_id),
+        seconds=dict(progress.seconds),
+    )
+    keep(run.spark, config, result, source, scanned, None)
+    return result
+
+
 def check(config: Config, progress: Progress | None = None) -> CheckResult:
     """Resolves a config against its source, with all that the figures of a scan rule out."""
     progress = progress or Progress()
@@ -160,170 +212,8 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     )
 
 
-@dataclass
-class _Run:
-    """One release on its way."""
-
-    spark: SparkSession
-    config: Config
-    progress: Progress
-    run_id: str
-    target: Target
-    key: bytes
-    earlier: Earlier
-    past: Past
-
-    def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
-        """Partition, anonymize to staging, audit, publish, record."""
-        config, schema = self.config, source.schema
-        rows = source.rows()
-        with self.progress.stage("partition", self.spark), translated("partition"):
-            task = self._task(schema, scanned, with_ids(bound_models(config), schema))
-            planned = self._planned(rows, schema, scanned, task)
-            own = {c: tuple(map(registry.spec, models)) for c, models in planned.own.items()}
-            task = replace(task, own=own, values=planned.values)
-            if config.kernel.needs_classes:
-                task = replace(task, moments=table_moments(rows, task))
-        staging = f"{held.work}/staging"
-        with self.progress.stage("anonymize", self.spark), translated("anonymize"):
-            if isinstance(planned, Whole):
-                frame = released_rows(rows, schema, planned, task)
-            else:
-                frame = anonymized(rows, schema, planned, task, config)
-            # Statistics for skipping files cost as much as writing them, and none is skipped here.
-            options = {"delta.dataSkippingNumIndexedCols": "0", **name_mapping(frame.schema)}
-            frame.write.format("delta").options(**options).mode("error").save(staging)
-        staged = self.spark.read.format("delta").option("versionAsOf", 0).load(staging)
-        with self.progress.stage("audit", self.spark), translated("audit"):
-            kept = self._kept(staged, planned, scanned)
-            found = outcome(staged, kept, schema, task, planned)
-            staged = staged if kept is None else staged.where(kept)
-            table = self.earlier.with_batch(staged, schema)
-            report = audited(staged, config, schema, planned, table)
-            require(report, found, planned, scanned, config)
-            whole = report
-            if table is not None:
-                whole = audited_whole(table, config, report, self.target.published().count())
-            nodes = released_nodes(_published(staged, schema) if table is None else table, schema)
-        split_by = tuple(schema.by_id(id).name for id in planned.split_by)
-        trees = {name: (tree, nodes[name]) for name, tree in schema.hierarchies.items()}
-        text = manifest(config, self.run_id, whole, found, scanned.n_rows, split_by, trees)
-        with self.progress.stage("publish", self.spark):
-            version = self._publish(source, staged, found, whole, text, held)
-        return self._record(source, scanned, planned, found, whole, version)
-
-    def _planned(self, rows: DataFrame, schema: Schema, scanned: Scan, task: Task) -> Plan | Whole:
-        if self.config.partition.by_tuples:
-            return searched(rows, schema, scanned, self.config, task)
-        return plan(rows, schema, scanned, self.config, task)
-
-    def _kept(self, staged: DataFrame, planned: Plan | Whole, scanned: Scan) -> SparkColumn | None:
-        """The staged rows that are released; None where that is all."""
-        privacy = self.config.privacy
-        if privacy.suppress != "costliest":
-            return None
-        allowed = privacy.may_suppress(scanned.n_rows)
-        cost = least_cost_suppressed(staged, allowed - (scanned.n_rows - planned.n_rows))
-        return None if cost is None else F.col(COST) < cost
-
-    def _publish(
-        self,
-        source: Source,
-        staged: DataFrame,
-        found: Outcome,
-        whole: AuditReport,
-        text: str,
-        held: Lease,
-    ) -> int:
-        """Notes the persons, commits, writes the manifest; the new version."""
-        if not held.still_held():
-            raise StorageError("the lease on the target was lost; nothing was published")
-        names = self.earlier.names(source.schema)
-        self.target.require_unchanged()
-        expected = found.digest
-        if [*names] != [column.id for column in source.schema.released]:
-            expected = digest(staged.select(*names))  # hashes go by the order of columns
-        after = self.earlier.digest_with(expected)
-        self.past.before_commit(self.run_id, source, after, whole)
-        self.target.publish(staged, names, expected, self.run_id, text)
-        write_manifest(self.spark, self.target.path, text)
-        self.past.after_commit(self.target.runs())
-        purge(self.spark, self.target)
-        return self.target.version_of(self.run_id)
-
-    def _task(self, schema: Schema, scanned: Scan, models: tuple[PrivacyModel, ...]) -> Task:
-        return Task(
-            encodings=scanned.encodings,
-            target=scanned.target,
-            context=scanned.context,
-            recoders=tuple(
-                (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
-                for c in schema.quasi_identifiers
-            ),
-            kernel=registry.spec(self.config.kernel),
-            models=tuple(registry.spec(model) for model in models),
-            metrics=tuple({"type": name} for name in registry.plugins("metric")),
-            protected=schema.protected,
-            missing_tokens=self.config.privacy.missing_tokens,
-            unit=schema.unit,
-            token_key=token_key() if schema.unit else b"",
-            pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
-            pseudonym_key=self.key,
-            output=output_schema(schema, costs=self.config.privacy.suppress == "costliest"),
-            max_rows=_task_rows(self.config),
-            values=scanned.values,
-            steps=tuple(
-                registry.spec(s)
-                for s in self.config.partition.steps
-                if isinstance(s, TaskPartitioner)
-            ),
-            seed=self.config.seed,
-            joint=schema.joint,
-        )
-
-    def _record(
-        self,
-        source: Source,
-        scanned: Scan,
-        planned: Plan | Whole,
-        found: Outcome,
-        report: AuditReport,
-        version: int,
-    ) -> ReleaseResult:
-        result = ReleaseResult(
-            run_id=self.run_id,
-            already_done=False,
-            n_rows_in=scanned.n_rows,
-            n_rows_out=found.digest.n_rows,
-            n_suppressed=scanned.n_rows - found.digest.n_rows,
-            n_blocks=found.n_blocks,
-            n_cells=found.n_cells,
-            audit=report,
-            losses=found.losses,
-            table=self.target.path,
-            table_version=version,
-            manifest=manifest_path(self.target.path),
-            record=record_path(self.spark, self.config, self.run_id),
-            seconds=dict(self.progress.seconds),
-        )
-        text = record(self.config, result, source, scanned, planned)
-        Storage(self.spark, result.record).write(result.record, text)
-        return result
-
-
-def _published(staged: DataFrame, schema: Schema) -> DataFrame:
-    """The released columns under the names that will be published."""
-    return staged.select(*[F.col(column.id).alias(column.name) for column in schema.released])
-
-
 def _new_run_id() -> str:
     return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(4)}"
-
-
-def _task_rows(config: Config) -> int:
-    """Most rows that a kernel sees at once: a single block is not cut in its task."""
-    limits = [step.whole or 0 for step in config.partition.steps]
-    return max(config.partition.max_rows, *limits)
 
 
 def _label(plugin: registry.Plugin) -> str:

@@ -69,9 +69,14 @@ def manifest(
 
 
 def record(
-    config: Config, result: ReleaseResult, source: "Source", scan: "Scan", plan: "Plan | Whole"
+    config: Config,
+    result: ReleaseResult,
+    source: "Source",
+    scan: "Scan",
+    plan: "Plan | Whole | None",
 ) -> str:
-    """The private record, as JSON text: all figures, seeds and the plan, no raw values."""
+    """The private record, as JSON text: all figures, seeds and the plan, no raw values. `plan` is
+    None where nothing was made."""
     content = {
         "anonlib_record": 1,
         **result.to_dict(),
@@ -79,7 +84,7 @@ def record(
         "settings": settings(config),
         "seed": config.seed,
         "source_version": source.version,
-        "plan": plan.to_dict(),
+        "plan": plan and plan.to_dict(),
         "moments": {
             source.schema.by_id(e.id).name: {"mean": e.mean, "sd": e.sd}
             for e in scan.encodings

@@ -1,10 +1,15 @@
 """What the verbs return: plain values that the command line prints and records keep."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:  # audit imports Spark, and results must not
     from anonlib.audit import AuditReport
+    from anonlib.evaluation import Evaluation
+
+#: How a run ended: its rows are published; were before, so that nothing happened; wait for others;
+#: were stopped by a gate; or it was to measure, not to publish.
+Outcome: TypeAlias = Literal["published", "done", "waiting", "stopped", "evaluated"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class ReleaseResult:
     """One run's outcome: only figures and places, no data."""
 
     run_id: str
-    already_done: bool
+    outcome: Outcome
     n_rows_in: int = 0
     n_rows_out: int = 0
     n_suppressed: int = 0
@@ -45,13 +50,21 @@ class ReleaseResult:
     n_cells: int = 0
     audit: "AuditReport | None" = None
     losses: dict[str, float | None] = field(default_factory=dict)  # metric name -> value
+    losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
     table: str = ""
     table_version: int = -1
     manifest: str = ""
     record: str = ""
+    evaluation: "Evaluation | None" = None
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
+
+    @property
+    def already_done(self) -> bool:
+        """Whether nothing happened, since the run was committed before."""
+        return self.outcome == "done"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON output."""
-        result = {key: value for key, value in vars(self).items() if key != "audit"}
-        return {**result, "audit": self.audit.to_dict() if self.audit else None}
+        known = {"audit": self.audit, "evaluation": self.evaluation}
+        parts = {key: part and part.to_dict() for key, part in known.items()}
+        return {**vars(self), **parts, "already_done": self.already_done}

@@ -16,6 +16,8 @@ from anonlib import registry
 from anonlib.cli_errors import plain
 from anonlib.listing import Listing
 from anonlib.results import CheckResult, ReleaseResult
+from anonlib.show_figures import print_figures
+from anonlib.show_parts import bullets, headed, pairs, places
 from anonlib.utility import Metric
 
 if TYPE_CHECKING:  # audit imports Spark
@@ -48,14 +50,37 @@ def print_release(
         to.print(pairs(_figures(result)))
         if result.audit is not None:
             to.print()
-            to.print(_verdicts(result.audit.verdicts))
+            to.print(verdict_table(result.audit.verdicts))
         if result.losses:
             to.print()
             to.print(_losses(result.losses))
-        to.print()
-    _bullets(to, "notes", [plain(note) for note in (*result.notes, *_undefined(result.losses))])
+        if result.evaluation is not None:
+            print_figures(result.evaluation, to)
+    bullets(to, "notes", [plain(note) for note in (*result.notes, *_undefined(result.losses))])
     if not result.n_waiting:
-        _places(to, _release_places(result, config, overrides))
+        to.print()
+        places(to, _release_places(result, config, overrides))
+
+
+def print_evaluation(result: ReleaseResult, config: str, to: Console | None = None) -> None:
+    """The figures of a release, or of a trial."""
+    to = to or console()
+    trial = result.table_version < 0
+    what = "a trial release, not published" if trial else plain(result.table)
+    to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
+    to.print(pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
+    if result.audit is not None:
+        to.print()
+        to.print(verdict_table(result.audit.verdicts))
+    if result.losses:
+        to.print()
+        to.print(_losses(result.losses))
+    if result.evaluation is not None:
+        print_figures(result.evaluation, to)
+    to.print()
+    places(to, [("record", result.record)])
+    if trial:
+        places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
 
 
 def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
@@ -67,15 +92,15 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
     to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
     if report.verdicts:
         to.print()
-        to.print(_verdicts(report.verdicts))
+        to.print(verdict_table(report.verdicts))
     failing = [verdict for verdict in report.verdicts if verdict.worst]
     if failing:
         to.print()
         to.print(_worst(failing))
     notes = [f"{plain(verdict.model)}: {plain(verdict.note)}" for verdict in report.verdicts]
     notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
-    _bullets(to, "notes", [*notes, *lone_notes(report)])
-    _bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
+    bullets(to, "notes", [*notes, *lone_notes(report)])
+    bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
 
 
 def lone_notes(report: "AuditReport") -> list[str]:
@@ -94,7 +119,7 @@ def print_check(result: CheckResult, config: str, to: Console | None = None) -> 
     head = Text.assemble(plain(config), ": ", ("fits its source", "bold green"))
     to.print(head, soft_wrap=True)
     to.print()
-    table = _table("column", "role", "scale", "type", "released as")
+    table = headed("column", "role", "scale", "type", "released as")
     for column in result.columns:
         cells = (column.name, column.role, column.scale or "", column.source_type)
         table.add_row(*[Text(plain(cell)) for cell in (*cells, column.released_as)])
@@ -103,9 +128,9 @@ def print_check(result: CheckResult, config: str, to: Console | None = None) -> 
     models = ", ".join(result.models)
     rows = [("rows", f"{result.n_rows:,}"), ("models", models), ("kernel", result.kernel)]
     to.print(pairs([*rows, ("partition", result.partition)]))
-    _bullets(to, "notes", [plain(note) for note in result.notes])
+    bullets(to, "notes", [plain(note) for note in result.notes])
     to.print()
-    _places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
+    places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
 
 
 def print_listings(listings: Iterable[Listing], to: Console | None = None) -> None:
@@ -117,7 +142,7 @@ def print_listings(listings: Iterable[Listing], to: Console | None = None) -> No
         to.print(Text(listing.type, style="bold"))
         to.print(Text(listing.summary))
         if listing.parameters:
-            table = _table("parameter", "default", "allowed", "meaning")
+            table = headed("parameter", "default", "allowed", "meaning")
             for each in listing.parameters:
                 default = "required" if each.default is None else each.default
                 table.add_row(each.name, default, each.allowed, each.description)
@@ -135,7 +160,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: C
         max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
     ]
     if sum(widths) + 2 * len(widths) <= to.width:
-        table = _table(*map(plain, names))
+        table = headed(*map(plain, names))
         for row in shown:
             table.add_row(*map(Text, row))
         to.print(table)
@@ -208,8 +233,8 @@ def _local(path: str) -> str:
     return bare.removeprefix(here) if bare != here else bare
 
 
-def _verdicts(verdicts: "Iterable[Verdict]") -> Table:
-    table = _table("privacy model", ">measured", ">required", "verdict")
+def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
+    table = headed("privacy model", ">measured", ">required", "verdict")
     for verdict in verdicts:
         table.add_row(
             Text(plain(verdict.model)),
@@ -221,7 +246,7 @@ def _verdicts(verdicts: "Iterable[Verdict]") -> Table:
 
 
 def _worst(verdicts: "Iterable[Verdict]") -> Table:
-    table = _table("privacy model", ">failing classes", "smallest (rows)")
+    table = headed("privacy model", ">failing classes", "smallest (rows)")
     for verdict in verdicts:
         sizes = ", ".join(f"{size:,}" for size in verdict.worst)
         table.add_row(Text(plain(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
@@ -229,7 +254,7 @@ def _worst(verdicts: "Iterable[Verdict]") -> Table:
 
 
 def _losses(losses: dict[str, float | None]) -> Table:
-    table = _table("information loss", ">value")
+    table = headed("information loss", ">value")
     for name, value in losses.items():
         text = "not computable" if value is None else f"{value:.4g}"
         table.add_row(Text(plain(name)), Text(text))
@@ -248,40 +273,6 @@ def _number(value: float | None, *, exact: bool = True) -> str:
         return "not measured"
     text = f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
     return text if exact else f"{text} or better"
-
-
-def _table(*heads: str) -> Table:
-    """Columns that begin with `>` are numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in heads:
-        number = head.startswith(">")
-        title = Text(head.removeprefix(">"))
-        table.add_column(title, justify="right" if number else "left", overflow="fold")
-    return table
-
-
-def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names and what they are, a line for each."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        table.add_row(Text(plain(name)), Text(plain(value)))
-    return table
-
-
-def _places(to: Console, places: Iterable[tuple[str, str]]) -> None:
-    """Paths and commands on one line each, however long, so that they can be copied."""
-    for name, place in places:
-        to.print(Text.assemble((f"{name:<10}", "dim"), "  ", plain(place)), soft_wrap=True)
-
-
-def _bullets(to: Console, title: str, lines: Sequence[str]) -> None:
-    if lines:
-        to.print()
-        to.print(Text(title, style="bold"))
-    for line in lines:
-        to.print(Text(f"  - {line}"), soft_wrap=True)
 
 
 def _short(value: str | None) -> str:

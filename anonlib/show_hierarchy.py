@@ -10,7 +10,8 @@ from rich.tree import Tree
 from anonlib.cli_errors import plain
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy_check import Coverage
-from anonlib.show import console, pairs
+from anonlib.show import console
+from anonlib.show_parts import pairs
 
 
 def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | None = None) -> None:

@@ -1,5 +1,7 @@
 """Categories by their texts."""
 
+from typing import Literal, TypeAlias
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +11,9 @@ from anonlib.encode import Column, Domain
 from anonlib.errors import InputError
 from anonlib.recode._text import iso
 from anonlib.recode._types import kind
+
+#: What becomes of a value that is none of the categories: an error, or a row without features.
+Unknown: TypeAlias = Literal["error", "none"]
 
 
 def texts(values: Column) -> Column:
@@ -27,10 +32,12 @@ def known(domain: Domain) -> tuple[str, ...]:
     return domain.categories
 
 
-def places(found: Column, categories: tuple[str, ...]) -> Ints:
-    """int64[n]: the place of every text among the categories, their number where it is null."""
+def places(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
+    """int64[n]: the place of every text among the categories, their number where it is null, -1
+    where it is none of them, if that is no error."""
     at = pc.index_in(found, value_set=pa.array(categories, pa.string()), skip_nulls=True)
-    if unknown := at.null_count - found.null_count:
-        raise InputError(f"{unknown} values are none of its {len(categories)} categories")
-    result: Ints = at.fill_null(len(categories)).to_numpy(zero_copy_only=False)
-    return result.astype(np.int64)
+    if (n := at.null_count - found.null_count) and unknown == "error":
+        raise InputError(f"{n} values are none of its {len(categories)} categories")
+    at = pc.if_else(found.is_null(), len(categories), at.fill_null(-1))
+    result: Ints = at.to_numpy(zero_copy_only=False).astype(np.int64)
+    return result

@@ -8,12 +8,10 @@ import pyarrow.compute as pc
 
 from anonlib.block import Floats
 from anonlib.encode import Column, Domain, Encoder, Sparse
+from anonlib.encode._ends import text_ends
 from anonlib.encoding import to_float
 from anonlib.errors import InputError
 from anonlib.schema import is_number
-
-_INTERVAL = r"^\[[^,]+, [^,]+\]$"
-_READ_AS = (pa.float64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 class Midpoint(Encoder):
@@ -44,7 +42,8 @@ def _middle(values: Column) -> Floats:
     """float64[n], NaN where missing."""
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
-        middle = np.append(_of_texts(encoded.dictionary), np.nan)
+        lower, upper = text_ends(encoded.dictionary)
+        middle = np.append(lower / 2 + upper / 2, np.nan)
         index = encoded.indices.fill_null(len(encoded.dictionary))
         result: Floats = middle[index.to_numpy(zero_copy_only=False)]
         return result
@@ -57,16 +56,3 @@ def _middle(values: Column) -> Floats:
     if not is_number(lower.type):
         raise InputError(f"has intervals of type {lower.type}, which have no middle")
     return to_float(lower) / 2 + to_float(upper) / 2
-
-
-def _of_texts(distinct: Column) -> Floats:
-    if not pc.all(pc.match_substring_regex(distinct, _INTERVAL), min_count=0).as_py():
-        raise InputError('has texts that are no intervals, "[lower, upper]"')
-    ends = pc.split_pattern(pc.utf8_slice_codeunits(distinct, 1, -1), ", ")
-    for type in _READ_AS:
-        try:
-            bounds = to_float(ends.flatten().cast(type))
-        except pa.ArrowException:
-            continue
-        return bounds[::2] / 2 + bounds[1::2] / 2
-    raise InputError("has intervals that are neither of numbers nor of dates")

@@ -3,9 +3,10 @@
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode._texts import known, places, texts
+from anonlib.encode._texts import Unknown, known, places, texts
 
 
 class OneHot(Encoder):
@@ -16,6 +17,9 @@ class OneHot(Encoder):
 
     type: ClassVar[str] = "one_hot"
     needs_categories: ClassVar[bool] = True
+    unknown: Unknown = Field(
+        default="error", description="a value that is none of the categories: an error, or all 0"
+    )
 
     def found(self, values: Column) -> set[str]:
         return set(texts(values).unique().drop_null().to_pylist())
@@ -26,6 +30,7 @@ class OneHot(Encoder):
     def _matrix(self, values: Column, domain: Domain) -> Sparse:
         from scipy.sparse import csr_matrix
 
-        column = places(texts(values), known(domain))
+        column = places(texts(values), known(domain), self.unknown)
+        rows = np.flatnonzero(column >= 0)
         shape = (len(values), len(known(domain)) + 1)
-        return csr_matrix((np.ones(len(values)), (np.arange(len(values)), column)), shape)
+        return csr_matrix((np.ones(len(rows)), (rows, column[rows])), shape)

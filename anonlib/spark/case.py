@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.config import Config
 from anonlib.encoding import Encoding
 from anonlib.schema import Schema
+from anonlib.spark.classes import Sizes, released_sizes
 from anonlib.work import DEAL, HELD, LINK
 
 #: Most pairs of an original and a released row that an attack may look at.
@@ -53,6 +55,8 @@ class Case:
     n_released: int
     encodings: dict[str, Encoding]
     shadow: Callable[[float], DataFrame] = field(repr=False)
+    #: what measures found together, for each other
+    shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def k(self) -> int:
@@ -62,6 +66,11 @@ class Case:
     def looked_at_target(self) -> bool:
         """Whether the kernel or a partitioner saw the target."""
         return self.config.needs_target
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of the release's classes: one aggregate, whoever asks."""
+        return released_sizes(self.released, self.schema, self.config)
 
     @cached_property
     def pairs(self) -> tuple[pa.Table, pa.Table] | None:

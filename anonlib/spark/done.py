@@ -45,7 +45,7 @@ def waits(
         return replace(result, run_id=run_id, notes=(f"published by run {left.taken_by}",))
     return ReleaseResult(
         run_id=run_id,
-        already_done=why is None,
+        outcome="waiting" if why else "done",
         n_waiting=sum(entry.n_rows or 0 for entry in backlog.waiting(runs)),
         table=target.path,
         notes=tuple(str(problem) for problem in why.problems) if why else (),
@@ -56,7 +56,7 @@ def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> R
     """What is known of a committed run."""
     return ReleaseResult(
         run_id=run_id,
-        already_done=True,
+        outcome="done",
         table=target.path,
         table_version=target.version_of(run_id),
         manifest=manifest_path(target.path),

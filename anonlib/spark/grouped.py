@@ -1,7 +1,7 @@
 """Anonymizing every block in Spark's grouped-map UDFs, and what comes back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
@@ -25,6 +25,8 @@ from anonlib.work import (
     CONTROLLER,
     COST,
     HASH,
+    HELD,
+    LINK,
     STATE,
     STATE_TYPE,
     TOKEN,
@@ -36,9 +38,11 @@ from anonlib.work import (
 ROWS_PER_TASK = 250_000
 
 
-def output_schema(schema: Schema, costs: bool = False) -> pa.Schema:
+def output_schema(
+    schema: Schema, *, costs: bool = False, pairs: bool = False, held: bool = False
+) -> pa.Schema:
     """The staged columns: the released ones by id, the person's token, the controller, the cost of
-    the cell, the loss states."""
+    the cell, what links a row to its person or tells it apart, the loss states."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))
@@ -46,6 +50,10 @@ def output_schema(schema: Schema, costs: bool = False) -> pa.Schema:
         fields.append(pa.field(CONTROLLER, pa.int32()))
     if costs:
         fields.append(pa.field(COST, pa.int32()))
+    if pairs:
+        fields.append(pa.field(LINK, pa.int64()))
+    if held:
+        fields.append(pa.field(HELD, pa.bool_()))
     return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
 
 
@@ -73,6 +81,7 @@ def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:
     private = {HASH: pa.int64(), BLOCK: pa.int32(), CONTROLLER: pa.int32()}
+    private |= {LINK: pa.int64(), HELD: pa.bool_()}
     return private[name] if name in private else schema.by_id(name).type
 
 
@@ -122,6 +131,7 @@ class Outcome:
     n_blocks: int
     losses: dict[str, float | None]
     digest: Digest
+    losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def least_cost_suppressed(staged: DataFrame, allowed: int) -> int | None:
@@ -146,7 +156,8 @@ def outcome(
     digest = sums(released, kept)
     if isinstance(plan, Whole):
         whole = read(staged.agg(*digest).collect()[0])
-        return Outcome(whole.n_rows, plan.n_cells, 1, _losses(task, plan.states), whole)
+        losses = _losses(task, plan.states), whole, _by_column(task, plan.states, schema)
+        return Outcome(whole.n_rows, plan.n_cells, 1, *losses)
     row = staged.agg(*digest, F.collect_list(STATE).alias("states")).collect()[0]
     states = [state.asDict() for state in row.states]
     metrics = [registry.build("metric", spec) for spec in task.metrics]
@@ -162,6 +173,7 @@ def outcome(
         len(states),
         _losses(task, merged),
         read(row),
+        _by_column(task, merged, schema),
     )
 
 
@@ -171,3 +183,20 @@ def _losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | No
         metric.type: None if state is None else metric.value(state)
         for metric, state in zip(metrics, states, strict=True)
     }
+
+
+def _by_column(
+    task: Task, states: Sequence[Floats | None], schema: Schema
+) -> dict[str, dict[str, float]]:
+    """The figures of numeric columns by their names, of the metrics that have any."""
+    names = []
+    for e in task.encodings:
+        if not e.nominal:
+            name = schema.by_id(e.id).name
+            names += [name, f"{name} is missing"][: len(e.widths)]
+    found = {}
+    for spec, state in zip(task.metrics, states, strict=True):
+        figures = None if state is None else registry.build("metric", spec).by_column(state)
+        if figures is not None:
+            found[spec["type"]] = dict(zip(names, figures.tolist(), strict=True))
+    return found

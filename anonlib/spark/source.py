@@ -1,7 +1,7 @@
 """Reading a source: any Spark format, a catalog table, a DataFrame, or the generator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -56,6 +56,14 @@ class Source:
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
         hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
         return frame.select(*ids, *hashes)
+
+    def where(self, condition: Column) -> "Source":
+        """The rows for which a condition on what `rows` has is true."""
+        frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
+        deal = row_hash(frame).alias(DEAL)
+        kept = frame.select("*", deal).where(condition).drop(DEAL)
+        same = {id: F.col(id) for id in self.columns}
+        return replace(self, raw=kept, fresh=kept, columns=same, casts={})
 
     def close(self) -> None:
         """Gives back what was kept of the source."""

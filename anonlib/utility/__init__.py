@@ -101,5 +101,9 @@ class Metric(Plugin):
     def value(self, state: Floats) -> float | None:
         """The figure; None where it is not defined, as `undefined` explains."""
 
+    def by_column(self, state: Floats) -> Floats | None:
+        """float64[p]: the figure of each numeric column of the blocks; None where it has none."""
+        return None
+
     #: why `value` can be None
     undefined: ClassVar[str] = ""

@@ -6,6 +6,7 @@ import numpy as np
 
 from anonlib.block import Floats
 from anonlib.utility import Metric, Released
+from anonlib.utility.mse import squares_within
 
 
 class Sse(Metric):
@@ -21,14 +22,11 @@ class Sse(Metric):
 
     def update(self, released: Released) -> Floats:
         kept = np.flatnonzero(released.id >= 0)
-        x, weight, cell_id = released.block.numeric[kept], released.weight[kept], released.id[kept]
+        x, weight = released.block.numeric[kept], released.weight[kept]
         squares, sums = np.zeros(x.shape[1]), np.zeros(x.shape[1])
-        within = 0.0
         for j in range(x.shape[1]):
-            column = x[:, j]
-            mean = np.bincount(cell_id, column * weight, released.m) / released.rows
-            within += float(np.sum((column - mean[cell_id]) ** 2 * weight))
-            sums[j], squares[j] = np.sum(column * weight), np.sum(column**2 * weight)
+            sums[j], squares[j] = np.sum(x[:, j] * weight), np.sum(x[:, j] ** 2 * weight)
+        within = squares_within(released).sum()
         return np.concatenate([[released.rows.sum(), within], sums, squares])
 
     def value(self, state: Floats) -> float | None:

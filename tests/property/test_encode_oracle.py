@@ -113,6 +113,18 @@ def test_proportions_of_single_rows_are_fill_parent(data: Any, hierarchy: Any) -
     assert (raw.toarray() == shared.toarray()).all()
 
 
+@pytest.mark.parametrize("type", ["one_hot", "multi_hot"])
+def test_unknown_categories_have_no_feature_if_asked(type: str) -> None:
+    values = ["b", "z", None, "a"]
+    column = pa.array(values if type == "one_hot" else [[v, "z"] if v else None for v in values])
+    domain = Domain(None, ("a", "b"))
+    encoder = built(type, unknown="none", missing=True)
+    found = encoder.features(column, domain).toarray().tolist()
+    assert found == [[0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]]
+    with pytest.raises(InputError, match="none of its 2 categories"):
+        built(type, missing=True).features(column, domain)
+
+
 @QUICK
 @given(st.lists(st.sampled_from([3, 10, -2]) | st.none(), max_size=8), st.booleans())
 def test_one_hot(values: list[Any], missing: bool) -> None:

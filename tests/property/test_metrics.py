@@ -12,6 +12,7 @@ from anonlib import registry
 from anonlib.block import Block, snap
 from anonlib.utility import Metric, Released
 from anonlib.utility.cell_size import CellSize
+from anonlib.utility.mse import Mse
 from anonlib.utility.ncp import Ncp
 from anonlib.utility.sse import Sse
 
@@ -76,6 +77,17 @@ def test_sse(table: pd.DataFrame) -> None:
     elif total > 1e-9:
         assert found == pytest.approx(within / total, rel=1e-7, abs=1e-9)
         assert -1e-9 <= found <= 1 + 1e-7
+
+
+@given(tables())
+@QUICK
+def test_mse(table: pd.DataFrame) -> None:
+    x = table[["x0", "x1"]]
+    far = (x - x.groupby(table["cell"]).transform("mean")).pow(2).mean()
+    state = Mse().update(released(table, table))
+    assert Mse().by_column(state) == pytest.approx(far.to_numpy(), rel=1e-7, abs=1e-9)
+    assert Mse().value(state) == pytest.approx(far.mean(), rel=1e-7, abs=1e-9)
+    assert Sse().by_column(Sse().update(released(table, table))) is None
 
 
 @given(tables())

@@ -196,6 +196,7 @@ def process(folder: Path, steps: Iterable[Step], **env: str) -> tuple[list[int],
 def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
     from anonlib.spark.session import session
 
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # as in conftest.py
     session(
         {
             "spark.master": "local[2]",
@@ -204,7 +205,7 @@ def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
             "spark.default.parallelism": "2",
             "spark.local.dir": str(folder / "local"),
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'}",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'} {quick}",
         }
     )
     for step in steps:

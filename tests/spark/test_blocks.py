@@ -2,8 +2,6 @@
 tuples are dealt out."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,24 +9,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
-from anonlib.config import Config
 from anonlib.partition._chain import grow
-from anonlib.pipeline import _Run
-from anonlib.resolve import bound_models, with_ids
 from anonlib.spark import blocks
 from anonlib.spark.features import compiled
 from anonlib.spark.generator import generate
 from anonlib.spark.leaves import LEAF, with_leaf
-from anonlib.spark.scan import Scan, scan
-from anonlib.spark.source import Source, open_source
-from anonlib.work import BLOCK, HASH, Task, to_block
+from anonlib.spark.make import task_of
+from anonlib.spark.scan import scan
+from anonlib.spark.source import open_source
+from anonlib.work import BLOCK, HASH, to_block
 from tests.spark.test_release import config
-
-
-def task_of(parsed: Config, source: Source, scanned: Scan) -> Task:
-    run: Any = SimpleNamespace(config=parsed, key=b"")
-    models = with_ids(bound_models(parsed), source.schema)
-    return _Run._task(run, source.schema, scanned, models)
 
 
 @pytest.mark.spark
@@ -40,7 +30,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     source = open_source(spark, parsed)
     scanned = scan(source, parsed)
     rows, schema = source.rows(), source.schema
-    task = task_of(parsed, source, scanned)
+    task = task_of(parsed, source.schema, scanned)
     sample, root, _ = blocks._sample(scanned, task, None)
     assert sample.share == 1.0
     grown = grow(sample, parsed.partition.steps, 500, 7, root, np.array([3000]))
@@ -86,7 +76,9 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     source = open_source(spark, parsed, frame)
     scanned = scan(source, parsed)
     rows = source.rows()
-    planned = blocks.plan(rows, source.schema, scanned, parsed, task_of(parsed, source, scanned))
+    planned = blocks.plan(
+        rows, source.schema, scanned, parsed, task_of(parsed, source.schema, scanned)
+    )
     assert planned.largest >= 2700
     assert len(planned.heavy) == 1
     assert planned.buckets.max() >= 20

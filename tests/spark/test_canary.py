@@ -14,7 +14,7 @@ import anonlib
 from anonlib.errors import AnonlibError
 from tests.spark.support import Step, holding, process, settings, texts_in, write_config
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 IDENTIFIER, RARE, SICK = "CANARYNAME", "CANARYRARE", "CANARYSICK"
 RARE_WAGE = 98765000321

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CONF = Path(__file__).parents[2] / "conf" / "quickstart.yaml"
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib import pipeline
 from anonlib.errors import BusyError
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.spark import publish
+from anonlib.spark import make, publish
 from anonlib.spark.lease import Lease, lease, work_folder
 from tests.spark.support import (
     Shell,
@@ -53,6 +53,7 @@ def settled_files(folder: Path) -> dict[str, int]:
 # --- killed
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(
     ("moment", "seen", "there"),
     [
@@ -256,13 +257,13 @@ def test_failed_audit(
     assert len(said.error.splitlines()) == 1
     assert settled_files(tmp_path / "out") == before
     # Rows that are lost or come twice on the way are noticed.
-    whole = pipeline.anonymized
+    whole = make.anonymized
 
     def twice(*args: Any) -> DataFrame:
         frame = whole(*args)
         return frame.union(frame.limit(1))
 
-    monkeypatch.setattr(pipeline, "anonymized", twice)
+    monkeypatch.setattr(make, "anonymized", twice)
     said = shell.release(config)
     assert said.code == 3
     assert "rows don't add up, nothing was published: 60 scanned" in said.error

@@ -109,6 +109,7 @@ def test_nothing_is_left_of_the_old_version(
     assert table(spark, tmp_path).count() == 30
 
 
+@pytest.mark.cluster
 def test_killed_while_purging(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     """SIGKILL once the new version is committed: whichever run is next removes the old one."""
     release = {"acknowledge_overwrite": True}

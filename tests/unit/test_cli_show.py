@@ -37,7 +37,7 @@ PROBLEMS = (Problem("a\x1b[31m", "the release should not have this column"),)
 REPORT = AuditReport(100_000, 9_000, VERDICTS, PROBLEMS, ((10, 9_000),), "none")
 RESULT = ReleaseResult(
     run_id="r1",
-    already_done=False,
+    outcome="published",
     n_rows_in=100_000,
     n_rows_out=99_990,
     n_suppressed=10,
@@ -97,7 +97,7 @@ class TestRelease:
         assert all(len(line) <= 80 for line in head.splitlines())
 
     def test_done_already(self) -> None:
-        done = ReleaseResult("r1", True, table="out/t", table_version=0)
+        done = ReleaseResult("r1", "done", table="out/t", table_version=0)
         text = shown(print_release, done, "conf.yaml")
         assert "Run r1 is done already" in text
         assert "suppressed" not in text

@@ -13,7 +13,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 
 #: Those whose plug-ins are all loaded without Spark.
-FAMILIES = ["kernel", "partitioner", "privacy model", "recoder", "encoding", "metric"]
+FAMILIES = ["kernel", "partitioner", "privacy model", "recoder", "encoding", "metric", "learner"]
 
 
 class Foreign(PrivacyModel):

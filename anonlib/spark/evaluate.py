@@ -1,0 +1,137 @@
+"""Measuring a release: every measure of the config, the gates, the table of figures."""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from time import monotonic
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from anonlib.config import Config
+from anonlib.errors import AnonlibError, StorageError
+from anonlib.evaluation import Evaluation, judged
+from anonlib.keys import token_key
+from anonlib.measure import Figure, Findings, Measure
+from anonlib.progress import Progress
+from anonlib.results import ReleaseResult
+from anonlib.spark.case import Case, held
+from anonlib.spark.errors import translated
+from anonlib.spark.make import Marks, make
+from anonlib.spark.scan import Scan, scan
+from anonlib.spark.source import Source
+from anonlib.spark.storage import Storage
+
+#: The table of figures: a row for each figure of each run.
+METRICS = T.StructType(
+    [
+        T.StructField("run_id", T.StringType()),
+        T.StructField("time", T.TimestampType()),
+        T.StructField("outcome", T.StringType()),  # published, stopped, evaluated
+        T.StructField("measure", T.StringType()),
+        T.StructField("figure", T.StringType()),
+        T.StructField("of", T.StringType()),
+        T.StructField("value", T.DoubleType()),
+        T.StructField("note", T.StringType()),
+    ]
+)
+
+
+def marks_of(config: Config) -> Marks:
+    """What the measures of a config need to know of staged rows."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    return Marks(
+        pairs=any(measure.needs_pairs for measure in measures),
+        share=max((measure.held_out for measure in measures), default=0.0),
+    )
+
+
+def evaluated(config: Config, case: Case, progress: Progress) -> Evaluation:
+    """What the config's measures find, and its gates say."""
+    findings, seconds = {}, {}
+    spark = case.released.sparkSession
+    for measure in () if config.evaluate is None else config.evaluate.measures:
+        begun = monotonic()
+        with progress.stage(f"measure {measure.type}", spark):
+            findings[measure.type] = _found(measure, case)
+        seconds[measure.type] = monotonic() - begun
+    found = Evaluation(findings, seconds=seconds)
+    return replace(found, gates=tuple(judged(gate, found) for gate in config.gates))
+
+
+def _found(measure: Measure, case: Case) -> Findings:
+    """What a measure finds; figures without values where the data or the config stand against it
+    (of too few persons to hold some out, say)."""
+    try:
+        with translated(f"measure {measure.type}"):
+            return measure.measure(case)
+    except StorageError:
+        raise
+    except AnonlibError as error:
+        return Findings(tuple(Figure(name, None, note=str(error)) for name in measure.names))
+
+
+def case_of(
+    config: Config,
+    source: Source,
+    scanned: Scan,
+    released: DataFrame,
+    n_released: int,
+    work: str,
+    progress: Progress,
+    published: DataFrame | None = None,
+) -> Case:
+    """A release of a source as measures look at it; what they have made goes to the folder `work`.
+    `published` are the rows that the source's are added to."""
+    return Case(
+        config=config,
+        schema=source.schema,
+        source=source.rows(),
+        released=released,
+        n_source=scanned.n_rows,
+        n_released=n_released,
+        encodings={encoding.id: encoding for encoding in scanned.encodings},
+        shadow=_shadow_of(source, config, work, progress, published),
+    )
+
+
+def _shadow_of(
+    source: Source, config: Config, work: str, progress: Progress, published: DataFrame | None
+) -> Callable[[float], DataFrame]:
+    """What makes a release without the persons held out, in the folder `work`: of it nothing but
+    measures see anything, and the lease's end removes it. One for each share."""
+
+    @cache
+    def shadow(share: float) -> DataFrame:
+        with progress.stage("shadow", source.raw.sparkSession):
+            train = source.where(~held(source.schema, config.seed, share))
+            scanned = scan(train, config, published)
+            # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
+            keys = token_key(), token_key()
+            folder = f"{work}/shadow-{share:g}"
+            return make(train, scanned, config, folder, *keys, Marks(), Progress()).staged
+
+    return shadow
+
+
+def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) -> None:
+    """Appends the figures of a run to the table of figures."""
+    if result.evaluation is None:
+        return
+    storage = Storage(spark, config.metrics_path)
+    storage.make_private(storage.root)
+    now = datetime.datetime.now(datetime.UTC)
+    figures = (*_as_figures(result.losses), *result.evaluation.figures())
+    rows = [
+        (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note)
+        for measure, f in figures
+    ]
+    with translated("evaluate.metrics"):
+        frame = spark.createDataFrame(rows, METRICS).coalesce(1)
+        frame.write.format("delta").mode("append").save(storage.root)
+
+
+def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:
+    for name, value in losses.items():
+        yield "loss", Figure(name, value)

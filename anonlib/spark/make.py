@@ -1,0 +1,133 @@
+"""Making a release in staging: partition, then anonymize every block."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib import registry
+from anonlib.config import Config
+from anonlib.partition import TaskPartitioner
+from anonlib.progress import Progress
+from anonlib.recode import Domain
+from anonlib.resolve import bound_models, with_ids
+from anonlib.schema import Role, Schema
+from anonlib.spark.blocks import Plan, plan
+from anonlib.spark.case import held, sampled
+from anonlib.spark.errors import translated
+from anonlib.spark.grouped import anonymized, output_schema
+from anonlib.spark.moments import table_moments
+from anonlib.spark.publish import name_mapping
+from anonlib.spark.scan import Scan
+from anonlib.spark.source import Source
+from anonlib.spark.whole import Whole, released_rows, searched
+from anonlib.work import DEAL, HELD, LINK, Task
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What staged rows keep of where they are from: LINK, of a sample, if `pairs`; HELD, if a
+    `share` of the persons is told apart."""
+
+    pairs: bool = False
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release in staging: its rows and how they were made."""
+
+    planned: Plan | Whole
+    task: Task
+    staged: DataFrame
+
+
+def make(
+    source: Source,
+    scanned: Scan,
+    config: Config,
+    staging: str,
+    pseudonym_key: bytes,
+    token_key: bytes,
+    marks: Marks,
+    progress: Progress,
+) -> Made:
+    """Writes the released rows of a source to the folder `staging`, which is not there yet. Raises
+    InfeasibleError and ConfigError as `plan`, BlockError where a kernel can't go on."""
+    rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
+    with progress.stage("partition", spark), translated("partition"):
+        task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
+        planned: Plan | Whole
+        if config.partition.by_tuples:
+            planned = searched(rows, schema, scanned, config, task)
+        else:
+            planned = plan(rows, schema, scanned, config, task)
+        own = {c: tuple(map(registry.spec, models)) for c, models in planned.own.items()}
+        task = replace(task, own=own, values=planned.values)
+        if config.kernel.needs_classes:
+            task = replace(task, moments=table_moments(rows, task))
+    with progress.stage("anonymize", spark), translated("anonymize"):
+        marked = _marked(rows, schema, config, scanned.n_rows, marks)
+        if isinstance(planned, Whole):
+            frame = released_rows(marked, schema, planned, task)
+        else:
+            frame = anonymized(marked, schema, planned, task, config)
+        # Statistics for skipping files cost as much as writing them, and none is skipped here.
+        options = {"delta.dataSkippingNumIndexedCols": "0", **name_mapping(frame.schema)}
+        frame.write.format("delta").options(**options).mode("error").save(staging)
+    staged = spark.read.format("delta").option("versionAsOf", 0).load(staging)
+    return Made(planned, task, staged)
+
+
+def _marked(
+    rows: DataFrame, schema: Schema, config: Config, n_rows: int, marks: Marks
+) -> DataFrame:
+    if marks.pairs:
+        rows = rows.withColumn(LINK, F.when(sampled(n_rows), F.col(DEAL)))
+    if marks.share:
+        rows = rows.withColumn(HELD, held(schema, config.seed, marks.share))
+    return rows
+
+
+def task_of(
+    config: Config,
+    schema: Schema,
+    scanned: Scan,
+    pseudonym_key: bytes = b"",
+    token_key: bytes = b"",
+    marks: Marks = Marks(),
+) -> Task:
+    """What the workers of a run need."""
+    models = with_ids(bound_models(config), schema)
+    costs = config.privacy.suppress == "costliest"
+    steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
+    return Task(
+        encodings=scanned.encodings,
+        target=scanned.target,
+        context=scanned.context,
+        recoders=tuple(
+            (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
+            for c in schema.quasi_identifiers
+        ),
+        kernel=registry.spec(config.kernel),
+        models=tuple(registry.spec(model) for model in models),
+        metrics=tuple({"type": name} for name in registry.plugins("metric")),
+        protected=schema.protected,
+        missing_tokens=config.privacy.missing_tokens,
+        unit=schema.unit,
+        token_key=token_key,
+        pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
+        pseudonym_key=pseudonym_key,
+        output=output_schema(schema, costs=costs, pairs=marks.pairs, held=bool(marks.share)),
+        max_rows=_task_rows(config),
+        values=scanned.values,
+        steps=tuple(registry.spec(step) for step in steps),
+        seed=config.seed,
+        joint=schema.joint,
+    )
+
+
+def _task_rows(config: Config) -> int:
+    """Most rows that a kernel sees at once: a single block is not cut in its task."""
+    limits = [step.whole or 0 for step in config.partition.steps]
+    return max(config.partition.max_rows, *limits)

@@ -1,0 +1,206 @@
+"""One run that makes a release: staged, audited, measured, and then published or not."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.audit import AuditReport
+from anonlib.config import Config
+from anonlib.errors import GateError, StorageError
+from anonlib.evaluation import Evaluation
+from anonlib.keys import token_key
+from anonlib.progress import Progress
+from anonlib.records import manifest, record
+from anonlib.results import Outcome as Ending
+from anonlib.results import ReleaseResult
+from anonlib.schema import Schema
+from anonlib.spark.blocks import Plan
+from anonlib.spark.digest import digest
+from anonlib.spark.done import manifest_path, record_path, write_manifest
+from anonlib.spark.earlier import Earlier
+from anonlib.spark.errors import translated
+from anonlib.spark.evaluate import case_of, evaluated, marks_of, write_metrics
+from anonlib.spark.grouped import Outcome, least_cost_suppressed, outcome
+from anonlib.spark.lease import Lease
+from anonlib.spark.make import Made, make
+from anonlib.spark.nodes import released_nodes
+from anonlib.spark.past import Past
+from anonlib.spark.publish import Target
+from anonlib.spark.purge import purge
+from anonlib.spark.scan import Scan
+from anonlib.spark.source import Source
+from anonlib.spark.storage import Storage
+from anonlib.spark.verify import audited, audited_whole, require
+from anonlib.spark.whole import Whole
+from anonlib.work import COST
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A staged release that its audit passed. report: of the run's rows; whole: of the table with
+    them; nodes: of hierarchies that it has."""
+
+    made: Made
+    rows: DataFrame
+    found: Outcome
+    report: AuditReport
+    whole: AuditReport
+    nodes: dict[str, frozenset[int]]
+
+
+@dataclass
+class Run:
+    """A run on its way. `key` is that of pseudonyms."""
+
+    spark: SparkSession
+    config: Config
+    progress: Progress
+    run_id: str
+    target: Target
+    key: bytes
+    earlier: Earlier
+    past: Past
+
+    def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+        """Stage, audit, measure, judge by the gates, publish, record. Raises GateError where these
+        are not passed: then what was found is recorded, and nothing published."""
+        done = self._audited(source, scanned, held)
+        evaluation = self._evaluated(source, scanned, done, held)
+        try:
+            if evaluation is not None:
+                evaluation.require()
+        except GateError:
+            self._record(source, scanned, done, evaluation, "stopped")
+            raise
+        with self.progress.stage("publish", self.spark):
+            version = self._publish(source, scanned, done, held)
+        return self._record(source, scanned, done, evaluation, "published", version)
+
+    def trial(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+        """The same without publishing, whatever the gates say."""
+        done = self._audited(source, scanned, held)
+        evaluation = self._evaluated(source, scanned, done, held)
+        return self._record(source, scanned, done, evaluation, "evaluated")
+
+    def _audited(self, source: Source, scanned: Scan, held: Lease) -> Audited:
+        config, schema = self.config, source.schema
+        token = token_key() if schema.unit else b""
+        staging = f"{held.work}/staging"
+        marks = marks_of(config)
+        made = make(source, scanned, config, staging, self.key, token, marks, self.progress)
+        with self.progress.stage("audit", self.spark), translated("audit"):
+            kept = self._kept(made.staged, made.planned, scanned)
+            found = outcome(made.staged, kept, schema, made.task, made.planned)
+            rows = made.staged if kept is None else made.staged.where(kept)
+            table = self.earlier.with_batch(rows, schema)
+            report = audited(rows, config, schema, made.planned, table)
+            require(report, found, made.planned, scanned, config)
+            whole = report
+            if table is not None:
+                whole = audited_whole(table, config, report, self.target.published().count())
+            nodes = released_nodes(_published(rows, schema) if table is None else table, schema)
+        return Audited(made, rows, found, report, whole, nodes)
+
+    def _kept(self, staged: DataFrame, planned: Plan | Whole, scanned: Scan) -> SparkColumn | None:
+        """The staged rows that are released; None where that is all."""
+        privacy = self.config.privacy
+        if privacy.suppress != "costliest":
+            return None
+        allowed = privacy.may_suppress(scanned.n_rows)
+        cost = least_cost_suppressed(staged, allowed - (scanned.n_rows - planned.n_rows))
+        return None if cost is None else F.col(COST) < cost
+
+    def _evaluated(
+        self, source: Source, scanned: Scan, done: Audited, held: Lease
+    ) -> Evaluation | None:
+        if self.config.evaluate is None:
+            return None
+        with translated("evaluate"):
+            n_released, published = done.found.digest.n_rows, self.earlier.published
+            case = case_of(
+                self.config,
+                source,
+                scanned,
+                done.rows,
+                n_released,
+                held.work,
+                self.progress,
+                published,
+            )
+        return evaluated(self.config, case, self.progress)
+
+    def _publish(self, source: Source, scanned: Scan, done: Audited, held: Lease) -> int:
+        """Notes the persons, commits, writes the manifest; the new version."""
+        schema, found = source.schema, done.found
+        split_by = tuple(schema.by_id(id).name for id in done.made.planned.split_by)
+        trees = {name: (tree, done.nodes[name]) for name, tree in schema.hierarchies.items()}
+        text = manifest(
+            self.config, self.run_id, done.whole, found, scanned.n_rows, split_by, trees
+        )
+        if not held.still_held():
+            raise StorageError("the lease on the target was lost; nothing was published")
+        names = self.earlier.names(schema)
+        self.target.require_unchanged()
+        expected = found.digest
+        if [*names] != [column.id for column in schema.released]:
+            expected = digest(done.rows.select(*names))  # hashes go by the order of columns
+        after = self.earlier.digest_with(expected)
+        self.past.before_commit(self.run_id, source, after, done.whole)
+        self.target.publish(done.rows, names, expected, self.run_id, text)
+        write_manifest(self.spark, self.target.path, text)
+        self.past.after_commit(self.target.runs())
+        purge(self.spark, self.target)
+        return self.target.version_of(self.run_id)
+
+    def _record(
+        self,
+        source: Source,
+        scanned: Scan,
+        done: Audited,
+        evaluation: Evaluation | None,
+        ending: Ending,
+        version: int = -1,
+    ) -> ReleaseResult:
+        found = done.found
+        result = ReleaseResult(
+            run_id=self.run_id,
+            outcome=ending,
+            n_rows_in=scanned.n_rows,
+            n_rows_out=found.digest.n_rows,
+            n_suppressed=scanned.n_rows - found.digest.n_rows,
+            n_blocks=found.n_blocks,
+            n_cells=found.n_cells,
+            audit=done.whole,
+            losses=found.losses,
+            losses_by_column=found.losses_by_column,
+            evaluation=evaluation,
+            table=self.target.path,
+            table_version=version,
+            manifest=manifest_path(self.target.path) if ending == "published" else "",
+            record=record_path(self.spark, self.config, self.run_id),
+            seconds=dict(self.progress.seconds),
+        )
+        keep(self.spark, self.config, result, source, scanned, done.made.planned)
+        return result
+
+
+def keep(
+    spark: SparkSession,
+    config: Config,
+    result: ReleaseResult,
+    source: Source,
+    scanned: Scan,
+    planned: Plan | Whole | None,
+) -> None:
+    """Writes the private record of a run, and its figures if it was measured."""
+    text = record(config, result, source, scanned, planned)
+    Storage(spark, result.record).write(result.record, text)
+    if result.evaluation is not None:
+        write_metrics(spark, config, result)
+
+
+def _published(staged: DataFrame, schema: Schema) -> DataFrame:
+    """The released columns under the names that will be published."""
+    return staged.select(*[F.col(column.id).alias(column.name) for column in schema.released])

@@ -1,0 +1,98 @@
+"""Gates: a figure that is too high, too low, without a value or not there stops a release."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+import anonlib
+from anonlib import registry
+from anonlib.config import Config, Gate
+from anonlib.errors import ConfigError, GateError
+from anonlib.evaluation import Evaluation, judged
+from anonlib.measure import Figure, Findings, Measure
+
+if TYPE_CHECKING:
+    from anonlib.spark.case import Case
+
+FOUND = Evaluation(
+    {
+        "risk": Findings(
+            (Figure("share", 0.2, "a"), Figure("share", 0.4, "b"), Figure("most", 0.5))
+        ),
+        "worth": Findings((Figure("loss", None, note="no target"),)),
+    }
+)
+
+
+class Invented(Measure):
+    """Finds nothing."""
+
+    type: ClassVar[str] = "risk"
+    names: ClassVar[tuple[str, ...]] = ("share", "most")
+
+    def measure(self, case: "Case") -> Findings:
+        return Findings()
+
+
+@pytest.mark.parametrize(
+    ("gate", "passed", "text"),
+    [
+        ({"figure": "risk.share", "at_most": 0.4}, True, "risk.share at most 0.4: 0.2 of a"),
+        ({"figure": "risk.share", "at_most": 0.3}, False, "risk.share at most 0.3: 0.4 of b"),
+        ({"figure": "risk.share", "of": "a", "at_most": 0.3}, True, "risk.share of a at most 0.3"),
+        ({"figure": "risk.share", "of": "c", "at_most": 0.3}, False, "not measured"),
+        ({"figure": "risk.most", "at_least": 0.5}, True, "risk.most at least 0.5: 0.5"),
+        ({"figure": "risk.most", "at_least": 0.6}, False, "risk.most at least 0.6: 0.5"),
+        ({"figure": "risk.most", "at_least": 0.1, "at_most": 0.4}, False, "at most 0.4 and at"),
+        ({"figure": "risk.least", "at_most": 1}, False, "not measured"),
+        ({"figure": "worth.loss", "at_most": 1}, False, "not computable, no target"),
+    ],
+)
+def test_gates(gate: dict[str, Any], passed: bool, text: str) -> None:
+    found = judged(Gate(**gate), FOUND)
+    assert found.passed is passed
+    assert text in found.text
+
+
+def test_all_gates_that_fail_are_told() -> None:
+    gates = [Gate(figure=name, at_most=0.1) for name in ("risk.most", "worth.loss", "risk.share")]
+    found = Evaluation(FOUND.findings, tuple(judged(gate, FOUND) for gate in gates))
+    with pytest.raises(GateError, match=r"risk.most at most 0.1: 0.5; worth.loss .*; risk.share"):
+        found.require()
+    assert [gate["passed"] for gate in found.to_dict()["gates"]] == [False] * 3
+    Evaluation(FOUND.findings).require()
+
+
+def config(**changes: Any) -> Config:
+    return anonlib.parse(
+        {
+            "source": {"format": "parquet", "path": "people"},
+            "attributes": {"age": {"role": "quasi_identifier", "scale": "continuous"}},
+            "one_row_per_person": True,
+            "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+            "release": {"path": "out"},
+            **changes,
+        }
+    )
+
+
+def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = registry.plugins
+    monkeypatch.setattr(
+        registry,
+        "plugins",
+        lambda family: {"risk": Invented} if family == "measure" else known(family),
+    )
+    usual = config(evaluate={}).evaluate
+    assert usual is not None
+    assert [measure.type for measure in usual.measures] == ["risk"]
+    with pytest.raises(ConfigError) as caught:
+        config(
+            evaluate={"measures": ["risk", "risk"]},
+            gates=[{"figure": "risk.share"}, {"figure": "risk.none", "at_most": 1}],
+        )
+    told = {problem.where: problem.text for problem in caught.value.problems}
+    assert told.keys() == {"evaluate.measures.1", "gates.0", "gates.1.figure"}
+    assert "risk.most, risk.share" in told["gates.1.figure"]
+    with pytest.raises(ConfigError, match="add `evaluate`"):
+        config(gates=[{"figure": "risk.share", "at_most": 1}])
