@@ -187,6 +187,7 @@ _VERDICTS = [
 _RECORD: dict[str, Any] = {
     "anonlib_record": 1,
     "run_id": "20260131T101500Z-62147f5c",
+    "outcome": "published",
     "already_done": False,
     "n_rows_in": 30012,
     "n_rows_out": 30000,
@@ -206,6 +207,7 @@ _RECORD: dict[str, Any] = {
         "precision": 0.5574555555555556,
         "sse": 0.068735442871355,
     },
+    "losses_by_column": {"mse": {"age": 0.021, "hours": 0.102}},
     "table": "s3a://KEY:PASSWORD@bucket/out/people",
     "table_version": 0,
     "manifest": "s3a://bucket/out/people/_anonlib/manifest.json",

@@ -9,7 +9,7 @@ from anonlib.cli_errors import plain
 from anonlib.errors import InputError
 from anonlib.report.release import release_page
 from anonlib.report.sweep import Row, sweep_page
-from anonlib.report.words import breakable, number
+from anonlib.report.words import breakable, coded, number
 
 #: What tells a report from other files; in its head.
 MARK = '<meta name="generator" content="anonlib report">'
@@ -61,7 +61,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(number=number, plain=plain, breakable=breakable)
+    filters = {"number": number, "plain": plain, "breakable": breakable, "coded": coded}
+    environment.filters.update(filters)
     environment.tests["text"] = lambda cell: isinstance(cell, str)
     environment.globals["mark"] = MARK
     return environment

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,8 @@ from anonlib.report import files as report_files
 from anonlib.report import render
 from anonlib.report.files import record_of, write_report
 from anonlib.report.measures import MAX_CHARTS
-from anonlib.report.release import MAX_BARS, _edges
+from anonlib.report.release import _ENDINGS, MAX_BARS, _edges
+from anonlib.results import Outcome
 from tests import reports
 
 EVIL = '<script>alert("x")</script>'
@@ -129,6 +130,23 @@ class TestStructure:
         text = render(record)
         assert "Added 40 rows: the table has 30,000 rows in 2,997 classes" in text
         assert "No row was suppressed." in text
+
+    @pytest.mark.parametrize(
+        ("outcome", "title", "words"),
+        [
+            ("stopped", "Stopped release of people", "Nothing was published: a gate stopped"),
+            ("evaluated", "Evaluation of people", "This run has measured, and published nothing."),
+        ],
+    )
+    def test_runs_that_publish_nothing(self, outcome: str, title: str, words: str) -> None:
+        text = render(unevaluated() | {"outcome": outcome})
+        assert f"<h1>{title}</h1>" in text
+        assert words in text
+        assert "has 30,000 rows in 2,997 classes; every class has at least 10 persons." in text
+        assert "Published" not in text
+
+    def test_every_outcome_with_a_record_is_known(self) -> None:
+        assert {*_ENDINGS, "published", "done", "waiting"} == set(get_args(Outcome))
 
     def test_risk_is_apart_from_utility(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Risk:
@@ -286,6 +304,7 @@ class TestMissing:
 
     def test_losses_that_are_not_computable(self, page: Page) -> None:
         tables = page.inside("table")
+        assert "0.102" in tables  # of a column
         assert "Not computable: there is no target of classes" in tables
         assert "Not computable: no nominal quasi-identifier varies" in tables
 
