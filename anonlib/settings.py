@@ -84,6 +84,8 @@ def _column(config: Config, name: str) -> dict[str, Any]:
         found["scale"] = str(attribute.scale)
     if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
         found["recoder"] = label(config.recode.of(name, attribute.scale))
+    if attribute.pseudonym:
+        found["pseudonym"] = True
     if attribute.hierarchy is not None:
         found["hierarchy"] = True
     return found

@@ -1,6 +1,6 @@
 """Reports: one self-contained HTML page for a release or a sweep, without scripts or network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -9,18 +9,18 @@ from anonlib.cli_errors import plain
 from anonlib.errors import InputError
 from anonlib.report.release import release_page
 from anonlib.report.sweep import Row, sweep_page
-from anonlib.report.words import breakable, number
+from anonlib.report.words import breakable, coded, number
 
 #: What tells a report from other files; in its head.
 MARK = '<meta name="generator" content="anonlib report">'
 
 
-def render(record: dict[str, Any]) -> str:
+def render(record: Mapping[str, Any]) -> str:
     """The page of a release, as HTML: a function of its private record alone, and as private.
 
     Raises InputError when it is no such record, or a damaged one.
     """
-    if not isinstance(record, dict) or record.get("anonlib_record") != 1:
+    if record.get("anonlib_record") != 1:
         raise InputError("no run record of anonlib, or one of another version")
     template = _environment().get_template("release.html")
     try:
@@ -36,17 +36,18 @@ def render_sweep(
     title: str,
     axes: Sequence[str],
     figures: Sequence[str],
-    by: str,
-    lines: str | None = None,
+    by: str | None = None,
+    lines: Sequence[str] | None = None,
     over: Sequence[str] = ("seed",),
 ) -> str:
     """The page of a sweep, as HTML.
 
-    rows: a point each, with a value for every one of `axes` (what was varied), of `figures` (what
-    was found; None where it could not be), and perhaps `error`, a text, and `seconds`. by: the axis
-    that plots go along; lines: the one with a line for each value; over: those that means and
-    deviations are taken over. The others have plots of their own. Raises InputError where `by`,
-    `lines` or `over` are no axes.
+    rows: a point each, with values of `axes` (what was varied) and `figures` (what was found), None
+    where there are none, and perhaps `error`, a text, and `seconds`. by: the axis that plots go
+    along, by default the numeric one with the most values; lines: those with a line for each
+    combination of their values, by default all others but `case`; over: those that means and
+    deviations are taken over. What is left has plots of its own. Raises InputError where `by` or
+    `lines` are no axes.
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
     return _environment().get_template("sweep.html").render(page=page)
@@ -60,7 +61,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(number=number, plain=plain, breakable=breakable)
+    filters = {"number": number, "plain": plain, "breakable": breakable, "coded": coded}
+    environment.filters.update(filters)
     environment.tests["text"] = lambda cell: isinstance(cell, str)
     environment.globals["mark"] = MARK
     return environment

@@ -21,9 +21,14 @@ from anonlib.report.words import number, percent, short, spoken
 Row: TypeAlias = Sequence[Cell]
 
 #: What tells lines apart beside their colour, in drawings and in legends.
-MARKERS = (("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆"), ("v", "▼"), ("P", "✚"))
+MARKERS = (
+    *(("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆")),
+    *(("v", "▼"), ("P", "✚"), ("*", "★"), ("p", "⬟")),
+)
 #: Most categories of one drawing; all stand in the table behind it.
 MAX_CATEGORIES = 14
+#: The first head of what is in order.
+RANGE = "range"
 #: Units that a category takes.
 _BAND = 22
 _HEIGHT = 200
@@ -85,10 +90,10 @@ def bars(title: str, table: Table) -> Chart:
 
 
 def before_after(title: str, table: Table) -> Chart:
-    """The shares of a column's bins or categories (the first cells) before (the second) and after
-    (the third). Bins, as the first head says, stay in order and stand side by side."""
-    if table.heads[0] == "bin":
-        return _bins_before_after(title, table)
+    """The shares of a column's ranges or categories (the first cells) before (the second) and after
+    (the third). Ranges, as the first head says, stay in order and stand side by side."""
+    if table.heads[0] == RANGE:
+        return _ranges_before_after(title, table)
     rows = sorted(table.rows, key=lambda row: -max(_zero(row[1]), _zero(row[2])))
     shown = rows[:MAX_CATEGORIES]
 
@@ -105,7 +110,7 @@ def before_after(title: str, table: Table) -> Chart:
     return Chart(title, "", drawing(label, _height(shown) + 18, draw), table, note=_left_out(table))
 
 
-def _bins_before_after(title: str, table: Table) -> Chart:
+def _ranges_before_after(title: str, table: Table) -> Chart:
     rows, n = table.rows, len(table.rows)
 
     def draw(ax: Axes) -> None:
@@ -208,7 +213,7 @@ def _percents(axis: Axis) -> None:
 
 
 def _axes(y: str, x: str) -> str:
-    return f"{spoken(y)} by {spoken(x)}" if x and y else ""
+    return f"{spoken(y)} by {spoken(x)}".lstrip()
 
 
 def _legend(names: Sequence[str]) -> tuple[tuple[int, str, str], ...]:

@@ -39,7 +39,8 @@ def write_report(record: str, out: str | None = None) -> str:
     """
     place = out or f"{record.removesuffix('.json')}.html"
     try:
-        page = render(json.loads(_read(record)))
+        content = json.loads(_read(record))
+        page = render(content if isinstance(content, dict) else {})
     except ValueError:
         raise InputError(f"{record}: no JSON, so no run record of anonlib") from None
     except InputError as error:

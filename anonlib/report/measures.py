@@ -1,15 +1,17 @@
 """What measures found, as a page shows it: figures in tables, series in charts."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from anonlib import registry
 from anonlib.cli_errors import plain
 from anonlib.listing import summary
 from anonlib.report.charts import Chart, Line, Table, bars, before_after, dots, lines
-from anonlib.report.words import first_sentence, spoken
+from anonlib.report.words import between, first_sentence, spoken
+
+Row: TypeAlias = tuple[str, ...]
 
 #: Most drawings of one kind; the others' numbers stand in tables.
 MAX_CHARTS = 24
@@ -18,7 +20,11 @@ DISTRIBUTION = "distribution"
 #: Most columns of a table that stands beside another.
 _MOST_COLUMNS = 5
 #: Most numbers of a row that one drawing shows.
-_MOST_DOTS = 5
+_MOST_DOTS = 3
+#: Most figures that a note names.
+_MOST_NAMED = 4
+#: The column of figures of the release itself, beside others.
+RELEASE = "release"
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def _measured(type: str, found: Mapping[str, Any]) -> Measured:
         about="" if known is None else first_sentence(summary(known)),
         whole=whole,
         by=_pivoted([figure for figure in figures if figure["of"]]),
-        notes=tuple(dict.fromkeys(_note(figure) for figure in figures if figure["note"])),
+        notes=_notes(figures),
         parts=tuple(
             _part(spoken(name).capitalize() if name != type else "", list(group), None)
             for name, group in groupby(series, key=lambda each: each["name"])
@@ -91,18 +97,48 @@ def _measured(type: str, found: Mapping[str, Any]) -> Measured:
     )
 
 
-def _note(figure: Mapping[str, Any]) -> str:
-    of = f" of {plain(figure['of'])}" if figure["of"] else ""
-    return f"{spoken(figure['name'])}{of}: {plain(figure['note'])}"
+def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What is said of figures: once, with those that it is said of, unless that is all."""
+    said: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure["note"]:
+            of = f" of {plain(figure['of'])}" if figure["of"] else ""
+            said.setdefault(plain(figure["note"]), []).append(f"{spoken(figure['name'])}{of}")
+    return tuple(_noted(note, named, len(figures)) for note, named in said.items())
+
+
+def _noted(note: str, named: Sequence[str], n_figures: int) -> str:
+    if len(named) == n_figures > 1:
+        return note
+    more = len(named) - _MOST_NAMED
+    return f"{', '.join(named[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}: {note}"
 
 
 def _pivoted(figures: Sequence[Mapping[str, Any]]) -> Table | None:
-    """A row for each thing that figures are of, a column for each name."""
-    names = list(dict.fromkeys(figure["name"] for figure in figures))
-    values = {(figure["of"], figure["name"]): figure["value"] for figure in figures}
-    of = dict.fromkeys(figure["of"] for figure in figures)
-    rows = tuple((plain(each), *[values.get((each, name)) for name in names]) for each in of)
-    return Table("", ("", *map(spoken, names)), rows) if rows else None
+    """A row for each thing that figures are of, a column for each name. Names that are forms of
+    another (`raw_accuracy`, `accuracy_loss` of `accuracy`) are columns of rows of that."""
+    names = {figure["name"] for figure in figures}
+    split = {name: _split(name, names) for name in names}
+    apart = any(form for _, form in split.values())
+    values: dict[tuple[Row, str], float | None] = {}
+    for figure in figures:
+        stem, form = split[figure["name"]]
+        row = (plain(figure["of"]), *([spoken(stem)] if apart else []))
+        values[row, (form or RELEASE) if apart else stem] = figure["value"]
+    rows = dict.fromkeys(row for row, _ in values)
+    columns = dict.fromkeys(column for _, column in values)
+    heads = ("", "score") if apart else ("",)
+    cells = tuple((*row, *[values.get((row, column)) for column in columns]) for row in rows)
+    return Table("", (*heads, *map(spoken, columns)), cells) if rows else None
+
+
+def _split(name: str, names: Set[str]) -> tuple[str, str]:
+    """The name that a figure's is a form of, and the form; itself where it is none."""
+    for form in ("raw", "baseline"):
+        if name.removeprefix(f"{form}_") in names - {name}:
+            return name.removeprefix(f"{form}_"), form
+    stem = name.removesuffix("_loss")
+    return (stem, "loss") if stem in names - {name} else (name, "")
 
 
 def _part(
@@ -127,11 +163,22 @@ def _suited(table: Table) -> Callable[[str, Table], Chart] | None:
     """How a table is drawn, by what its columns hold; None where it is not."""
     first, *others = zip(*table.rows, strict=True) if table.rows else ((),)
     numeric = [all(not isinstance(cell, str) for cell in column) for column in others]
-    if not numeric or not all(numeric) or len(others) > _MOST_DOTS:
+    if not numeric or not all(numeric):
+        return None
+    if table.heads[:2] == ("from", "to"):
+        return _ranged
+    if len(others) > _MOST_DOTS:
         return None
     if all(isinstance(cell, int | float) for cell in first):
         return _lined
     return bars if len(others) == 1 else dots
+
+
+def _ranged(title: str, table: Table) -> Chart:
+    """Bars of the last column over the ranges that the first two give."""
+    rows = tuple((between(row[0], row[1]), row[-1]) for row in table.rows)
+    chart = bars(title, Table(title, ("range", table.heads[-1]), rows))
+    return replace(chart, table=table)
 
 
 def _lined(title: str, table: Table) -> Chart:

@@ -13,7 +13,7 @@ from anonlib.cli_errors import plain
 from anonlib.listing import summary
 from anonlib.report.charts import Chart, Table, bars
 from anonlib.report.measures import Measured, Part, distributions, measured
-from anonlib.report.words import counted, first_sentence, number, percent, spoken
+from anonlib.report.words import between, counted, first_sentence, number, percent, spoken
 from anonlib.settings import bare
 from anonlib.utility import Metric
 
@@ -22,6 +22,17 @@ Pairs = tuple[tuple[str, str], ...]
 
 #: Most bars of the histogram of classes.
 MAX_BARS = 12
+#: How runs end that publish nothing: what the page is called, and how it begins.
+_ENDINGS = {
+    "stopped": (
+        "Stopped release",
+        "Nothing was published: a gate stopped the run. What was made has",
+    ),
+    "evaluated": (
+        "Evaluation",
+        "This run has measured, and published nothing. What it looked at has",
+    ),
+}
 _INSENSITIVE = {
     "checked": "Combinations of insensitive columns rarer than k were looked for: there are none.",
     "acknowledged": "Rare combinations of insensitive columns were accepted unseen.",
@@ -61,7 +72,7 @@ class ReleasePage:
     gates: tuple[Judgement, ...]
     remarks: tuple[str, ...]
     losses: tuple[Loss, ...]
-    evaluated: bool
+    by_column: Table | None
     utility: tuple[Measured, ...]
     risk: tuple[Measured, ...]
     classes: Chart | None
@@ -81,7 +92,7 @@ def release_page(record: Record) -> ReleasePage:
     settings = record.get("settings") or {}
     judged = (*verdicts, *gates)
     return ReleasePage(
-        title=bare(record.get("table") or "").rstrip("/").rpartition("/")[2] or "a table",
+        title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {_name(record)}",
         run=plain(record["run_id"]),
         passed=all(each.holds for each in judged) if judged else None,
         summary=tuple(_summary(record, verdicts, gates)),
@@ -89,7 +100,7 @@ def release_page(record: Record) -> ReleasePage:
         gates=gates,
         remarks=tuple(_remarks(record)),
         losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
-        evaluated=bool(evaluation.get("measures")),
+        by_column=_by_column(record.get("losses_by_column", {})),
         utility=measured(evaluation, risk=False),
         risk=measured(evaluation, risk=True),
         classes=_classes(_audit(record).get("sizes", [])),
@@ -101,6 +112,11 @@ def release_page(record: Record) -> ReleasePage:
         timings=_timings(record, evaluation),
         versions=_table("Versions", ("software", "version"), record.get("software", {})),
     )
+
+
+def _name(record: Record) -> str:
+    """The last part of the table's path."""
+    return bare(record.get("table") or "").rstrip("/").rpartition("/")[2] or "a table"
 
 
 def _audit(record: Record) -> Record:
@@ -132,7 +148,7 @@ def _summary(
     """The release in a few sentences, for one who answers for it."""
     audit = _audit(record)
     if audit:
-        yield _published(record, audit)
+        yield _made(record, audit)
     n_in, n_lost = record.get("n_rows_in", 0), record.get("n_suppressed", 0)
     if n_lost and n_in:
         were = "was" if n_lost == 1 else "were"
@@ -145,13 +161,17 @@ def _summary(
             yield _agreed(what, judged, good)
 
 
-def _published(record: Record, audit: Record) -> str:
+def _made(record: Record, audit: Record) -> str:
+    """What there is now, or what there was to publish."""
     n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
-    text = (
-        f"Published {counted(n_rows, 'row')} in {counted(audit['n_classes'], 'class', 'classes')}"
-    )
-    if n_out and n_out != n_rows:
-        text = f"Added {counted(n_out, 'row')}: the table has {text.removeprefix('Published ')}"
+    counts = f"{counted(n_rows, 'row')} in {counted(audit['n_classes'], 'class', 'classes')}"
+    outcome = record.get("outcome", "published")
+    if outcome != "published":
+        text = f"{_ENDINGS[outcome][1]} {counts}"
+    elif n_out and n_out != n_rows:
+        text = f"Added {counted(n_out, 'row')}: the table has {counts}"
+    else:
+        text = f"Published {counts}"
     least = [v["value"] for v in audit["verdicts"] if v["model"].startswith("k_anonymity")]
     if least and None not in least:
         text += f"; every class has at least {counted(int(min(least)), 'person')}"
@@ -196,6 +216,12 @@ def _loss(name: str, value: float | None) -> Loss:
     return Loss(spoken(name), value, share, about)
 
 
+def _by_column(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
+    columns = dict.fromkeys(column for found in losses.values() for column in found)
+    rows = tuple((plain(c), *[found.get(c) for found in losses.values()]) for c in columns)
+    return Table("Losses by column", ("column", *map(spoken, losses)), rows) if rows else None
+
+
 def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     """A histogram of classes by their rows; `sizes` are (rows, classes)."""
     ordered = sorted((size, n) for size, n in sizes)
@@ -205,7 +231,7 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     counts = np.zeros(len(edges) - 1, np.int64)
     for size, n in ordered:
         counts[np.searchsorted(edges, size, side="right") - 1] += n
-    names = [_range(a, b - 1) for a, b in pairwise(edges)]
+    names = [between(a, b - 1) for a, b in pairwise(edges)]
     rows = tuple((name, int(n)) for name, n in zip(names, counts, strict=True))
     table = Table("Sizes of classes", ("rows in the class", "classes"), rows)
     return bars("Sizes of classes", table)
@@ -223,10 +249,6 @@ def _edges(low: int, high: int) -> list[int]:
     while edges[-1] <= high:
         edges.append(2 * edges[-1])
     return edges
-
-
-def _range(a: int, b: int) -> str:
-    return f"{a:,}" if a == b else f"{a:,}–{b:,}"
 
 
 def _source(record: Record) -> Table | None:
@@ -295,17 +317,27 @@ def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
 
 
 def _attributes(columns: Mapping[str, Record]) -> Table | None:
-    heads = ("column", "role", "scale", "released by")
+    heads = ("column", "role", "scale", "released")
     rows = tuple(
         (
             plain(name),
             spoken(each["role"]),
             each.get("scale", ""),
-            each.get("recoder", "") + (" along its hierarchy" if each.get("hierarchy") else ""),
+            _released(each),
         )
         for name, each in columns.items()
     )
     return Table("Columns", heads, rows) if rows else None
+
+
+def _released(column: Record) -> str:
+    """How a column is released."""
+    if "recoder" in column:
+        along = " along its hierarchy" if column.get("hierarchy") else ""
+        return f"{column['recoder']}{along}"
+    if column["role"] in ("identifier", "drop"):
+        return "pseudonym" if column.get("pseudonym") else "dropped"
+    return "as it is"
 
 
 def _timings(record: Record, evaluation: Record) -> Table | None:

@@ -20,7 +20,7 @@ FONT_SIZE = 12
 
 #: What is drawn in these colours takes the page's, which differ by day and night.
 INK, MUTED, RULE, FILL, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105"
-LINES = ("#020201", "#020202", "#020203", "#020204", "#020205", "#020206")
+LINES = ("#020201", "#020202", "#020203", "#020204", "#020205", "#020206", "#020207", "#020208")
 _VARIABLES = {
     INK: "ink",
     MUTED: "muted",

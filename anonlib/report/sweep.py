@@ -1,5 +1,6 @@
 """What the page of a sweep says, from its rows."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +16,9 @@ from anonlib.report.words import counted, number, spoken
 
 Row = Mapping[str, Any]
 Key = tuple[Cell, ...]
+
+#: The axis whose values have plots of their own, if nothing else is asked.
+CASE = "case"
 
 
 @dataclass(frozen=True)
@@ -34,80 +38,108 @@ def sweep_page(
     title: str,
     axes: Sequence[str],
     figures: Sequence[str],
-    by: str,
-    line: str | None,
+    by: str | None,
+    line: Sequence[str] | None,
     over: Sequence[str],
 ) -> SweepPage:
     """The page; see `anonlib.report.render_sweep`."""
-    unknown = {by, *([] if line is None else [line])} - set(axes)
+    unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
     if unknown:
         text = f"no axis of the sweep: {', '.join(sorted(unknown))}; there are: {', '.join(axes)}"
         raise InputError(text)
     done = [row for row in rows if not row.get("error")]
-    kept = [axis for axis in axes if axis not in over]
-    varied = [axis for axis in kept if len({_cell(row.get(axis)) for row in rows}) > 1]
     failed = [row for row in rows if row.get("error")]
+    kept = [axis for axis in axes if axis not in over]
+    plan = _plan(rows, kept, by, line)
+    varied = [axis for axis in kept if axis in (*plan.panels, *plan.lines, plan.by)]
+    fixed = [axis for axis in kept if axis not in varied] if rows else []
     return SweepPage(
         title=plain(title),
         summary=tuple(_summary(done, failed, [a for a in axes if a in over])),
-        figures=tuple((spoken(f), _charts(done, f, varied, by, line)) for f in figures),
-        points=_points(done, varied or [by], figures),
+        figures=tuple((spoken(f), _charts(done, f, plan)) for f in figures),
+        points=_points(done, varied, figures, plan.names),
         failed=_failed(failed, axes),
-        fixed=tuple((plain(a), number(_cell(rows[0].get(a)))) for a in kept if a not in varied)
-        if rows
-        else (),
+        fixed=tuple((plain(axis), number(_cell(rows[0].get(axis)))) for axis in fixed),
     )
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What plots go along, what has lines, and what plots of its own; what axes are called."""
+
+    by: str
+    lines: tuple[str, ...]
+    panels: tuple[str, ...]
+    names: Mapping[str, str]
+
+    def told(self, axes: Sequence[str], key: Key) -> str:
+        """The values of some axes, in words; numbers with their names."""
+        pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
+        return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
+
+
+def _plan(
+    rows: Sequence[Row], axes: Sequence[str], by: str | None, lines: Sequence[str] | None
+) -> _Plan:
+    """Where they are not given: along the numbers with the most values, a plot for each case."""
+    values = {axis: {_cell(row.get(axis)) for row in rows} for axis in axes}
+
+    def numbers(axis: str) -> tuple[bool, int]:
+        cells = values[axis]
+        return all(isinstance(cell, int | float) for cell in cells), len(cells)
+
+    along = by or max(axes, key=numbers)
+    rest = [axis for axis in axes if axis != along and len(values[axis]) > 1]
+    chosen = [axis for axis in rest if (axis != CASE if lines is None else axis in lines)]
+    panels = [axis for axis in rest if axis not in chosen]
+    return _Plan(along, tuple(chosen), tuple(panels), _called(axes))
+
+
+def _called(axes: Sequence[str]) -> dict[str, str]:
+    """The last part of each dotted key; the whole where two have the same."""
+    last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
+    same = Counter(last.values())
+    return {axis: plain(name if same[name] == 1 else axis) for axis, name in last.items()}
+
+
 def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
-    yield f"{counted(len(done) + len(failed), 'point')} measured."
+    yield f"{counted(len(done) + len(failed), 'point')} tried."
     if failed:
         yield f"{counted(len(failed), 'point')} failed; why stands below."
     for axis in over:
         n = len({_cell(row.get(axis)) for row in done})
-        yield f"Means and standard deviations are over {n} values of {plain(axis)}."
+        yield f"Means and standard deviations are over {counted(n, 'value')} of {plain(axis)}."
     seconds = [row["seconds"] for row in done if row.get("seconds") is not None]
     if seconds:
         yield f"All took {number(round(sum(seconds)))} seconds of work."
 
 
-def _charts(
-    rows: Sequence[Row], figure: str, varied: Sequence[str], by: str, line: str | None
-) -> tuple[Chart, ...]:
-    """A chart for each combination of the axes that are neither `by` nor `line`."""
-    rest = [axis for axis in varied if axis not in (by, line)]
-    # All of them for each chart, so that a name has one colour everywhere.
-    names = [key for key, _ in _groups(rows, [line] if line else [])]
-    charts: list[Chart] = []
-    for key, group in _groups([row for row in rows if row.get(figure) is not None], rest):
-        if len(charts) == MAX_CHARTS:
-            break
-        title = ", ".join(f"{plain(a)} {number(v)}" for a, v in zip(rest, key, strict=True))
-        charts.append(_chart(title or spoken(figure), group, figure, by, line, names))
-    return tuple(charts)
+def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
+    """A chart for each combination of the axes that have plots of their own."""
+    there = [row for row in rows if row.get(figure) is not None]
+    # All of them for each chart, so that a line has one colour everywhere.
+    keys = [key for key, _ in _groups(there, plan.lines)]
+    groups = _groups(there, plan.panels)[:MAX_CHARTS]
+    return tuple(
+        _chart(plan.told(plan.panels, key) or spoken(figure), group, figure, plan, keys)
+        for key, group in groups
+    )
 
 
-def _chart(
-    title: str,
-    rows: Sequence[Row],
-    figure: str,
-    by: str,
-    line: str | None,
-    names: Sequence[Key],
-) -> Chart:
-    """Lines where `by` goes over numbers, else marks; `names` are the values of `line`."""
+def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequence[Key]) -> Chart:
+    """Lines where the plot goes along numbers, else marks; `keys`: what has lines."""
     drawn, cells = [], []
-    there = dict(_groups(rows, [line] if line else []))
-    for key in names:
-        group = there.get(key, [])
-        points = [(x, *_moments(part, figure)) for (x,), part in _groups(group, [by])]
-        name = number(key[0]) if key else spoken(figure)
+    there = dict(_groups(rows, plan.lines))
+    for key in keys:
+        along = _groups(there.get(key, []), [plan.by])
+        points = [(x, *_moments(part, figure)) for (x,), part in along]
+        name = plan.told(plan.lines, key) or spoken(figure)
         cells += [(name, *point) for point in points]
         numbers = [p for p in points if isinstance(p[0], int | float)]
         x, mean, spreads, _ = zip(*numbers, strict=True) if numbers else ((), (), (), ())
         drawn.append(Line(name, x, mean, tuple(sd or 0.0 for sd in spreads)))
-    heads = (plain(line) if line else "figure", plain(by), "mean", "deviation", "points")
-    table = Table(title, heads, tuple(cells))
+    by = plan.names[plan.by]
+    table = Table(title, ("line", by, "mean", "deviation", "points"), tuple(cells))
     if all(isinstance(cell[1], int | float) for cell in cells):
         spread = "Bands: one standard deviation." if any(any(d.spread) for d in drawn) else ""
         return lines(title, drawn, table, by, figure, spread=spread)
@@ -124,7 +156,9 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
     return bars(title, table) if len(names) == 1 else dots(title, table)
 
 
-def _points(rows: Sequence[Row], varied: Sequence[str], figures: Sequence[str]) -> Table:
+def _points(
+    rows: Sequence[Row], varied: Sequence[str], figures: Sequence[str], names: Mapping[str, str]
+) -> Table:
     """Means and deviations of every figure."""
     found = []
     for key, group in _groups(rows, varied):
@@ -134,8 +168,8 @@ def _points(rows: Sequence[Row], varied: Sequence[str], figures: Sequence[str]) 
             mean, spread, _ = _moments(group, figure) if values else (None, None, 0)
             told.append(number(mean) + (f" ± {number(spread)}" if spread is not None else ""))
         found.append((*[number(k) for k in key], *told))
-    heads = (*map(plain, varied), *map(spoken, figures))
-    return Table("All points", heads, tuple(found))
+    heads = (*(names[axis] for axis in varied), *map(spoken, figures))
+    return Table("Means and deviations", heads, tuple(found))
 
 
 def _failed(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:

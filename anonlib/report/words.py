@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from anonlib.cli_errors import plain
 
@@ -51,10 +51,20 @@ def short(value: Any, most: int = MAX_LABEL) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """What stands before the first full stop of a text, without references to code."""
-    return re.sub(r" ?\(`[^`]*`\)|`", "", text.partition(". ")[0].rstrip("."))
+    """What stands before the first full stop of a text, without asides on code."""
+    return re.sub(r" ?\(`[^`]*`\)", "", text.partition(". ")[0].rstrip("."))
+
+
+def coded(text: str) -> Markup:
+    """A text with what stands in backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def breakable(text: str) -> Markup:
     """A name that may go on in a new line after its signs."""
     return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
+
+
+def between(low: Any, high: Any) -> str:
+    """A range of numbers, ends included."""
+    return number(low) if low == high else f"{number(low)}–{number(high)}"

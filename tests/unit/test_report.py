@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,8 @@ from anonlib.report import files as report_files
 from anonlib.report import render
 from anonlib.report.files import record_of, write_report
 from anonlib.report.measures import MAX_CHARTS
-from anonlib.report.release import MAX_BARS, _edges
+from anonlib.report.release import _ENDINGS, MAX_BARS, _edges
+from anonlib.results import Outcome
 from tests import reports
 
 EVIL = '<script>alert("x")</script>'
@@ -130,6 +131,23 @@ class TestStructure:
         assert "Added 40 rows: the table has 30,000 rows in 2,997 classes" in text
         assert "No row was suppressed." in text
 
+    @pytest.mark.parametrize(
+        ("outcome", "title", "words"),
+        [
+            ("stopped", "Stopped release of people", "Nothing was published: a gate stopped"),
+            ("evaluated", "Evaluation of people", "This run has measured, and published nothing."),
+        ],
+    )
+    def test_runs_that_publish_nothing(self, outcome: str, title: str, words: str) -> None:
+        text = render(unevaluated() | {"outcome": outcome})
+        assert f"<h1>{title}</h1>" in text
+        assert words in text
+        assert "has 30,000 rows in 2,997 classes; every class has at least 10 persons." in text
+        assert "Published" not in text
+
+    def test_every_outcome_with_a_record_is_known(self) -> None:
+        assert {*_ENDINGS, "published", "done", "waiting"} == set(get_args(Outcome))
+
     def test_risk_is_apart_from_utility(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Risk:
             """How likely a person is found again (`Code`). More of it."""
@@ -145,12 +163,12 @@ class TestStructure:
 class TestPlots:
     def test_a_table_behind_every_plot(self, page: Page) -> None:
         tags = Counter(tag for tag, _ in page.elements)
-        assert tags["figure"] == tags["svg"] == tags["figcaption"] == 13
+        assert tags["figure"] == tags["svg"] == tags["figcaption"] == 14
         within = [tags for tags, _ in page.texts if "figure" in tags and "table" in tags]
         assert all("details" in tags for tags in within)
         order = [tag for tag, _ in page.elements if tag in ("figure", "svg", "details", "table")]
         drawn = "".join(tag[0] for tag in order)  # f, s, d, t
-        assert drawn.count("fsdt") == 13
+        assert drawn.count("fsdt") == 14
 
     def test_tables_have_all_rows(self, page: Page) -> None:
         tables = page.inside("table")
@@ -180,7 +198,7 @@ class TestPlots:
     def test_many_columns(self) -> None:
         record = unevaluated()
         rows = [(f"{j}", 1 / 20, 1 / 20) for j in range(20)]
-        heads = ("bin", "source", "released")
+        heads = ("range", "source", "release")
         series = [reports.series("distribution", f"column {i}", heads, rows) for i in range(60)]
         found = {"marginals": reports.findings([], series)}
         record["evaluation"] = {"measures": found, "gates": []}
@@ -214,7 +232,7 @@ class TestSafety:
         gate = {"gate": EVIL, "passed": True, "found": EVIL}
         names = (EVIL, MATHS)
         series = [
-            *(reports.series("distribution", n, ("bin", EVIL, "b"), [(n, 1, 1)]) for n in names),
+            *(reports.series("distribution", n, ("range", EVIL, "b"), [(n, 1, 1)]) for n in names),
             *(reports.series("distribution", n, ("of", EVIL, "c"), [(n, 1, 1)]) for n in names),
             reports.series(EVIL, EVIL, (EVIL, EVIL), [(MATHS, 1.0), (EVIL, 2.0)]),
             reports.series(EVIL, MATHS, (EVIL, EVIL, MATHS), [(EVIL, 1.0, 2.0)]),
@@ -286,19 +304,19 @@ class TestMissing:
 
     def test_losses_that_are_not_computable(self, page: Page) -> None:
         tables = page.inside("table")
+        assert "0.102" in tables  # of a column
         assert "Not computable: there is no target of classes" in tables
         assert "Not computable: no nominal quasi-identifier varies" in tables
 
     def test_figures_without_value_have_their_note(self, text: str) -> None:
         assert "skewness of hours: the column is constant" in text
-        assert "journalist max: no population was given" in text
+        assert "journalist max, marketer: no population was given" in text
         assert "None" not in text
         assert "nan" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S).lower()
 
     @pytest.mark.parametrize(
         "record",
         [
-            [],
             {},
             {"anonlib_record": 2, "run_id": "a"},
             {"anonlib_record": 1},
@@ -339,7 +357,7 @@ def test_contrast(scheme: str) -> None:
     for name in ("ink", "muted", "link", "good", "bad"):
         assert contrast(found[name], found["paper"]) >= 4.5, name
         assert contrast(found[name], found["raised"]) >= 4.5, name
-    for name in ("fill", *(f"line-{i}" for i in range(1, 7))):
+    for name in ("fill", *(f"line-{i}" for i in range(1, 9))):
         assert contrast(found[name], found["paper"]) >= 3, name
     assert contrast(found["ink"], found["fill"]) >= 3  # a source's mark on a released bar
 

@@ -12,25 +12,26 @@ from anonlib.report import render_sweep
 from anonlib.report.sweep import sweep_page
 from tests import reports
 
-AXES = ("source", "kernel", "k", "seed", "encoding")
+K, KERNEL = "privacy.models.0.k", "kernel.type"
+AXES = ("case", KERNEL, K, "seed", "encoding")
 FIGURES = ("accuracy", "sse")
 
 
 def rendered(rows: Any = None, **changes: Any) -> str:
-    asked: dict[str, Any] = {"title": "kernels", "axes": AXES, "figures": FIGURES, "by": "k"}
+    asked: dict[str, Any] = {"title": "kernels", "axes": AXES, "figures": FIGURES}
     rows = reports.sweep_rows() if rows is None else rows
-    return render_sweep(rows, **(asked | {"lines": "kernel"} | changes))
+    return render_sweep(rows, **(asked | changes))
 
 
 def test_means_and_deviations_over_seeds() -> None:
     rows = reports.sweep_rows()
-    page = sweep_page(rows, "t", AXES, FIGURES, "k", "kernel", ("seed",))
+    page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
     name, charts = page.figures[0]
     assert name == "accuracy"
-    assert [chart.title for chart in charts] == ["source adult", "source heart"]
+    assert [chart.title for chart in charts] == ["adult", "heart"]
     assert len(charts[0].table.rows) == 8
     for kernel, k, mean, deviation, n in charts[0].table.rows:
-        at = {"source": "adult", "kernel": kernel, "k": k}
+        at = {"case": "adult", KERNEL: kernel, K: k}
         found = [row["accuracy"] for row in rows if at.items() <= row.items()]
         assert (mean, deviation, n) == (fmean(found), stdev(found), 3)
     # The failed point is not among them.
@@ -40,7 +41,7 @@ def test_means_and_deviations_over_seeds() -> None:
 
 def test_summary_failures_and_what_is_fixed() -> None:
     text = rendered()
-    assert "48 points measured. 1 point failed; why stands below." in text
+    assert "48 points tried. 1 point failed; why stands below." in text
     assert "are over 3 values of seed." in text
     assert "InfeasibleError: k is larger than n" in text
     assert re.search(r"<dt>encoding</dt><dd>one_hot</dd>", text)
@@ -55,39 +56,61 @@ def test_one_look_in_any_order_of_rows() -> None:
 
 def test_a_line_has_one_colour_everywhere() -> None:
     """Also where others are missing."""
-    rows = [r for r in reports.sweep_rows() if r["source"] == "adult" or r["kernel"] != "mdav"]
-    page = sweep_page(rows, "t", AXES, FIGURES, "k", "kernel", ("seed",))
+    rows = [r for r in reports.sweep_rows() if r["case"] == "adult" or r[KERNEL] != "mdav"]
+    page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
     second = page.figures[0][1][1]
     assert second.legend == ((1, "●", "mdav"), (2, "■", "mondrian"))
     assert "var(--line-2)" in second.svg
     assert "var(--line-1)" not in second.svg
 
 
-@pytest.mark.parametrize(("lines", "drawn"), [(None, "Bar chart"), ("source", "Dot plot")])
-def test_names_along_the_axis(lines: str | None, drawn: str) -> None:
-    rows = [row for row in reports.sweep_rows() if row["k"] == 5]
-    text = rendered(rows, by="kernel", lines=lines, figures=("sse",))
+def test_what_is_along_the_axis_has_lines_or_plots() -> None:
+    """By default k, a line for each kernel, a plot for each case."""
+    text = rendered()
+    assert text.count(">accuracy by k<") == 2
+    assert 'aria-label="Line chart, adult by k. mdav: from' in text
+    text = rendered(by=K, lines=["case", KERNEL])
+    assert text.count(">accuracy by k<") == 1
+    assert "adult, mdav<" in text
+    text = rendered(by=K, lines=[])
+    assert text.count(">accuracy by k<") == 4
+    assert "adult, mdav<" in text
+    assert "</span> " not in text  # no legend
+
+
+def test_parameters_of_some_points_only() -> None:
+    rows = [row | {"kernel.alpha": None} for row in reports.sweep_rows() if row[KERNEL] == "mdav"]
+    rows += [r | {KERNEL: "lda_mdav", "kernel.alpha": a} for a in (1, 64) for r in rows[:24]]
+    text = rendered(rows, axes=(*AXES, "kernel.alpha"))
+    for name in ("mdav", "lda_mdav, alpha 1", "lda_mdav, alpha 64"):
+        assert f"</span> {name}<" in text
+
+
+@pytest.mark.parametrize(("lines", "drawn"), [([], "Bar chart"), (["case"], "Dot plot")])
+def test_names_along_the_axis(lines: list[str], drawn: str) -> None:
+    rows = [row for row in reports.sweep_rows() if row[K] == 5]
+    text = rendered(rows, by=KERNEL, lines=lines, figures=("sse",))
     assert f'aria-label="{drawn}' in text
     assert "The same everywhere" in text
 
 
 def test_no_points() -> None:
     text = rendered([])
-    assert "0 points measured." in text
+    assert "0 points tried." in text
     assert "No point has it." in text
     failed = [row | {"error": "E", "accuracy": None} for row in reports.sweep_rows()]
     assert "48 points failed" in rendered(failed)
 
 
 def test_unknown_axes() -> None:
-    with pytest.raises(InputError, match="no axis of the sweep: j, m; there are: source, kernel"):
-        rendered(by="j", lines="m")
+    with pytest.raises(InputError, match="no axis of the sweep: j, m; there are: case, kernel"):
+        rendered(by="j", lines=["m"])
 
 
 def test_markup_stays_text() -> None:
     evil = "<script>$x$</script>"
-    rows = [row | {"kernel": evil, "error": evil} for row in reports.sweep_rows()[:2]]
-    rows += [row | {"kernel": evil} for row in reports.sweep_rows()[2:]]
-    text = rendered(rows, title=evil, by="kernel", lines="k")
+    rows = [row | {KERNEL: evil, "error": evil} for row in reports.sweep_rows()[:2]]
+    rows += [row | {KERNEL: evil} for row in reports.sweep_rows()[2:]]
+    text = rendered(rows, title=evil, by=KERNEL, lines=[K])
     assert "<script" not in text
     assert "&lt;script&gt;$x$" in text
