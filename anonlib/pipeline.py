@@ -186,8 +186,7 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
         record=record_path(run.spark, config, run.run_id),
         seconds=dict(progress.seconds),
     )
-    keep(run.spark, config, result, source, scanned, None)
-    return result
+    return keep(run.spark, config, result, source, scanned, None)
 
 
 def check(config: Config, progress: Progress | None = None) -> CheckResult:

@@ -55,6 +55,7 @@ class ReleaseResult:
     table_version: int = -1
     manifest: str = ""
     record: str = ""
+    report: str = ""
     evaluation: "Evaluation | None" = None
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
 

@@ -78,7 +78,7 @@ def print_evaluation(result: ReleaseResult, config: str, to: Console | None = No
     if result.evaluation is not None:
         print_figures(result.evaluation, to)
     to.print()
-    places(to, [("record", result.record)])
+    places(to, [("record", _local(result.record)), ("report", _local(result.report))])
     if trial:
         places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
 
@@ -219,6 +219,7 @@ def _release_places(
         ("table", table + version),
         ("manifest", _local(result.manifest)),
         ("record", f"{_local(result.record)} (private)"),
+        *([("report", f"{_local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),
         ("audit it", f"{program()} audit {quoted} --conf {conf}"),
     ]

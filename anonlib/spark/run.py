@@ -1,6 +1,6 @@
 """One run that makes a release: staged, audited, measured, and then published or not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
@@ -182,8 +182,7 @@ class Run:
             record=record_path(self.spark, self.config, self.run_id),
             seconds=dict(self.progress.seconds),
         )
-        keep(self.spark, self.config, result, source, scanned, done.made.planned)
-        return result
+        return keep(self.spark, self.config, result, source, scanned, done.made.planned)
 
 
 def keep(
@@ -193,12 +192,19 @@ def keep(
     source: Source,
     scanned: Scan,
     planned: Plan | Whole | None,
-) -> None:
-    """Writes the private record of a run, and its figures if it was measured."""
+) -> ReleaseResult:
+    """Writes the private record of a run, its figures if it was measured, and the report."""
     text = record(config, result, source, scanned, planned)
     Storage(spark, result.record).write(result.record, text)
     if result.evaluation is not None:
         write_metrics(spark, config, result)
+    from anonlib.report.files import write_report  # this imports matplotlib
+
+    try:
+        return replace(result, report=write_report(result.record))
+    except Exception as error:  # whatever is wrong with a page, the run is over and in its record
+        note = f"the report could not be written ({type(error).__name__}); see `anonlib report`"
+        return replace(result, notes=(*result.notes, note))
 
 
 def _published(staged: DataFrame, schema: Schema) -> DataFrame:

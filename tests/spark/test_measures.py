@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.utility.measures._axes import view_of
 from anonlib.utility.measures._tally import ColumnMeasure, Compared, counted
-from tests.spark.cases import case_of
+from tests.spark.cases import across, make_case
 
 pytestmark = pytest.mark.spark
 
@@ -80,7 +80,7 @@ def given(folder: Path) -> dict[str, Any]:
 
 
 def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> None:
-    case = case_of(spark, given(tmp_path), spark.createDataFrame(people()).repartition(3))
+    case = make_case(spark, given(tmp_path), people(), across(2 * K))
     view = view_of(case)
     assert [axis.name for axis in view.axes] == [*HOW, "illness", "income"]
     assert view.left_out == ("note",)
