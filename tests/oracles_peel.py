@@ -1,6 +1,6 @@
 """Peeling in plain Python: slow, and obvious."""
 
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -84,3 +84,21 @@ def peel(block: Block, *, by_class: bool, stages: int = 16, last: int = 4) -> li
                     cells.append(rows)
                     rest = [row for row in rest if row not in rows]
     return [*cells, rest]
+
+
+def optimum(block: Block) -> int:
+    """The least that cells can lose, by trying them all; for few rows."""
+
+    def best(rest: tuple[int, ...]) -> float:
+        if not rest:
+            return 0
+        found = np.inf
+        for size in range(len(rest)):
+            for others in combinations(rest[1:], size):
+                rows = [rest[0], *others]
+                if block.holds(np.zeros(len(rows), np.int64), 1, np.array(rows))[0]:
+                    left = tuple(row for row in rest if row not in rows)
+                    found = min(found, cell_loss(block, rows) + best(left))
+        return found
+
+    return int(best(tuple(range(block.n))))

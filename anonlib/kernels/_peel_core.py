@@ -108,7 +108,7 @@ def peel(given: Table, lattice: Lattice, work: Peeling, judged: bool) -> bool:
             node = at[1]
             at[1] += 1
             _select(lattice, work, at[0], node)
-            _classify(given, lattice, work, node)
+            classify(given, lattice, work, node)
             if work.fits[: at[4]].any():
                 if judged:
                     return True
@@ -141,7 +141,7 @@ def _select(lattice: Lattice, work: Peeling, stage: int, node: int) -> None:
 
 
 @njit
-def _classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
+def classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
     """Groups the listed tuples by what they are at a node, numbered by their first tuples."""
     at, item, group, rows, bits = work.at, work.item, work.group, work.rows, work.bits
     height, d = lattice.height[node], given.code.shape[1]

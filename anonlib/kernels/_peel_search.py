@@ -4,231 +4,26 @@ A step changes some cells and counts as a gain only if these lose less in all af
 cells must be judged, the steps of a pass share no cell, so that each can be taken back by itself.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from anonlib.block import Bools, Codes, Ints
+from anonlib.block import Bools, Ints
 from anonlib.kernels._numba import njit
-from anonlib.kernels._peel_core import Bits, Table, diverse
-
-#: Above all losses.
-EVERY = 2**62
-
-
-class State(NamedTuple):
-    """The cells 0..m-1 of t tuples; those without rows are no longer in use.
-
-    cell: int64[t], -1 for tuples without one; first: int64[m], after, before: int64[t], lists of
-    the tuples of each cell, -1 at the ends. rows: int64[m]. height, code: int32[m, d], the lowest
-    common ancestors by height and any code under them; loss: int64[m], what a row loses. columns:
-    int64[d], in the order in which losses are added up. ranked: int64[m], the cells in use by
-    ascending loss as of the pass' start; level: int64[m], that loss.
-    low, high: int32[d], bits: uint64[v], of the cell that `_without` looked at last.
-    step: int64[m], which step of the pass has changed a cell, -1 for none; moved, origin: int64
-    [t], the tuples that these have moved, from where. n: of ranked cells, steps, and tuples moved.
-    """
-
-    cell: Ints
-    first: Ints
-    after: Ints
-    before: Ints
-    rows: Ints
-    height: Codes
-    code: Codes
-    loss: Ints
-    columns: Ints
-    ranked: Ints
-    level: Ints
-    low: Codes
-    high: Codes
-    bits: Bits
-    step: Ints
-    moved: Ints
-    origin: Ints
-    n: Ints
-
-
-def make_state(given: Table, cell: Ints) -> State:
-    """cell is used up."""
-    t, d = given.code.shape
-    m = int(cell.max(initial=-1)) + 1
-    weight = given.weight / max(int(given.weight.sum()), 1)
-    low = given.loss[:, min(1, given.loss.shape[1] - 1)]
-    mean = np.array([weight @ low[j, given.code[:, j]] for j in range(d)])
-    after, before, moved, origin = np.full((4, t), -1)
-    rows, loss, ranked, level = np.zeros((4, m), np.int64)
-    height, code = np.zeros((2, m, d), np.int32)
-    low_code, high_code = np.zeros((2, d), np.int32)
-    state = State(
-        cell,
-        np.full(m, -1),
-        after,
-        before,
-        rows,
-        height,
-        code,
-        loss,
-        np.argsort(-mean, kind="stable"),
-        ranked,
-        level,
-        low_code,
-        high_code,
-        np.zeros(given.bits.shape[1], np.uint64),
-        np.full(m, -1),
-        moved,
-        origin,
-        np.zeros(3, np.int64),
-    )
-    fill(given, state)
-    return state
-
-
-@njit
-def fill(given: Table, state: State) -> None:
-    for t in range(len(state.cell) - 1, -1, -1):
-        if state.cell[t] >= 0:
-            _link(given, state, t, state.cell[t])
-    for c in range(len(state.first)):
-        _describe(given, state, c)
-
-
-@njit
-def _link(given: Table, state: State, t: int, c: int) -> None:
-    state.cell[t] = c
-    state.before[t], state.after[t] = -1, state.first[c]
-    if state.first[c] >= 0:
-        state.before[state.first[c]] = t
-    state.first[c] = t
-    state.rows[c] += given.weight[t]
-
-
-@njit
-def _unlink(given: Table, state: State, t: int) -> None:
-    c, before, after = state.cell[t], state.before[t], state.after[t]
-    if before >= 0:
-        state.after[before] = after
-    else:
-        state.first[c] = after
-    if after >= 0:
-        state.before[after] = before
-    state.rows[c] -= given.weight[t]
-
-
-@njit
-def _without(given: Table, state: State, c: int, t: int) -> None:
-    """Least and largest codes, and values, of a cell without one of its tuples (-1: of it all)."""
-    state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
-    other = state.first[c]
-    while other >= 0:
-        if other != t:
-            for j in range(len(state.low)):
-                code = given.code[other, j]
-                state.low[j], state.high[j] = min(state.low[j], code), max(state.high[j], code)
-            for word in range(len(state.bits)):
-                state.bits[word] |= given.bits[other, word]
-        other = state.after[other]
-
-
-@njit
-def _span(given: Table, state: State) -> int:
-    """What a row of the cell loses that `_without` looked at. Leaves are in depth-first order: all
-    between two of them are under their lowest common ancestor."""
-    loss = 0
-    for j in range(len(state.low)):
-        h = 0
-        while given.node[j, h, state.low[j]] != given.node[j, h, state.high[j]]:
-            h += 1
-        loss += given.loss[j, h, state.low[j]]
-    return loss
-
-
-@njit
-def _describe(given: Table, state: State, c: int) -> None:
-    if state.first[c] < 0:
-        state.loss[c] = 0
-        return
-    _without(given, state, c, -1)
-    state.loss[c] = _span(given, state)
-    for j in range(len(state.low)):
-        h = 0
-        while given.node[j, h, state.low[j]] != given.node[j, h, state.high[j]]:
-            h += 1
-        state.height[c, j], state.code[c, j] = h, state.low[j]
-
-
-@njit
-def _nearest(
-    given: Table,
-    state: State,
-    among: Ints,
-    levels: Ints,
-    own: int,
-    height: Codes,
-    code: Codes,
-    w: int,
-    most: int,
-) -> tuple[int, int]:
-    """The cell that loses least more with w rows at `height` above `code`, less than `most`, and
-    how much; -1 if none. `levels` are ascending bounds of the losses of the cells `among`; cell
-    `own` and those that steps have changed are left out.
-    """
-    # What the loops read, by itself: handing all arrays of a state to a function takes longer
-    # than the look at a cell.
-    node, losses, columns = given.node, given.loss, state.columns
-    rows, loss, step = state.rows, state.loss, state.step
-    heights, codes = state.height, state.code
-    best, least = -1, most
-    for i in range(len(among)):
-        if w * levels[i] >= least:
-            break  # these rows alone lose that much in this cell and all that follow
-        c = among[i]
-        if c == own or step[c] >= 0 or rows[c] == 0:
-            continue
-        now, total = rows[c] * loss[c], rows[c] + w
-        more = -now
-        for j in columns:
-            a, b = codes[c, j], code[j]
-            h = max(heights[c, j], height[j])
-            while node[j, h, a] != node[j, h, b]:
-                h += 1
-            more += losses[j, h, a] * total
-            if more >= least:
-                break
-        else:
-            best, least = c, more
-    return best, least
-
-
-@njit
-def rank(state: State) -> None:
-    """Begins a pass."""
-    used = np.flatnonzero(state.rows)
-    order = np.argsort(state.loss[used], kind="mergesort")
-    state.n[:] = len(used), 0, 0
-    for i in range(len(used)):
-        state.ranked[i] = used[order[i]]
-        state.level[i] = state.loss[used[order[i]]]
-    state.step[:] = -1
-
-
-@njit
-def _cheapest(given: Table, state: State, t: int, most: int, zero: Codes) -> tuple[int, int]:
-    """The cell that loses least more with a tuple, see `_nearest`. zero: int32[d], zeros."""
-    n = state.n[0]
-    own, code, w = state.cell[t], given.code[t], given.weight[t]
-    return _nearest(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
-
-
-@njit
-def _move(given: Table, state: State, t: int, to: int) -> None:
-    """Moves a tuple as part of the step at hand."""
-    origin = state.cell[t]
-    state.moved[state.n[2]], state.origin[state.n[2]] = t, origin
-    state.n[2] += 1
-    _unlink(given, state, t)
-    _link(given, state, t, to)
-    _describe(given, state, to)
+from anonlib.kernels._peel_core import Table, diverse
+from anonlib.kernels._peel_state import (
+    EVERY,
+    State,
+    back,
+    cheapest,
+    describe,
+    link,
+    move,
+    nearest,
+    rank,
+    span,
+    undo,
+    unlink,
+    without,
+)
 
 
 @njit
@@ -244,14 +39,14 @@ def move_tuples(given: Table, state: State, judged: bool) -> int:
         left = state.rows[a] - given.weight[t]
         if left < given.k:
             continue
-        _without(given, state, a, t)
+        without(given, state, a, t)
         if not diverse(given, state.bits):
             continue
-        gain = state.rows[a] * state.loss[a] - left * _span(given, state)
-        b, _ = _cheapest(given, state, t, gain, zero)
+        gain = state.rows[a] * state.loss[a] - left * span(given, state)
+        b, _ = cheapest(given, state, t, gain, zero)
         if b >= 0:
-            _move(given, state, t, b)
-            _describe(given, state, a)
+            move(given, state, t, b)
+            describe(given, state, a)
             _mark(state, a, b, judged)
             state.n[1] += 1
             n += 1
@@ -267,23 +62,23 @@ def dissolve_cells(given: Table, state: State, judged: bool) -> int:
     zero = np.zeros(given.code.shape[1], np.int32)
     n = 0
     rank(state)
-    for i in range(state.n[0] - 1, -1, -1):
-        a, begin = state.ranked[i], state.n[2]
+    for place in range(state.n[0] - 1, -1, -1):
+        a, begin = state.ranked[place], state.n[2]
         if state.step[a] >= 0:
             continue
         budget = state.rows[a] * state.loss[a]
         while state.first[a] >= 0 and budget > 0:
-            b, growth = _cheapest(given, state, state.first[a], budget, zero)
+            b, growth = cheapest(given, state, state.first[a], budget, zero)
             if b < 0:
                 break
-            _move(given, state, state.first[a], b)
+            move(given, state, state.first[a], b)
             budget -= growth
         if state.first[a] >= 0:
-            _undo(given, state, begin)
+            undo(given, state, begin)
             continue
-        _describe(given, state, a)
-        for move in range(begin, state.n[2]):
-            _mark(state, a, state.cell[state.moved[move]], judged)
+        describe(given, state, a)
+        for i in range(begin, state.n[2]):
+            _mark(state, a, state.cell[state.moved[i]], judged)
         state.n[1] += 1
         n += 1
         if not judged:
@@ -298,33 +93,15 @@ def _mark(state: State, a: int, b: int, judged: bool) -> None:
 
 
 @njit
-def _undo(given: Table, state: State, begin: int) -> None:
-    """Takes back the moves from `begin` on."""
-    for move in range(state.n[2] - 1, begin - 1, -1):
-        _back(given, state, move)
-    state.n[2] = begin
-
-
-@njit
-def _back(given: Table, state: State, move: int) -> None:
-    t, origin = state.moved[move], state.origin[move]
-    c = state.cell[t]
-    _unlink(given, state, t)
-    _link(given, state, t, origin)
-    _describe(given, state, c)
-    _describe(given, state, origin)
-
-
-@njit
 def take_back(given: Table, state: State, fails: Bools) -> int:
     """Takes back the steps of the pass that have changed a cell that fails. Returns how many."""
     bad = np.zeros(state.n[1], np.bool_)
     for c in range(len(fails)):
         if fails[c] and state.step[c] >= 0:
             bad[state.step[c]] = True
-    for move in range(state.n[2] - 1, -1, -1):
-        if bad[state.step[state.cell[state.moved[move]]]]:
-            _back(given, state, move)
+    for i in range(state.n[2] - 1, -1, -1):
+        if bad[state.step[state.cell[state.moved[i]]]]:
+            back(given, state, i)
     return int(bad.sum())
 
 
@@ -335,7 +112,7 @@ def growth(given: Table, state: State, tuples: Ints) -> Ints:
     result = np.zeros(len(tuples), np.int64)
     rank(state)
     for i in range(len(tuples)):
-        result[i] = _cheapest(given, state, tuples[i], EVERY, zero)[1]
+        result[i] = cheapest(given, state, tuples[i], EVERY, zero)[1]
     return result
 
 
@@ -350,11 +127,11 @@ def merge(given: Table, state: State, failing: Ints) -> None:
         if waits[a]:
             continue
         w = state.rows[a]
-        b, _ = _nearest(given, state, every, levels, a, state.height[a], state.code[a], w, EVERY)
+        b, _ = nearest(given, state, every, levels, a, state.height[a], state.code[a], w, EVERY)
         while state.first[a] >= 0:
             t = state.first[a]
-            _unlink(given, state, t)
-            _link(given, state, t, b)
-        _describe(given, state, a)
-        _describe(given, state, b)
+            unlink(given, state, t)
+            link(given, state, t, b)
+        describe(given, state, a)
+        describe(given, state, b)
         waits[b] = True

@@ -10,8 +10,8 @@ from anonlib.kernels import Kernel
 from anonlib.kernels._merge import by_first_row, require_feasible
 
 if TYPE_CHECKING:  # cores, which need numba
-    from anonlib.kernels._peel_core import Peeling, Table
-    from anonlib.kernels._peel_search import State
+    from anonlib.kernels._peel_core import Lattice, Peeling, Table
+    from anonlib.kernels._peel_state import State
 
 
 class Peel(Kernel):
@@ -33,17 +33,27 @@ class Peel(Kernel):
 
     What is left in the end, and cells that fail, are merged with the cell where that adds least,
     those of fewest rows first; but the tuples that would add most a row are left without a cell as
-    far as `may_suppress` allows. The search then makes passes, until none gains: each tuple moves
-    to the cell where that lowers the loss most, if what it leaves still holds; then each cell, from
-    the one that loses most a row, gives its tuples to other cells, each where it adds least, if the
-    loss falls in all. Where cells must be judged, steps of a pass share no cell, and those after
-    which one fails are taken back.
+    far as `may_suppress` allows.
+
+    The search then makes `effort` passes, fewer if one gains nothing: each tuple moves to the cell
+    where that lowers the loss most, if what it leaves still holds; then each cell, from the one
+    that loses most a row, gives its tuples to other cells, each where it adds least, if the loss
+    falls in all. Where cells must be judged, steps of a pass share no cell, and those after which
+    one fails are taken back.
+
+    By `class`, each pass but the first begins by rebuilding: the classes of the lattice in which
+    some tuples would lose less, and none over 0.4 of a column more, are opened one after the other.
+    The cells that lose more than the class and share tuples with it are taken down (if the class
+    would not have k rows of theirs, those next in loss as well): their tuples are the class, then
+    others of these classes or what is left of the cells, those that hold and lose least first; the
+    rest joins other cells. It stays so if the loss falls in all. That splits cells, merges and
+    splits them elsewhere, and moves tuples in groups. A step frees at most 300 tuples.
     """
 
     type: ClassVar[str] = "peel"
     cost: ClassVar[str] = (
         "O(n log n + t L d) for t distinct tuples and L nodes of the lattice; a pass of the search "
-        "O(t c d) for c cells"
+        "O(t c d) for c cells, that rebuilds O(t L d) more"
     )
     reference: ClassVar[str] = (
         "this project; the lattice: K. LeFevre, D. DeWitt, R. Ramakrishnan, Incognito: efficient "
@@ -56,22 +66,27 @@ class Peel(Kernel):
     order: Literal["class", "node"] = Field(
         "class", description="whether classes come by their own loss, or by that of their node"
     )
-    effort: int = Field(1, ge=0, le=10**9, description="most passes of the search; 0 for none")
+    effort: int = Field(
+        1,
+        ge=0,
+        le=10**9,
+        description="most passes of the search: 0 none, 1 moves tuples, 2 and more rebuild cells",
+    )
 
     def cells(self, block: Block) -> Ints:
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        table, cell = self._peeled(block)
+        table, lattice, cell = self._peeled(block)
         _suppress(block, table, cell)
         state = _placed(block, table, cell)
-        self._search(block, table, state)
+        self._search(block, table, lattice, state)
         cell_id = state.cell[block.tuples.id]
         kept = cell_id >= 0
         cell_id[kept] = by_first_row(cell_id[kept])
         return cell_id
 
-    def _peeled(self, block: Block) -> tuple["Table", Ints]:
+    def _peeled(self, block: Block) -> tuple["Table", "Lattice", Ints]:
         from anonlib.kernels._peel_core import make_peeling, peel, place
         from anonlib.kernels._peel_table import make_lattice, make_table
 
@@ -82,19 +97,25 @@ class Peel(Kernel):
         while peel(table, lattice, work, judged):
             _judge(block, work)
             place(table, work)
-        return table, work.cell
+        return table, lattice, work.cell
 
-    def _search(self, block: Block, table: "Table", state: "State") -> None:
+    def _search(self, block: Block, table: "Table", lattice: "Lattice", state: "State") -> None:
+        from anonlib.kernels._peel_classes import find_classes
+        from anonlib.kernels._peel_rebuild import make_site, rebuild_cells
         from anonlib.kernels._peel_search import dissolve_cells, move_tuples, take_back
 
         judged = _judged(block)
-        for _ in range(self.effort):
+        rebuilds = len(lattice.bound) > 2
+        for i in range(self.effort):
             n_steps = 0
+            if rebuilds and i > 0:
+                classes = find_classes(table, lattice, state)
+                n_steps += rebuild_cells(table, state, classes, make_site(state, classes))
             for steps in (move_tuples, dissolve_cells):
                 n_steps += steps(table, state, judged)
                 if judged:
                     n_steps -= take_back(table, state, ~_holds(block, state.cell, len(state.rows)))
-            if n_steps == 0:
+            if n_steps == 0 and (i > 0 or not rebuilds):
                 return
 
 
@@ -128,7 +149,8 @@ def _suppress(block: Block, table: "Table", cell: Ints) -> None:
     left = np.flatnonzero(cell < 0)
     if len(left) == 0:
         return
-    from anonlib.kernels._peel_search import growth, make_state
+    from anonlib.kernels._peel_search import growth
+    from anonlib.kernels._peel_state import make_state
 
     kept = np.ones(len(left), np.bool_)
     if block.may_suppress > 0:
@@ -144,7 +166,8 @@ def _suppress(block: Block, table: "Table", cell: Ints) -> None:
 
 def _placed(block: Block, table: "Table", cell: Ints) -> "State":
     """The cells, those that fail merged with others until all hold."""
-    from anonlib.kernels._peel_search import make_state, merge
+    from anonlib.kernels._peel_search import merge
+    from anonlib.kernels._peel_state import make_state
 
     state = make_state(table, cell)
     while True:
