@@ -19,12 +19,12 @@ COLUMNS = (
     *("education", "native-country", "workclass", "occupation"),
 )
 # k, the NCP of ARX 3.9.2 (optimizeIterativeFast, the best of its runs), ours without the search,
-# and with it.
+# and with two passes of it.
 KNOWN = [
-    (3, 0.041, 0.0326, 0.0316),
-    (5, 0.057, 0.0486, 0.0478),
-    (10, 0.0736, 0.0717, 0.0712),
-    (50, 0.150, 0.1423, 0.1423),
+    (3, 0.041, 0.0326, 0.0309),
+    (5, 0.057, 0.0486, 0.0472),
+    (10, 0.0736, 0.0717, 0.0708),
+    (50, 0.150, 0.1423, 0.1417),
 ]
 #: k = 10 with distinct 2-diversity of salary-class: ARX suppresses 1.1 % of the rows.
 ARX_DIVERSE = 0.154
@@ -62,7 +62,7 @@ def ncp(adult: Any, ids: Any) -> float:
 def test_it_loses_less_than_arx(
     adult: Any, k: int, arx: float, plain: float, searched: float
 ) -> None:
-    for effort, known in ((0, plain), (3, searched)):
+    for effort, known in ((0, plain), (2, searched)):
         ids = peeled(adult, k, effort=effort)
         assert np.bincount(ids).min() >= k
         assert 0.97 * known < ncp(adult, ids) <= known < arx
@@ -70,7 +70,7 @@ def test_it_loses_less_than_arx(
 
 def test_2_diversity_without_suppression(adult: Any) -> None:
     models = [LDiversity(l=2, attribute="salary-class")]
-    ids = peeled(adult, 10, models=models, effort=3)
+    ids = peeled(adult, 10, models=models, effort=1)
     assert np.bincount(ids).min() >= 10
     assert adult[0].groupby(ids)["salary-class"].nunique().min() == 2
     assert ncp(adult, ids) < 0.75 * ARX_DIVERSE
