@@ -53,7 +53,7 @@ def _distribution(name: str, i: int) -> dict[str, Any]:
     weights = [1 / (1 + ((j - 6 - i) / 3) ** 2) for j in range(20)]
     released = [w * (0.7 if j % 3 == i % 3 else 1.15) for j, w in enumerate(weights)]
     rows = [
-        (f"[{10 * j}, {10 * (j + 1)})", w / sum(weights), r / sum(released))
+        (f"{10 * j} to {10 * (j + 1)}", w / sum(weights), r / sum(released))
         for j, (w, r) in enumerate(zip(weights, released, strict=True))
     ]
     return series("distribution", name, ("range", "source", "release"), rows)

@@ -5,7 +5,7 @@ All have one width, of a phone, and stand beside each other where there is room.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from markupsafe import Markup
@@ -91,11 +91,10 @@ def bars(title: str, table: Table) -> Chart:
 
 def before_after(title: str, table: Table) -> Chart:
     """The shares of a column's ranges or categories (the first cells) before (the second) and after
-    (the third). Ranges, as the first head says, stay in order and stand side by side."""
+    (the third), in their order. Ranges, as the first head says, stand side by side."""
     if table.heads[0] == RANGE:
         return _ranges_before_after(title, table)
-    rows = sorted(table.rows, key=lambda row: -max(_zero(row[1]), _zero(row[2])))
-    shown = rows[:MAX_CATEGORIES]
+    shown = table.rows[:MAX_CATEGORIES]
 
     def draw(ax: Axes) -> None:
         _categories(ax, [row[0] for row in shown])
@@ -106,7 +105,7 @@ def before_after(title: str, table: Table) -> Chart:
         _percents(ax.xaxis)
         ax.set_xlim(left=0)
 
-    label = f"Bar chart, shares of {title} before and after. {_largest(rows)}"
+    label = f"Bar chart, shares of {title} before and after. {_largest(table.rows)}"
     return Chart(title, "", drawing(label, _height(shown) + 18, draw), table, note=_left_out(table))
 
 
@@ -117,9 +116,11 @@ def _ranges_before_after(title: str, table: Table) -> Chart:
         ax.bar(range(n), [_zero(row[2]) for row in rows], 1.0, color=FILL, ec=PAPER, lw=0.5)
         edges = np.arange(n + 1) - 0.5
         ax.stairs([_zero(row[1]) for row in rows], edges, color=INK, linewidth=1.6)
-        ticks = sorted({0, (n - 1) // 2, n - 1}) if n > 4 else range(n)
-        ax.set_xticks(list(ticks), [short(rows[i][0], 14) for i in ticks])
-        if n > 4:  # the outer ones end where the axis does
+        ticks = [0, (n - 1) // 2, n - 1] if n > 4 else [*range(n)]
+        if any(len(number(rows[i][0])) > 13 for i in ticks):
+            ticks = [0, n - 1]
+        ax.set_xticks(ticks, [short(rows[i][0]) for i in ticks])
+        if n > 4 or len(ticks) == 2:  # the outer ones end where the axis does
             ax.get_xticklabels()[0].set_horizontalalignment("left")
             ax.get_xticklabels()[-1].set_horizontalalignment("right")
         _percents(ax.yaxis)
@@ -168,7 +169,7 @@ def lines(
                     line.x, mean - around, mean + around, color=LINES[j], alpha=0.18, lw=0
                 )
             marker = MARKERS[j][0] if len(line.x) <= 25 else None
-            ax.plot(line.x, mean, color=LINES[j], marker=marker, markersize=5, linewidth=1.8)
+            ax.plot(line.x, mean, color=LINES[j], marker=marker, markersize=5, **_stroke(j))
         if min(x_all, default=0) > 0 and max(x_all) >= 20 * min(x_all):
             ax.set_xscale("log")
             ax.minorticks_off()
@@ -189,6 +190,11 @@ def lines(
     legend = _legend([line.name for line in shown]) if len(given) > 1 else ()
     svg = drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))
+
+
+def _stroke(j: int) -> dict[str, Any]:
+    """How line j is drawn: later ones have gaps, through which one sees what they cover."""
+    return {"linewidth": 1.8, "linestyle": "-" if j == 0 else (0, (6 - j % 3 * 2, 2))}
 
 
 def _categories(ax: Axes, names: Sequence[Cell]) -> None:

@@ -52,7 +52,8 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Loss:
-    """A metric; `share` is how long its bar is, None where it is not between 0 and 1."""
+    """A metric; `share` is how long its bar is, None where it is not from 0 to 1 (where other
+    scales begin)."""
 
     name: str
     value: float | None
@@ -212,7 +213,7 @@ def _loss(name: str, value: float | None) -> Loss:
     about = "" if known is None else first_sentence(summary(known))
     if value is None and known is not None and issubclass(known, Metric):
         about = f"Not computable: {known.undefined}"
-    share = value if value is not None and 0 <= value <= 1 else None
+    share = value if value is not None and 0 <= value < 1 else None
     return Loss(spoken(name), value, share, about)
 
 
