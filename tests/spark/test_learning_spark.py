@@ -8,13 +8,18 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from scipy.sparse import csr_matrix
+from sklearn.cluster import KMeans
+from sklearn.linear_model import Ridge
+from sklearn.metrics import adjusted_rand_score, r2_score, root_mean_squared_error
 
 import anonlib
 from anonlib import registry
 from anonlib.measure import Findings
 from anonlib.schema import Role
 from anonlib.spark import learning as distributed
-from anonlib.spark.case import Case
+from anonlib.spark.case import Case, held
+from anonlib.spark.clusters import nearest
 from anonlib.spark.learning import sample, vectors
 from anonlib.utility import _learning as in_memory
 from anonlib.utility._features import Features, fit, predictors
@@ -134,6 +139,53 @@ def test_neither_order_nor_partitions_matter(good: Case) -> None:
         Clustering(clusters=5, engine="spark", max_iter=2),
     ):
         assert measure.measure(good) == measure.measure(other)
+
+
+def plain(rows: DataFrame, age: tuple[float, float]) -> Any:
+    """float64[n, 5]: what models see of ages and cities, original or released, in pandas."""
+    frame = rows.toPandas()
+    middle = frame["c0"].map(
+        lambda v: v if isinstance(v, float) or v is None else (v["lower"] + v["upper"]) / 2
+    )
+    middle = middle.astype(float)
+    sets = frame["c1"].map(lambda v: {v} if isinstance(v, str) else {*v})
+    columns = [(middle - age[0]).fillna(0) / age[1], middle.isna()]
+    columns += [sets.map(lambda each, city=city: city in each) for city in "abc"]
+    return np.column_stack(columns).astype(float), frame["c4"].to_numpy()
+
+
+def test_figures_are_those_of_pandas_and_scikit_learn(good: Case) -> None:
+    """Ridge regression of the wage, and k-means, from the tables alone."""
+    out = held(good.schema, 7, 0.3)
+    raw, test = good.source.where(~out), good.source.where(out)
+    ages = raw.toPandas()["c0"]
+    age = (ages.mean(), ages.std(ddof=0))
+    x_test, y_test = plain(test, age)
+    found = values(Learning(columns="quasi_identifiers").measure(of_wages(good)))
+    for prefix, rows in {"": good.shadow(0.3), "raw_": raw}.items():
+        x, y = plain(rows, age)
+        told = Ridge(1.0).fit(x, (y - y.mean()) / y.std()).predict(x_test) * y.std() + y.mean()
+        rmse = root_mean_squared_error(y_test, told)
+        assert found[f"{prefix}rmse", "linear_regression"] == pytest.approx(rmse, rel=1e-5)
+        assert found[f"{prefix}r2", "linear_regression"] == pytest.approx(r2_score(y_test, told))
+
+    ages = good.source.toPandas()["c0"]
+    x, _ = plain(good.source, (ages.mean(), ages.std(ddof=0)))
+    released, _ = plain(good.released, (ages.mean(), ages.std(ddof=0)))
+    first, second = (KMeans(3, n_init=10, random_state=7).fit(each) for each in (x, released))
+    ari = adjusted_rand_score(first.predict(x), second.predict(x))
+    clusters = values(Clustering(clusters=3).measure(good))
+    assert clusters["ari", ""] == pytest.approx(ari, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_nearest_centre_is_the_same_in_any_batch(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    x, centres = random.integers(-3, 3, (40, 4)) / 4, random.integers(-3, 3, (5, 4)) / 4
+    expected = ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    assert (nearest(csr_matrix(x), centres) == expected).all()
+    parts = [nearest(csr_matrix(part), centres) for part in (x[:7], x[7:8], x[8:])]
+    assert (np.concatenate(parts) == expected).all()
 
 
 @pytest.fixture(scope="module")

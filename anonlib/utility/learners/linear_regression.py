@@ -22,7 +22,8 @@ class LinearRegression(Learner):
     def estimator(self, given: Given) -> Any:
         from sklearn.linear_model import Ridge
 
-        return Ridge(alpha=self.l2)
+        # Of sparse features the solution is found step by step.
+        return Ridge(alpha=self.l2, tol=1e-10)
 
     def spark_estimator(self, given: Given) -> Any:
         from pyspark.ml.regression import LinearRegression as Model
