@@ -53,7 +53,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     Raises InputError when the file can't be read or is no YAML, ConfigError with all problems
     when its content is wrong.
     """
-    return parse(_raw(path), overrides, Path(path).parent)
+    return parse(read_raw(path), overrides, Path(path).parent)
 
 
 def load_columns(
@@ -62,9 +62,9 @@ def load_columns(
     """The source of the config in a file, and some of its columns, as nominal quasi-identifiers:
     for tools that look at values before the config is done, so the rest of it may be missing or
     wrong. And which of the columns are sensitive or the target. Raises as `load`."""
-    raw = _raw(path)
+    raw = read_raw(path)
     problems: list[Problem] = []
-    tree = _copy(raw if isinstance(raw, Mapping) else {}, "", problems)
+    tree = copied(raw if isinstance(raw, Mapping) else {}, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
     if problems:
@@ -91,7 +91,7 @@ def load_columns(
     return parse(least), frozenset(protected)
 
 
-def _raw(path: str | Path) -> Any:
+def read_raw(path: str | Path) -> Any:
     """What the YAML of a config says."""
     try:
         with Path(path).open("rb") as file:
@@ -118,10 +118,10 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     if not isinstance(raw, Mapping):
         raise ConfigError([Problem("", "a config is a mapping of sections; see `anonlib schema`")])
     problems: list[Problem] = []
-    tree = _copy(raw, "", problems)
+    tree = copied(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
-    tree = _interpolate(tree, "", problems)
+    tree = interpolated(tree, "", problems)
     tree = _with_defaults(tree)
     if folder is not None:
         _locate_hierarchies(tree, folder)
@@ -138,7 +138,7 @@ def _reason(error: Exception) -> str:
     return error.strerror or "I/O error" if isinstance(error, OSError) else "not UTF-8 text"
 
 
-def _copy(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
+def copied(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
     """The same in fresh dicts and lists, which the steps that follow may change."""
     if depth > MAX_DEPTH:
         problems.append(Problem(where, "nested too deeply"))
@@ -146,21 +146,21 @@ def _copy(value: object, where: str, problems: list[Problem], depth: int = 0) ->
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
-        return [_copy(v, join(where, i), problems, depth + 1) for i, v in enumerate(value)]
+        return [copied(v, join(where, i), problems, depth + 1) for i, v in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
     if not all(isinstance(key, str) for key in value):
         problems.append(Problem(where, "keys are text; put the others in quotes"))
     items = [(key, item) for key, item in value.items() if isinstance(key, str)]
-    return {key: _copy(item, join(where, key), problems, depth + 1) for key, item in items}
+    return {key: copied(item, join(where, key), problems, depth + 1) for key, item in items}
 
 
-def _interpolate(value: Any, where: str, problems: list[Problem]) -> Any:
+def interpolated(value: Any, where: str, problems: list[Problem]) -> Any:
     """Texts with ${NAME} and ${NAME:-default} replaced from the environment."""
     if isinstance(value, dict):
-        return {k: _interpolate(v, join(where, k), problems) for k, v in value.items()}
+        return {k: interpolated(v, join(where, k), problems) for k, v in value.items()}
     if isinstance(value, list):
-        return [_interpolate(v, join(where, i), problems) for i, v in enumerate(value)]
+        return [interpolated(v, join(where, i), problems) for i, v in enumerate(value)]
     if not isinstance(value, str):
         return value
 
@@ -223,43 +223,14 @@ def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:
 def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
     """Replaces every plug-in named in the tree by the plug-in itself."""
 
-    def stand_in(family: str) -> Any:
-        """Something of the family, so that the rest is checked; its config is never returned."""
-        # The default kernel asks for nothing that the rest of the config might lack.
-        usual = DEFAULTS["kernel"]["type"]
-        known = sorted(registry.plugins(family).values(), key=lambda cls: cls.type != usual)
-        ready = [c for c in known if not any(f.is_required() for f in c.model_fields.values())]
-        return next((cls.model_construct() for cls in ready or known), None)
-
-    def build(family: str, spec: Any, where: str) -> Any:
-        if isinstance(spec, registry.Plugin):
-            return spec
-        spec = {"type": spec} if isinstance(spec, str) else spec
-        if not isinstance(spec, dict) or not isinstance(spec.get("type"), str):
-            known = ", ".join(registry.plugins(family))
-            problems.append(Problem(where, f"name a {family} by `type`: {known}"))
-            return stand_in(family)
-        try:
-            cls = registry.plugin(family, spec["type"], f"{where}.type")
-            given = {key: value for key, value in spec.items() if key != "type"}
-            flags = [
-                key for key in given if isinstance(given[key], bool) and takes_number(cls, key)
-            ]
-            if flags:
-                raise ConfigError([Problem(f"{where}.{key}", NOT_A_NUMBER) for key in flags])
-            return cls.model_validate(given)
-        except ConfigError as error:
-            problems.extend(error.problems)
-        except ValidationError as error:
-            problems.extend(_translate(error, cls, where))
-        return stand_in(family)
-
     def build_list(family: str, specs: Any, where: str) -> Any:
         if not isinstance(specs, list):
             return specs
-        return tuple(build(family, spec, f"{where}.{i}") for i, spec in enumerate(specs))
+        return tuple(
+            build_plugin(family, spec, f"{where}.{i}", problems) for i, spec in enumerate(specs)
+        )
 
-    tree["kernel"] = build("kernel", tree["kernel"], "kernel")
+    tree["kernel"] = build_plugin("kernel", tree["kernel"], "kernel", problems)
     for section, field, family in (
         ("privacy", "models", "privacy model"),
         ("partition", "steps", "partitioner"),
@@ -271,10 +242,44 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
     recode = tree["recode"]
     if isinstance(recode, dict):
         for scale in ("continuous", "ordinal", "nominal"):
-            recode[scale] = build("recoder", recode[scale], f"recode.{scale}")
+            recode[scale] = build_plugin("recoder", recode[scale], f"recode.{scale}", problems)
         if isinstance(columns := recode.get("columns"), dict):
             for name, spec in columns.items():
-                columns[name] = build("recoder", spec, f"recode.columns.{name}")
+                where = f"recode.columns.{name}"
+                columns[name] = build_plugin("recoder", spec, where, problems)
+
+
+def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) -> Any:
+    """The plug-in that `spec` names; what is wrong with it is added to `problems`, and another one
+    stands in for it."""
+    if isinstance(spec, registry.Plugin):
+        return spec
+    spec = {"type": spec} if isinstance(spec, str) else spec
+    if not isinstance(spec, dict) or not isinstance(spec.get("type"), str):
+        known = ", ".join(registry.plugins(family))
+        problems.append(Problem(where, f"name a {family} by `type`: {known}"))
+        return _stand_in(family)
+    try:
+        cls = registry.plugin(family, spec["type"], f"{where}.type")
+        given = {key: value for key, value in spec.items() if key != "type"}
+        flags = [key for key in given if isinstance(given[key], bool) and takes_number(cls, key)]
+        if flags:
+            raise ConfigError([Problem(f"{where}.{key}", NOT_A_NUMBER) for key in flags])
+        return cls.model_validate(given)
+    except ConfigError as error:
+        problems.extend(error.problems)
+    except ValidationError as error:
+        problems.extend(problems_of(error, cls, where))
+    return _stand_in(family)
+
+
+def _stand_in(family: str) -> Any:
+    """Something of the family, so that the rest is checked; its config is never returned."""
+    # The default kernel asks for nothing that the rest of the config might lack.
+    usual = DEFAULTS["kernel"]["type"]
+    known = sorted(registry.plugins(family).values(), key=lambda cls: cls.type != usual)
+    ready = [c for c in known if not any(f.is_required() for f in c.model_fields.values())]
+    return next((cls.model_construct() for cls in ready or known), None)
 
 
 def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
@@ -288,7 +293,7 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
             if attempt == 0:  # later errors come from what was taken out
                 problems += [
                     problem
-                    for problem in _translate(error, Config, "")
+                    for problem in problems_of(error, Config, "")
                     # A plug-in that could not be built has been reported with its own fields.
                     if not any(_within(where, problem.where) for where in reported)
                 ]
@@ -335,7 +340,7 @@ def _within(where: str, other: str) -> bool:
     return bool(other) and (where == other or where.startswith(f"{other}."))
 
 
-def _translate(error: ValidationError, model: type[BaseModel], prefix: str) -> list[Problem]:
+def problems_of(error: ValidationError, model: type[BaseModel], prefix: str) -> list[Problem]:
     """Pydantic's errors as problems: never with the value that was given."""
     found = []
     for item in error.errors(include_url=False, include_input=False, include_context=False):

@@ -71,12 +71,17 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
         return
     key = match.group(1)
     where = f"--set {key}"
-    parts = [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
     try:
         parsed = read_yaml(text[match.end() :])
     except yaml.YAMLError:
         problems.append(Problem(where, "the value is not valid YAML"))
         return
+    put(tree, key, parsed, where, problems)
+
+
+def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
+    """Sets what is at a dotted key such as `a.b.0.c`; a part in double quotes may hold dots."""
+    parts = [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
     node: Any = tree
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         index: Any = part
@@ -90,7 +95,7 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
             problems.append(Problem(where, f"{part!r} is below a plain value"))
             return
         if following is None:
-            node[index] = parsed
+            node[index] = value
         elif isinstance(node, dict):
             if node.get(index) is None:  # a section may be there and empty
                 node[index] = {}

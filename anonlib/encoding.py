@@ -17,7 +17,7 @@ from anonlib.folding import fold
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import Reference
 from anonlib.privacy._shares import reference_of
-from anonlib.schema import Scale
+from anonlib.schema import Column, Scale
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
 MAX_RANGE = 2.0**14
@@ -146,6 +146,36 @@ def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
     mean = float(scaled.mean())
     sd = max(float(scaled.std()), 1.0 / MAX_RANGE)
     return center + 2 * mean * half, 2 * sd * half
+
+
+def fitted(
+    column: Column,
+    values: pa.Array,
+    missing: bool,
+    ends: tuple[float, float],
+    categories: pa.Array | None,
+) -> Encoding:
+    """The encoding of a column with a scale.
+
+    values: of all rows, or of a sample in fixed order: means and deviations are theirs. missing,
+    ends (the least and the greatest number) and categories (in the order of codes or ranks) are
+    those of the whole table; the categories of a continuous column are None.
+    """
+    assert column.scale is not None
+    if column.scale is Scale.NOMINAL:
+        tree = None
+        if column.hierarchy is not None:
+            tree = column.hierarchy.over(column.hierarchy.places(categories), missing=missing)
+        return Encoding(column.id, column.scale, missing, categories=categories, tree=tree)
+    numbers = (
+        to_float(values)
+        if categories is None
+        else to_float(pc.index_in(values, value_set=categories))
+    )
+    if categories is not None:
+        ends = 0.0, max(0.0, len(categories) - 1.0)
+    mean, sd = moments(numbers, *ends)
+    return Encoding(column.id, column.scale, missing, mean, sd, *ends, categories)
 
 
 @dataclass(frozen=True)

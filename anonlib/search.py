@@ -75,12 +75,12 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
     cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
     # Losses are of the rows released: those of all would tell how many are not.
-    task = _at_levels(task, found.levels)
+    task = at_levels(task, found.levels)
     seen = Released(part(block, kept), cells.id, cells.m, released_levels(task))
     return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
 
 
-def _at_levels(task: Task, levels: Ints | None) -> Task:
+def at_levels(task: Task, levels: Ints | None) -> Task:
     """The task whose recoders generalize nominal columns to these heights."""
     if levels is None:
         return task

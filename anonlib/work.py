@@ -129,7 +129,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     # Rows that kernels take for equal lie side by side.
     keys = [columns[HASH].to_numpy(), *([] if target is None else [target]), mix(x, codes)]
     order = np.lexsort(keys)
-    unit = _unit_codes([columns[id] for id in task.unit])
+    unit = person_codes([columns[id] for id in task.unit])
     stacked = np.column_stack([np.empty((n, 0), np.int32), *sensitive]).astype(np.int32)
     block = Block(
         numeric=np.ascontiguousarray(x[order]),
@@ -184,7 +184,7 @@ def _protected(values: pa.Array, task: Task, id: str) -> Codes:
     return protected_codes(values, task.missing_tokens)
 
 
-def _unit_codes(columns: list[pa.Array]) -> Codes | None:
+def person_codes(columns: list[pa.Array]) -> Codes | None:
     """int32[n]: persons, from the columns that identify them; MISSING where one is null."""
     if not columns:
         return None

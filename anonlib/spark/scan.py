@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib.block import Ints
 from anonlib.config import Config
-from anonlib.encoding import Encoding, Values, moments, to_float
+from anonlib.encoding import Encoding, Values, fitted
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.folding import fold
 from anonlib.privacy import Reference
@@ -89,6 +89,14 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
     return Scan(int(figures["n"]), missing, hashes, encodings, sample, values, label, context)
+
+
+def require_readable(source: Source, config: Config) -> None:
+    """Raises ConfigError where values can't be read as their column's type, or are infinite. One
+    aggregate over the source."""
+    with translated("source", denied=InputError):
+        if problems := [*_problems(source, config, _figures(source, config))]:
+            raise ConfigError(problems)
 
 
 def _figures(source: Source, config: Config) -> dict[str, Any]:
@@ -279,23 +287,7 @@ def tuple_hash(rows: DataFrame, schema: Schema) -> SparkColumn:
 def _encoding(
     column: Column, figures: dict[str, Any], categories: dict[str, pa.Array], sample: pa.Table
 ) -> Encoding:
-    assert column.scale is not None
-    missing = int(figures[f"{column.id}_missing"]) > 0
     values = sample.column(column.id).combine_chunks()
-    found = categories.get(column.id)
-    if column.scale is Scale.NOMINAL:
-        tree = None
-        if column.hierarchy is not None:
-            tree = column.hierarchy.over(column.hierarchy.places(found), missing=missing)
-        return Encoding(column.id, column.scale, missing, categories=found, tree=tree)
-    if found is not None:
-        numbers, low, high = _ranks(values, found), 0.0, max(0.0, len(found) - 1.0)
-    else:
-        numbers = to_float(values)
-        low, high = (float(figures[f"{column.id}_{end}"] or 0.0) for end in ("low", "high"))
-    mean, sd = moments(numbers, low, high)
-    return Encoding(column.id, column.scale, missing, mean, sd, low, high, found)
-
-
-def _ranks(values: pa.Array, categories: pa.Array) -> Any:
-    return to_float(pc.index_in(values, value_set=categories))
+    missing = int(figures[f"{column.id}_missing"]) > 0
+    ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
+    return fitted(column, values, missing, (ends[0], ends[1]), categories.get(column.id))
