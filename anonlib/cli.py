@@ -126,6 +126,23 @@ def _check(args: argparse.Namespace) -> int:
     return 0
 
 
+def _sweep(args: argparse.Namespace) -> int:
+    from anonlib.sweep.file import load_sweep
+
+    sweep = load_sweep(args.conf, args.overrides)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        result = pipeline.sweep(sweep, progress, retry=args.retry)
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        from anonlib.show_sweep import print_sweep
+
+        print_sweep(result)
+    return 0
+
+
 def _init(args: argparse.Namespace) -> int:
     options = dict(_option(text) for text in args.options)
     out = None if args.out is None else Path(args.out)
@@ -203,6 +220,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "audit": _audit,
     "evaluate": _evaluate,
     "check": _check,
+    "sweep": _sweep,
     "init": _init,
     "schema": _schema,
     "kernels": _plugins,

@@ -9,6 +9,7 @@ from anonlib.cli_grammar import (
     Parser,
     add_conf,
     add_json,
+    add_overrides,
     add_verb,
     dedented,
     global_flags,
@@ -48,6 +49,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
         _audit,
         _evaluate,
         _check,
+        _sweep,
         _init,
         _schema,
         _plugins,
@@ -125,6 +127,28 @@ def _audit(verbs: Any) -> None:
 def _check(verbs: Any) -> None:
     parser = add_verb(verbs, "check", "compare a config with its source, and run nothing")
     add_conf(parser, "conf")
+    add_json(parser)
+
+
+def _sweep(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "sweep",
+        "try a grid of configs on small tables in memory, and measure what each is worth",
+        f"""
+            Nothing is published. Results are appended to a private Delta table as they come; points
+            that have one are not tried again.
+
+            examples:
+              anonlib sweep conf/papers/price.yaml --set seeds=3
+              anonlib sweep conf/papers/price.yaml              goes on with the other seeds
+
+            {EXIT_CODES}
+        """,
+    )
+    parser.add_argument("conf", metavar="SWEEP", help="the sweep, a YAML file")
+    add_overrides(parser)
+    parser.add_argument("--retry", action="store_true", help="try points that failed again")
     add_json(parser)
 
 

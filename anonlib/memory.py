@@ -238,6 +238,13 @@ def classes(columns: Sequence[Any]) -> Ints:
     return code
 
 
+def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
+    """int64[n], from 0: whose each row is, by the columns of a unit; without them each row is a
+    person's own."""
+    codes = person_codes([table.column(id).combine_chunks() for id in unit])
+    return np.arange(table.num_rows) if codes is None else np.unique(codes, return_inverse=True)[1]
+
+
 def split(
     table: pa.Table, unit: Iterable[str], share: float, seed: int, what: str, by: str | None = None
 ) -> tuple[Ints, Ints]:
@@ -248,13 +255,12 @@ def split(
     It depends on the order of the rows.
     """
     n = table.num_rows
-    codes = person_codes([table.column(id) for id in unit])
-    person = np.arange(n) if codes is None else codes.astype(np.int64)
+    person = persons(table, unit)
     random = np.random.default_rng([seed, *what.encode()])
     group = np.zeros(n, np.int64) if by is None else classes([table.column(by)])
     chosen = np.zeros(n, np.bool_)
     for each in range(int(group.max(initial=-1)) + 1):
-        persons = np.unique(person[group == each])
-        some = random.permutation(persons)[: round(share * len(persons))]
+        mine = np.unique(person[group == each])
+        some = random.permutation(mine)[: round(share * len(mine))]
         chosen |= (group == each) & np.isin(person, some)
     return np.flatnonzero(chosen), np.flatnonzero(~chosen)

@@ -34,8 +34,11 @@ from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
 from anonlib.spark.storage import Storage
+from anonlib.spark.sweeping import swept
 from anonlib.spark.tasks import settled
 from anonlib.spark.verify import published_spec
+from anonlib.sweep.results import SweepResult
+from anonlib.sweep.settings import Sweep
 
 
 def release(
@@ -167,10 +170,8 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
     rows = plain.select(*[plain[place[c.name]].alias(c.id) for c in schema.released])
     n_released = report.n_rows
     if n_released > scanned.n_rows:
-        text = (
-            f"the table has {n_released} rows, and the source {scanned.n_rows}: other batches are"
-        )
-        raise InputError(f"release.path: {text} in it too; measure each when it is released")
+        text = f"the table has {n_released} rows, and the source {scanned.n_rows}: it has other"
+        raise InputError(f"release.path: {text} batches too; measure each when it is released")
     work, progress = held.work, run.progress
     case = case_of(config, source, scanned, rows, n_released, work, progress)
     result = ReleaseResult(
@@ -187,6 +188,15 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
         seconds=dict(progress.seconds),
     )
     return keep(run.spark, config, result, source, scanned, None)
+
+
+def sweep(sweep: Sweep, progress: Progress | None = None, *, retry: bool = False) -> SweepResult:
+    """Tries all points of a sweep that have no result yet (with `retry`, or a failed one), each in
+    memory: nothing is published. Raises ConfigError where a table does not fit, as `swept`."""
+    progress = progress or Progress()
+    with progress.stage("start"):
+        spark = session(sweep.file.spark.conf)
+    return swept(spark, sweep, progress, retry=retry)
 
 
 def check(config: Config, progress: Progress | None = None) -> CheckResult:

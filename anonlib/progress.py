@@ -34,5 +34,8 @@ class Progress:
     def ended(self, name: str, seconds: float) -> None:
         """A stage is over, well or not."""
 
+    def advanced(self, name: str, done: int, total: int, left: float) -> None:
+        """A stage of `total` parts has done some; about `left` seconds of it are left."""
+
     def note(self, text: str) -> None:
         """A line the user should see."""

@@ -78,7 +78,7 @@ def print_evaluation(result: ReleaseResult, config: str, to: Console | None = No
     if result.evaluation is not None:
         print_figures(result.evaluation, to)
     to.print()
-    places(to, [("record", _local(result.record)), ("report", _local(result.report))])
+    places(to, [("record", local(result.record)), ("report", local(result.report))])
     if trial:
         places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
 
@@ -211,21 +211,21 @@ def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
 def _release_places(
     result: ReleaseResult, config: str, overrides: Sequence[str]
 ) -> list[tuple[str, str]]:
-    table = _local(result.table)
+    table = local(result.table)
     version = f" (version {result.table_version})" if result.table_version >= 0 else ""
     quoted = shlex.quote(table)
     conf = " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
     return [
         ("table", table + version),
-        ("manifest", _local(result.manifest)),
-        ("record", f"{_local(result.record)} (private)"),
-        *([("report", f"{_local(result.report)} (private)")] if result.report else []),
+        ("manifest", local(result.manifest)),
+        ("record", f"{local(result.record)} (private)"),
+        *([("report", f"{local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),
         ("audit it", f"{program()} audit {quoted} --conf {conf}"),
     ]
 
 
-def _local(path: str) -> str:
+def local(path: str) -> str:
     """A path of this machine without its scheme, below the working directory as seen from it."""
     if not path.startswith("file:"):
         return path

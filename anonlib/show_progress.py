@@ -59,6 +59,9 @@ class LogProgress(ShownProgress):
     def ended(self, name: str, seconds: float) -> None:
         self._line(f"{name}: {'failed after' if self.failing(name) else 'done in'} {seconds:.1f} s")
 
+    def advanced(self, name: str, done: int, total: int, left: float) -> None:
+        self._line(f"{name}: {_advanced(done, total, left)}")
+
     def note(self, text: str) -> None:
         self._line(text)
 
@@ -79,8 +82,17 @@ class JsonProgress(ShownProgress):
         event = "failed" if self.failing(name) else "done"
         write_json(event=event, stage=name, seconds=round(seconds, 3))
 
+    def advanced(self, name: str, done: int, total: int, left: float) -> None:
+        write_json(event="advanced", stage=name, done=done, total=total, seconds_left=round(left))
+
     def note(self, text: str) -> None:
         write_json(event="note", text=text)
+
+
+def _advanced(done: int, total: int, left: float) -> str:
+    minutes = round(left / 60)
+    told = "less than a minute" if left < 60 else f"about {minutes // 60} h {minutes % 60} min"
+    return f"{done:,} of {total:,}, {told.replace(' 0 h', '')} left"
 
 
 def write_json(**fields: Any) -> None:
@@ -146,6 +158,15 @@ class TerminalProgress(ShownProgress):
         mark, style = ("✗", "red") if self.failing(name) else ("✓", "green")
         count = f"  {tasks.done:,} tasks" if tasks is not None and tasks.done else ""
         self._print(mark, style, f"{name:<24} {seconds:7.1f} s{count}")
+
+    def advanced(self, name: str, done: int, total: int, left: float) -> None:
+        with self._lock:
+            place = next(i for i, entry in enumerate(self._running) if entry[0] == name)
+            # Its own count stands for that of Spark's tasks.
+            _, task, _ = self._running[place]
+            self._running[place] = (name, task, None)
+        text = _advanced(done, total, left)
+        self._lines.update(task, completed=done, total=total, tasks=text)
 
     def note(self, text: str) -> None:
         self._print("·", "dim", text)

@@ -47,6 +47,7 @@ class Source:
     casts: dict[str, str]  # id -> type
     schema: Schema
     version: int | None
+    fields: tuple[Field, ...]  # all columns, after the casts
 
     def rows(self) -> DataFrame:
         """The columns that blocks need, HASH, the hash of all of them, and DEAL, the hash of these
@@ -85,7 +86,7 @@ def open_source(
     keep = frame is not None or config.source.format not in COLUMNAR
     with translated("source", denied=InputError):
         if frame is None:
-            frame, version = _read(spark, config)
+            frame, version = read(spark, config)
         if config.source.where:
             with translated("source.where"):
                 frame = frame.where(config.source.where)
@@ -98,16 +99,15 @@ def open_source(
             f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}"), config) for i in range(len(names))
         }
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
-    fields = [_field(name, typed[i]) for i, name in enumerate(names)]
+    fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
     kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     if keep:
         with translated("source", denied=InputError):
             fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
             raw = _together(fresh, [rows.select(*kept) for rows in before])
-    return Source(
-        raw, fresh, kept, {id: t for id, t in casts.items() if id in kept}, schema, version
-    )
+    casts = {id: type for id, type in casts.items() if id in kept}
+    return Source(raw, fresh, kept, casts, schema, version, fields)
 
 
 def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
@@ -116,7 +116,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
     with translated("source", denied=InputError):
-        frame, _ = _read(spark, config)
+        frame, _ = read(spark, config)
         if config.source.where:
             with translated("source.where"):
                 frame = frame.where(config.source.where)
@@ -190,7 +190,8 @@ def _has_map(field: StructField) -> bool:
     return "map<" in field.dataType.simpleString() or "variant" in field.dataType.simpleString()
 
 
-def _read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
+def read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
+    """The config's source as it is, and its version if it is a Delta table's."""
     source = config.source
     if source.format == "generator":
         return generate(spark, source.rows, source.seed), None

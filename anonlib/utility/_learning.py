@@ -4,7 +4,9 @@ The order of rows matters to a model's last digits: give tables in a fixed order
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,19 +88,30 @@ def fit_and_score(
 
     Scikit-learn in one thread. Scores are None where there is nothing to learn from or to test on.
     """
-    if not len(train.y) or not len(test.y):
-        return Scores()
-    if n_classes and (train.y == train.y[0]).all():  # of which no model learns
-        return baseline(train, test, n_classes=n_classes)
+    return learned(learner, train, n_classes=n_classes, seed=seed)(test)
+
+
+def learned(
+    learner: Learner, train: Examples, *, n_classes: int, seed: int
+) -> Callable[[Examples], Scores]:
+    """What a model that learned from some examples tells of any others, as `fit_and_score`."""
+    if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # no model learns of it
+        return partial(baseline, train, n_classes=n_classes)
     # Numbers in units of their own spread: penalties and steps mean the same for all.
     mean, sd = (0.0, 1.0) if n_classes else (float(train.y.mean()), float(train.y.std()) or 1.0)
     model = _fitted(learner, train._replace(y=(train.y - mean) / sd), n_classes, seed)
-    x = _as_taken(learner, test.x)
-    if not n_classes:
-        return scores(test.y, np.asarray(model.predict(x), np.float64) * sd + mean)
-    shares = np.zeros((len(test.y), n_classes))
-    shares[:, model.classes_.astype(np.int64)] = model.predict_proba(x)
-    return scores(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
+
+    def told(test: Examples) -> Scores:
+        if not len(test.y):
+            return Scores()
+        x = _as_taken(learner, test.x)
+        if not n_classes:
+            return scores(test.y, np.asarray(model.predict(x), np.float64) * sd + mean)
+        shares = np.zeros((len(test.y), n_classes))
+        shares[:, model.classes_.astype(np.int64)] = model.predict_proba(x)
+        return scores(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
+
+    return told
 
 
 def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:

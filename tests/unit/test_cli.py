@@ -26,6 +26,7 @@ VERBS = (
     "release",
     "audit",
     "check",
+    "sweep",
     "init",
     "schema",
     *listing.LISTED,

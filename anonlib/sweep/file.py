@@ -1,0 +1,244 @@
+"""Reading a sweep file: every point of its grid checked, and every problem in one report."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonlib.config import Config
+from anonlib.config_file import build_plugin, copied, interpolated, parse, problems_of, read_raw
+from anonlib.config_yaml import apply_override, put
+from anonlib.errors import ConfigError, Problem
+from anonlib.partition.controller import Controller
+from anonlib.schema import Role
+from anonlib.sweep.settings import Case, Point, Sweep, SweepFile, Trial
+
+#: Most points of a sweep.
+MAX_POINTS = 100_000
+#: What is not in the config of a case, since nothing is published.
+_IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
+_TRIAL = tuple(Trial.model_fields)
+
+
+def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
+    """The sweep in a YAML file, with `key=value` overrides (dotted keys, YAML values).
+
+    Raises InputError when a file can't be read or is no YAML, ConfigError with all problems of the
+    file and of all points of its grid.
+    """
+    return parse_sweep(read_raw(path), overrides, Path(path).parent)
+
+
+def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
+    """The sweep in a mapping, as YAML would give it; paths of configs and hierarchies are relative
+    to `folder`. Raises as `load_sweep`."""
+    if not isinstance(raw, Mapping):
+        raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
+    problems: list[Problem] = []
+    tree = copied(raw, "", problems)
+    for override in overrides:
+        apply_override(tree, override, problems)
+    tree = interpolated(tree, "", problems)
+    try:
+        file = SweepFile.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError([*problems, *problems_of(error, SweepFile, "")]) from None
+    points: list[Point] = []
+    for name, case in file.cases.items():
+        points += _Expansion(file, name, case, folder, problems).points()
+    problems += _picks(file, points)
+    if len(points) * file.seeds > MAX_POINTS:
+        text = f"{len(points) * file.seeds:,} points with all seeds, at most {MAX_POINTS:,}"
+        problems.append(Problem("grid", text))
+    if problems:
+        raise ConfigError(problems)
+    return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
+
+
+def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
+    """The combinations of values in a grid, the last key's varying fastest; of several, one grid's
+    after the other's. An empty grid has one, which changes nothing."""
+    if isinstance(grid, list):
+        each = [grid_points(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
+        return [point for points in each for point in points]
+    if not isinstance(grid, dict):
+        problems.append(Problem(where, "a mapping of keys to lists of values, or a list of such"))
+        return []
+    wrong = [key for key, values in grid.items() if not isinstance(values, list) or not values]
+    problems += [
+        Problem(f"{where}.{key}", "a list of one value or more is needed") for key in wrong
+    ]
+    if "seed" in grid:
+        problems.append(Problem(f"{where}.seed", "give `seeds`, how many there are, instead"))
+    if wrong:
+        return []
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+@dataclass
+class _Expansion:
+    """The points of one case. What configs have in common is checked once."""
+
+    file: SweepFile
+    name: str
+    case: Case
+    folder: Path
+    problems: list[Problem]
+    _known: dict[str, Config] = field(default_factory=dict)
+    _told: set[Problem] = field(default_factory=set)
+
+    def points(self) -> list[Point]:
+        where = f"cases.{self.name}"
+        tree, home = self._base(where)
+        if tree is None:
+            return []
+        common = self.file.model_dump(include={*_TRIAL}, exclude_none=True)
+        tree = {**common, **tree, "release": {"path": self.file.out}}
+        for key, value in self.case.set.items():
+            put(tree, key, value, f"{where}.set.{key}", self.problems)
+        found = []
+        for parameters in self._grid(where):
+            point = self._point(tree, parameters, home)
+            found += [] if point is None else [point]
+        return found
+
+    def _grid(self, where: str) -> list[dict[str, Any]]:
+        own, common = self.case.grid, self.file.grid
+        if isinstance(own, dict):
+            each = common if isinstance(common, list) else [common]
+            grids = [{**grid, **own} if isinstance(grid, dict) else grid for grid in each]
+            return grid_points(grids, f"{where}.grid", self.problems)
+        if own is not None:
+            return grid_points(own, f"{where}.grid", self.problems)
+        return grid_points(common, "grid", self.problems)
+
+    def _base(self, where: str) -> tuple[dict[str, Any] | None, Path]:
+        """The config of the case, and the folder that its paths are relative to."""
+        given, home = self.case.config, self.folder
+        if isinstance(given, str):
+            home = (self.folder / given).parent
+            given = read_raw(self.folder / given)
+        if not isinstance(given, Mapping):
+            self.problems.append(Problem(f"{where}.config", "a config is a mapping of sections"))
+            return None, home
+        tree = interpolated(copied(given, "", self.problems), f"{where}.config", self.problems)
+        return {key: value for key, value in tree.items() if key not in _IDLE}, home
+
+    def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:
+        problems: list[Problem] = []
+        tree = copied(tree, "", problems)
+        for key, value in parameters.items():
+            put(tree, key, copied(value, key, problems), key, problems)
+        trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
+        text = json.dumps(tree, sort_keys=True, default=str)
+        if not problems and text not in self._known:
+            try:
+                self._known[text] = parse(tree, folder=home)
+            except ConfigError as error:
+                problems += error.problems
+        config = self._known.get(text)
+        if trial is not None and config is not None:
+            problems += _unfit(trial, config)
+        self._tell(problems, parameters)
+        if problems or trial is None or config is None:
+            return None
+        return Point(self.name, parameters, config, trial, _identity(tree, trial, config))
+
+    def _tell(self, problems: Sequence[Problem], parameters: Mapping[str, Any]) -> None:
+        """Adds what earlier points have not shown already."""
+        at = ", ".join(f"{key} = {short(value)}" for key, value in parameters.items())
+        for problem in sorted({*problems} - self._told):
+            self._told.add(problem)
+            where = f"cases.{self.name}{f' at {at}' if at else ''}: {problem.where}"
+            self.problems.append(Problem(where, problem.text))
+
+
+def short(value: Any) -> str:
+    """A value of a grid in few letters: a plug-in by its type and parameters."""
+    if isinstance(value, Mapping):
+        rest = [f"{key}={short(each)}" for key, each in value.items() if key != "type"]
+        return " ".join([*([str(value["type"])] if "type" in value else []), *rest])
+    if isinstance(value, list):
+        return ", ".join(map(short, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
+    if isinstance(learn := tree.get("learn"), dict):
+        learn["model"] = build_plugin("learner", learn.get("model"), "learn.model", problems)
+    try:
+        return Trial.model_validate(tree)
+    except ValidationError as error:
+        problems += problems_of(error, Trial, "")
+        return None
+
+
+def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
+    """What the config can't be tried with."""
+    roles = {name: attribute.role for name, attribute in config.attributes.items()}
+    if any(isinstance(step, Controller) for step in config.partition.steps):
+        yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
+    if trial.controllers > 1 and config.partition.by_tuples:
+        yield Problem("controllers", "tuples is one search over all rows; leave this out")
+    if config.privacy.suppress != "needed":
+        yield Problem("privacy.suppress", "costliest is for releases; use needed")
+    if trial.sample is not None and trial.sample.by not in {None, *roles}:
+        yield Problem("sample.by", "no such column under `attributes`")
+    learn = trial.learn
+    if learn is None:
+        return
+    if learn.by not in {None, *roles}:
+        yield Problem("learn.by", "no such column under `attributes`")
+    may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
+    target = learn_target(trial, config)
+    if target is None:
+        text = f"name the column to learn: {', '.join(may) or 'give one the role target'}"
+        yield Problem("learn.target", text)
+    elif target not in may:
+        text = f"must be the target or a sensitive column: {', '.join(may) or 'there is none'}"
+        yield Problem("learn.target", text)
+    if learn.folds and learn.split == "after":
+        yield Problem("learn.folds", "cross-validation is for `split: before`; 0 here")
+    if learn.folds and learn.train == "raw":
+        yield Problem("learn.folds", "cross-validation is of what learns from a release; 0 here")
+
+
+def learn_target(trial: Trial, config: Config) -> str | None:
+    """The column that is learned."""
+    targets = [n for n, a in config.attributes.items() if a.role is Role.TARGET]
+    if trial.learn is None:
+        return None
+    return trial.learn.target or next(iter(targets), None)
+
+
+def _identity(tree: Mapping[str, Any], trial: Trial, config: Config) -> str:
+    """What a point depends on but for seed, rows and code, as JSON."""
+    from hashlib import sha256
+
+    paths = {n: a.hierarchy for n, a in config.attributes.items() if a.hierarchy is not None}
+    files = {n: sha256(Path(path).read_bytes()).hexdigest() for n, path in paths.items()}
+    asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
+    if trial.learn is not None:
+        asked["learn"]["model"]["type"] = trial.learn.model.type
+    kept = {key: value for key, value in tree.items() if key not in ("source", "release", "seed")}
+    told = {"config": kept, "trial": asked, "hierarchies": files}
+    return json.dumps(told, sort_keys=True, default=str)
+
+
+def _seeded(point: Point, seed: int) -> Point:
+    config = point.config.model_copy(update={"seed": seed})
+    return Point(point.case, point.parameters, config, point.trial, f"{seed} {point.text}")
+
+
+def _picks(file: SweepFile, points: Sequence[Point]) -> Iterator[Problem]:
+    if file.pick is None:
+        return
+    keys = {key for point in points for key in point.parameters}
+    for i, key in enumerate(file.pick.parameters):
+        if points and key not in keys:
+            text = f"no key of the grid; it has: {', '.join(sorted(keys)) or 'none'}"
+            yield Problem(f"pick.parameters.{i}", text)

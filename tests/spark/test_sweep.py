@@ -1,0 +1,112 @@
+"""A tiny sweep on Spark: done once, gone on with, and true to a release."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from tests.spark.support import MARKER, Said, Shell, holding, settings
+
+pytestmark = pytest.mark.spark
+
+
+def people(n: int = 60) -> pd.DataFrame:
+    random = np.random.default_rng(2)
+    wage = random.normal(size=n)
+    return pd.DataFrame(
+        {
+            "wage": wage,
+            "city": [f"{MARKER}-city-{i}" for i in random.integers(0, 4, n)],
+            "label": np.where(wage + random.normal(0, 0.3, n) > 0, f"{MARKER}-a", f"{MARKER}-b"),
+        }
+    )
+
+
+def config(folder: Path) -> dict[str, Any]:
+    quasi = {"role": "quasi_identifier"}
+    base = settings(folder, privacy={"models": [{"type": "k_anonymity", "k": 3}]})
+    base["attributes"] = {
+        "wage": {**quasi, "scale": "continuous"},
+        "city": {**quasi, "scale": "nominal"},
+        "label": {"role": "target", "public": True},
+    }
+    return {**base, "one_row_per_person": True, "partition": {"steps": [{"type": "single"}]}}
+
+
+def sweep(shell: Shell, folder: Path, *argv: str, **changes: Any) -> Said:
+    base = {
+        "cases": {"people": {"config": {**config(folder)}}},
+        "learn": {"model": "logistic_regression"},
+        "grid": {"privacy.models.0.k": [3, 50]},
+        "out": str(folder / "sweep"),
+    }
+    (folder / "sweep.yaml").write_text(yaml.safe_dump({**base, **changes}))
+    return shell("sweep", str(folder / "sweep.yaml"), "--json", *argv)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    return tmp_path
+
+
+def test_a_sweep_goes_on_where_it_stopped(shell: Shell, spark: SparkSession, folder: Path) -> None:
+    first = sweep(shell, folder)
+    assert first.code == 0, first.err
+    found = json.loads(first.out)
+    assert (found["n_points"], found["n_new"], found["n_failed"]) == (2, 2, 1)
+    good, bad = found["rows"]
+    assert good["error"] is None
+    assert 0.5 < good["accuracy"] <= 1
+    assert good["least_persons"] >= 3
+    assert bad["error"].startswith("InfeasibleError")
+    assert "accuracy" not in bad
+    assert "of 2" in first.err  # the progress
+
+    again = json.loads(sweep(shell, folder, "--set", "seeds=2").out)
+    assert (again["n_points"], again["n_new"]) == (4, 2)
+    assert again["rows"][:2] == found["rows"]
+    assert json.loads(sweep(shell, folder, "--set", "seeds=2").out)["n_new"] == 0
+
+    retried = json.loads(sweep(shell, folder, "--set", "seeds=2", "--retry").out)
+    assert retried["n_new"] == 2
+    table = spark.read.format("delta").load(str(folder / "sweep" / "results"))
+    assert table.count() == 6
+    assert (folder / "sweep" / "summary.md").read_text().startswith("## people")
+    assert (folder / "sweep").stat().st_mode & 0o077 == 0
+    assert holding(MARKER, folder / "sweep") == []
+
+    changed = people()
+    changed.loc[0, "wage"] = 9.5
+    changed.to_parquet(folder / "people.parquet", index=False)
+    assert json.loads(sweep(shell, folder).out)["n_new"] == 2
+
+
+def test_losses_are_those_of_a_release(shell: Shell, folder: Path) -> None:
+    cases = {"people": {"config": config(folder), "derive": {"wage": "wage * 1"}}}
+    grid = {"kernel.type": ["mondrian"]}
+    [tried] = json.loads(sweep(shell, folder, learn=None, grid=grid, cases=cases).out)["rows"]
+    said = shell.release({**config(folder), "kernel": "mondrian", "seed": 0})
+    assert said.code == 0, said.err
+    [record] = (folder / "out" / "table.private").glob("*.json")
+    losses = json.loads(record.read_text())["losses"]
+    assert {name: tried[name] for name in losses} == pytest.approx(losses, nan_ok=True)
+
+
+def test_what_does_not_fit(shell: Shell, folder: Path) -> None:
+    cases = {"people": {"config": config(folder)}, "other": {"config": config(folder)}}
+    del cases["other"]["config"]["attributes"]["city"]
+    said = sweep(shell, folder, "--set", "max_rows=10", cases=cases)
+    assert said.code == 2
+    assert "cases.people: source: the table has more than max_rows = 10 rows" in said.error
+    assert "cases.other: column city: has no role" in said.error
+    cases = {"people": {"config": config(folder), "derive": {"wage": "wages + 1"}}}
+    said = sweep(shell, folder, cases=cases)
+    assert said.code == 2
+    assert "cases.people.derive: an unknown column" in said.error

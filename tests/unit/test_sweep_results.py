@@ -1,0 +1,101 @@
+"""What the results of a sweep come to."""
+
+import csv
+import io
+from typing import Any
+
+from rich.console import Console
+
+from anonlib.show_sweep import print_sweep
+from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, summaries
+from anonlib.sweep.settings import Case, Pick, SweepFile
+
+K, KERNEL, LAMBDA = "privacy.models.0.k", "kernel.type", "kernel.lambda"
+
+
+def row(seed: int, accuracy: float | None, case: str = "adult", **more: Any) -> ResultRow:
+    parameters = {KERNEL: "mdav", K: 5, **more.pop("parameters", {})}
+    cv = more.pop("cv", None)
+    figures = {"accuracy": accuracy, "sse": 0.5, **({} if cv is None else {"cv_accuracy": cv})}
+    return ResultRow(f"{case}{parameters}{seed}", case, parameters, seed, figures, **more)
+
+
+def result(*rows: ResultRow, **more: Any) -> SweepResult:
+    file = SweepFile(cases={"adult": Case(config={})}, out="out", **more)
+    return SweepResult(rows, len(rows), len(rows), "out/results", "out", file)
+
+
+def test_means_and_spreads_over_seeds() -> None:
+    rows = [row(0, 0.7), row(1, 0.9), row(0, 0.5, parameters={K: 50})]
+    [found] = summaries(result(*rows))
+    assert found.heads == ("k", "seeds", "accuracy", "sse")
+    assert found.rows == (
+        ("5", "2", "0.800 ± 0.141", "0.500 ± 0.000"),
+        ("50", "1", "0.500", "0.500"),
+    )
+
+
+def test_parameters_picked_for_each_seed() -> None:
+    """Seed 0 is best at 0.9 by cross-validation, at 0.1 by test; seed 1 at 0.1 by both."""
+    scores = {
+        (0, 0.1): (0.8, 0.6),
+        (0, 0.9): (0.7, 0.9),
+        (1, 0.1): (0.6, 0.7),
+        (1, 0.9): (0.5, 0.5),
+    }
+    rows = [
+        row(seed, accuracy, cv=cv, parameters={KERNEL: "mdav_sd", LAMBDA: value, "learn.folds": 5})
+        for (seed, value), (accuracy, cv) in scores.items()
+    ]
+    plain = [row(0, 0.55), row(1, 0.65)]
+    pick = Pick(parameters=(LAMBDA,))
+    [found] = summaries(result(*plain, *rows, pick=pick, figures=("accuracy",)))
+    assert found.heads == ("kernel", "lambda", "seeds", "accuracy")
+    assert found.rows == (
+        ("mdav", "", "2", "0.600 ± 0.071"),
+        ("mdav_sd", "0.1", "2", "0.700 ± 0.141"),
+        ("mdav_sd", "0.9", "2", "0.600 ± 0.141"),
+        ("mdav_sd", "cross-validated", "2", "0.650 ± 0.071"),
+        ("mdav_sd", "at maximum", "2", "0.700 ± 0.141"),
+    )
+
+
+def test_nothing_is_picked_without_cross_validation_or_choice() -> None:
+    rows = [row(0, 0.6, parameters={LAMBDA: value}) for value in (0.1, 0.9)]
+    [found] = summaries(result(*rows, pick=Pick(parameters=(LAMBDA,)), figures=("accuracy",)))
+    assert [line[0] for line in found.rows] == ["0.1", "0.9", "at maximum"]
+
+
+def test_failed_points_are_counted_and_told() -> None:
+    failed = row(1, None, error="InfeasibleError: block: its 3 rows", parameters={K: 9})
+    given = result(row(0, 0.7), failed, row(0, 0.9, case="heart"))
+    assert [(s.case, s.n_failed, len(s.rows)) for s in summaries(given)] == [
+        ("adult", 1, 1),
+        ("heart", 0, 1),
+    ]
+    text = io.StringIO()
+    print_sweep(given, Console(file=text, width=40))
+    assert "1 points failed" in text.getvalue()
+    assert "adult: InfeasibleError: block: its 3 rows" in text.getvalue()
+    assert given.to_dict()["n_failed"] == 1
+
+
+def test_figures_that_are_not_defined_are_left_empty() -> None:
+    [found] = summaries(result(row(0, None), row(1, None), figures=("accuracy", "f1")))
+    assert found.rows == (("2", ""),)
+
+
+def test_keys_of_one_last_part_are_told_apart() -> None:
+    rows = [row(0, 0.7, parameters={"a.k": i, K: i}) for i in (1, 2)]
+    [found] = summaries(result(*rows))
+    assert found.heads[:2] == (K, "a.k")
+
+
+def test_files() -> None:
+    given = result(row(0, 0.7, parameters={"a|b": "x|y"}), row(0, 0.8, parameters={"a|b": "z"}))
+    lines = markdown(given).splitlines()
+    assert lines[0] == "## adult"
+    assert lines[2] == "| a\\|b | seeds | accuracy | sse |"
+    assert lines[4] == "| x\\|y | 1 | 0.700 | 0.500 |"
+    [first, _] = csv.DictReader(io.StringIO(as_csv(given)))
+    assert (first["case"], first["a|b"], first["accuracy"]) == ("adult", "x|y", "0.7")

@@ -1,0 +1,162 @@
+"""One point of a sweep in memory: what is learned, by which protocol, and what goes wrong."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from anonlib.sweep.file import parse_sweep
+from anonlib.sweep.settings import Point
+from anonlib.sweep.trial import Result, tried
+from tests.unit.test_memory import QUASI, as_source
+
+LEARN = {"model": "logistic_regression", "holdout": 0.25}
+
+
+def people(n: int = 200) -> pd.DataFrame:
+    """The label says on which side of a line a row lies, but for some."""
+    random = np.random.default_rng(3)
+    x, y = random.normal(size=(2, n))
+    noise = random.random(n) < 0.05
+    return pd.DataFrame({"x": x, "y": y, "label": np.where((x + y > 0) ^ noise, "yes", "no")})
+
+
+def point(grid: dict[str, Any] | None = None, **changes: Any) -> Point:
+    config = {
+        "source": {"format": "parquet", "path": "people"},
+        "attributes": {
+            "x": {**QUASI, "scale": "continuous"},
+            "y": {**QUASI, "scale": "continuous"},
+            "label": {"role": "target", "public": True},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+        "partition": {"steps": [{"type": "single"}]},
+    }
+    grid = {key: [value] for key, value in (grid or {}).items()}
+    raw = {"cases": {"people": {"config": config}}, "out": "out", "grid": grid, **changes}
+    return parse_sweep(raw).points[0]
+
+
+def run(point: Point, data: pd.DataFrame | None = None) -> Result:
+    table, schema = as_source(people() if data is None else data, point.config)
+    return tried(point, table, schema)
+
+
+def figures(point: Point, data: pd.DataFrame | None = None) -> dict[str, float | None]:
+    found = run(point, data)
+    assert found.error is None
+    assert found.figures is not None
+    return found.figures
+
+
+class TestLearning:
+    def test_a_planted_line_is_found(self) -> None:
+        found = run(point(learn=LEARN))
+        assert found.figures is not None
+        assert found.n_rows == 150
+        assert found.least_persons >= 5
+        assert found.figures["accuracy"] > 0.85
+        assert found.figures["raw_accuracy"] > 0.85
+        assert found.figures["baseline_accuracy"] < 0.65
+
+    def test_one_cell_teaches_nothing(self) -> None:
+        found = figures(point({"privacy.models.0.k": 100}, learn=LEARN))
+        assert found["accuracy"] == found["baseline_accuracy"]
+        assert found["raw_accuracy"] > 0.85
+        assert found["sse"] == pytest.approx(1.0)
+
+    def test_raw_scores_are_those_of_sklearn_on_the_same_split(self) -> None:
+        from anonlib.memory import split
+
+        chosen = point(learn=LEARN)
+        table, _ = as_source(people(), chosen.config)
+        test, train = split(table, [], 0.25, 0, "test")
+        data = people()
+        x = data[["x", "y"]].to_numpy()
+        x = (x - x[train].mean(axis=0)) / x[train].std(axis=0)
+        model = LogisticRegression(C=1.0).fit(x[train], data["label"].to_numpy()[train])
+        expected = model.score(x[test], data["label"].to_numpy()[test])
+        assert figures(chosen)["raw_accuracy"] == pytest.approx(expected)
+
+    def test_learning_from_raw_rows_gives_the_raw_scores(self) -> None:
+        found = figures(point(learn={**LEARN, "train": "raw"}))
+        assert found["accuracy"] == found["raw_accuracy"]
+        assert found["sse"] > 0
+
+    def test_after_anonymizes_all_rows(self) -> None:
+        after = {**LEARN, "split": "after"}
+        found = run(point(learn=after))
+        assert found.n_rows == 200
+        raw = figures(point(learn={**after, "test": "raw", "train": "raw"}))
+        assert raw["accuracy"] == raw["raw_accuracy"]
+        assert found.figures is not None
+        assert found.figures["raw_accuracy"] == raw["raw_accuracy"]
+
+    def test_cross_validation_never_sees_the_test_rows(self) -> None:
+        chosen = point(learn={**LEARN, "folds": 4})
+        data = people()
+        expected = figures(chosen, data)
+        table, _ = as_source(data, chosen.config)
+        from anonlib.memory import split
+
+        test, _ = split(table, [], 0.25, 0, "test")
+        data.loc[test, "label"] = "no"
+        changed = figures(chosen, data)
+        assert changed["cv_accuracy"] == expected["cv_accuracy"]
+        assert changed["accuracy"] != expected["accuracy"]
+        assert 0.8 < expected["cv_accuracy"] < 1
+
+    def test_a_sample_and_controllers(self) -> None:
+        found = run(point(sample={"share": 0.5, "by": "label"}, controllers=4))
+        assert found.n_rows == pytest.approx(100, abs=1)
+        assert found.n_cells >= 4
+        assert found.error is None
+
+
+class TestMoments:
+    def test_centroids_keep_means_and_restored_ones_variances(self) -> None:
+        plain = figures(point())
+        assert plain["mean_error"] == pytest.approx(0, abs=1e-12)
+        assert plain["variance_error"] > 0.01
+        restored = {"type": "centroid", "restore_variance": True}
+        kept = figures(point({"recode.continuous": restored}))
+        assert kept["mean_error"] == pytest.approx(0, abs=1e-12)
+        assert kept["variance_error"] == pytest.approx(0, abs=1e-12)
+
+    def test_none_where_no_column_stays_a_number(self) -> None:
+        assert figures(point({"recode.continuous": "interval"}))["mean_error"] is None
+
+
+def test_the_same_again_and_another_with_another_seed() -> None:
+    given = point(learn={**LEARN, "folds": 2}, sample={"share": 0.8})
+    assert figures(given) == figures(given)
+    raw = {"learn": {**LEARN, "folds": 2}, "sample": {"share": 0.8}}
+    assert figures(point(**raw)) == figures(given)
+    moved = given.config.model_copy(update={"seed": 1})
+    other = Point(given.case, given.parameters, moved, given.trial, given.text)
+    assert figures(other) != figures(given)
+
+
+class TestErrors:
+    def test_models_that_cannot_hold(self) -> None:
+        found = run(point({"privacy.models.0.k": 300}, learn=LEARN))
+        assert found.figures is None
+        assert found.error is not None
+        assert found.error.startswith("InfeasibleError: ")
+        assert "150 rows" in found.error
+
+    def test_no_text_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: Any) -> None:
+            raise ValueError("RAWVALUE")
+
+        monkeypatch.setattr("anonlib.sweep.trial.anonymized", broken)
+        found = run(point(learn=LEARN))
+        assert found.error == "failed with ValueError"
+
+    def test_a_model_of_another_kind(self) -> None:
+        found = run(point(learn={**LEARN, "model": "linear_regression"}))
+        assert found.error is not None
+        assert "linear_regression doesn't predict 2 classes" in found.error
