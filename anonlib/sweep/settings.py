@@ -54,11 +54,22 @@ class Learn(Section):
         return folds
 
 
+class Cluster(Section):
+    """A clustering of the released rows, compared with one of the same rows as they are."""
+
+    clusters: int = Field(5, ge=2, le=10_000, description="of k-means")
+    starts: int = Field(10, ge=1, le=1000, description="random starts, of which the best is taken")
+    among: Literal["released", "quasi_identifiers"] = Field(
+        "released", description="the columns to cluster by; never the target"
+    )
+
+
 class Trial(Section):
     """What a point is asked besides its config: the fields of a sweep file that `set` and `grid`
     may give, too."""
 
     learn: Learn | None = None
+    cluster: Cluster | None = None
     sample: Sample | None = None
     controllers: int = Field(
         1, ge=1, le=1000, description="rows are dealt to so many data controllers by the seed"
@@ -99,6 +110,7 @@ class SweepFile(Section):
     )
     seeds: int = Field(1, ge=1, le=10_000, description="every point is tried with seeds 0, 1, ...")
     learn: dict[str, Any] | None = None
+    cluster: dict[str, Any] | None = None
     sample: dict[str, Any] | None = None
     controllers: int = Field(1, ge=1, le=1000)
     pick: Pick | None = None

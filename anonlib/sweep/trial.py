@@ -14,7 +14,8 @@ from anonlib.block import Floats, Ints
 from anonlib.encoding import to_float
 from anonlib.errors import AnonlibError, InputError
 from anonlib.memory import InMemory, anonymized, persons, split
-from anonlib.schema import Scale, Schema, is_number
+from anonlib.schema import Role, Scale, Schema, is_number
+from anonlib.sweep.cluster import agreement
 from anonlib.sweep.file import learn_target
 from anonlib.sweep.settings import Learn, Point
 from anonlib.utility._features import Features, fit, predictors
@@ -75,10 +76,11 @@ class _Trial:
     schema: Schema
 
     def run(self) -> tuple[InMemory, dict[str, float | None]]:
+        """What was made of the rows that are not held out, and all that was found."""
         learn = self.point.trial.learn
         if learn is None:
             made = self._anonymized(self.table)
-            return made, self._moments(made, self.table)
+            return made, self._compared(made, self.table)
         target = self._target(learn)
         columns = predictors(self.schema, [target.column.id], learn.among)
 
@@ -90,11 +92,11 @@ class _Trial:
         if learn.split == "after":
             made = self._anonymized(self.table)
             scores = scored.after(made, self.table, train, test)
-            return made, {**self._moments(made, self.table), **scores}
+            return made, {**self._compared(made, self.table), **scores}
         raw, held = self.table.take(pa.array(train)), self.table.take(pa.array(test))
         made = self._anonymized(raw)
         scores = {**scored.before(made, raw, held), **self._validated(scored, raw)}
-        return made, {**self._moments(made, raw), **scores}
+        return made, {**self._compared(made, raw), **scores}
 
     def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
         """The mean scores over the folds of the training rows, each tested on after the others
@@ -131,6 +133,15 @@ class _Trial:
             random = np.random.default_rng([self.point.seed, count])
             owner = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
         return anonymized(table, self.schema, self.point.config, owner)
+
+    def _compared(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
+        """What needs no model. table: what `made` was made of."""
+        found, cluster = self._moments(made, table), self.point.trial.cluster
+        if cluster is not None:
+            targets = [column.id for column in self.schema.of(Role.TARGET)]
+            columns = predictors(self.schema, targets, cluster.among)
+            found |= agreement(made, table, columns, cluster, self.point.seed)
+        return found
 
     def _moments(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
         """How far the continuous columns' means moved, in deviations, and their variances, as a

@@ -9,6 +9,7 @@ import yaml
 from anonlib.errors import ConfigError, InputError
 from anonlib.kernels.mdav_sd import MdavSd
 from anonlib.sweep.file import grid_points, load_sweep, parse_sweep, short
+from tests.support import data_dir
 
 CONFIG: dict[str, Any] = {
     "source": {"format": "csv", "path": "people.csv"},
@@ -193,6 +194,7 @@ class TestProblems:
 
 
 def test_those_of_the_papers_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_DATA", str(data_dir()))
     folder = Path(__file__).parents[2] / "conf" / "papers"
     paths = sorted(folder.glob("*.yaml"))
     assert paths

@@ -130,6 +130,18 @@ class TestMoments:
         assert figures(point({"recode.continuous": "interval"}))["mean_error"] is None
 
 
+class TestClustering:
+    def test_clear_clusters_are_found_in_small_cells_only(self) -> None:
+        data = people(120)
+        data[["x", "y"]] += np.repeat([0.0, 20.0, 40.0], 40)[:, None]
+        small = figures(point(cluster={"clusters": 3}), data)
+        assert small["raw_ari"] == pytest.approx(1)
+        assert small["ari"] > 0.9
+        assert small["nmi"] > 0.9
+        large = figures(point({"privacy.models.0.k": 60}, cluster={"clusters": 3}), data)
+        assert large["ari"] < 0.7
+
+
 def test_the_same_again_and_another_with_another_seed() -> None:
     given = point(learn={**LEARN, "folds": 2}, sample={"share": 0.8})
     assert figures(given) == figures(given)
