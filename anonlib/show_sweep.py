@@ -4,7 +4,8 @@ from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli_errors import plain
-from anonlib.show import console, local, pairs
+from anonlib.show import console, local
+from anonlib.show_parts import pairs
 from anonlib.sweep.results import SweepResult, summaries
 
 
@@ -31,7 +32,7 @@ def print_sweep(result: SweepResult, to: Console | None = None) -> None:
             [
                 ("points", points),
                 ("results", f"{local(result.table)} (private)"),
-                ("also as", f"{local(result.out)}/results.csv, summary.md"),
+                ("also as", f"{local(result.out)}/results.csv, summary.md, report.html"),
             ]
         )
     )

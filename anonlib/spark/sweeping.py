@@ -26,7 +26,7 @@ from anonlib.spark.scan import require_readable
 from anonlib.spark.source import open_source, read
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
-from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, parameters_text
+from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, page, parameters_text
 from anonlib.sweep.settings import Point, Sweep
 from anonlib.sweep.trial import tried
 from anonlib.work import DEAL, HASH
@@ -78,9 +78,9 @@ def swept(
 ) -> SweepResult:
     """Tries all points that have no result yet; with `retry` also those that failed.
 
-    Results are appended to the Delta table OUT/results in batches; at the end OUT/results.csv and
-    OUT/summary.md are written anew. All three are private. Raises ConfigError where a table has
-    more than `max_rows` rows, or does not fit its configs; then nothing is tried.
+    Results are appended to the Delta table OUT/results in batches; at the end OUT/results.csv,
+    OUT/summary.md and OUT/report.html are written anew. All are private. Raises ConfigError where a
+    table has more than `max_rows` rows, or does not fit its configs; then nothing is tried.
     """
     store = Storage(spark, sweep.file.out)
     store.make_private(store.root)
@@ -102,6 +102,7 @@ def swept(
     result = SweepResult(ordered, len(items), len(missing), path, str(store.root), sweep.file)
     store.write(f"{store.root}/results.csv", as_csv(result))
     store.write(f"{store.root}/summary.md", markdown(result))
+    store.write(f"{store.root}/report.html", page(result))
     return result
 
 

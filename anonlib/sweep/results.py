@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from statistics import mean, stdev
 from typing import Any
 
@@ -162,6 +163,20 @@ def markdown(result: SweepResult) -> str:
         failed = f"\n\n{each.n_failed} points failed." if each.n_failed else ""
         parts.append(f"## {_escaped(each.case)}\n\n{table}{failed}\n")
     return "\n".join(parts)
+
+
+def page(result: SweepResult) -> str:
+    """The report, as HTML."""
+    from anonlib.report import render_sweep  # this imports matplotlib
+
+    keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
+    found = dict.fromkeys(name for row in result.rows for name in row.figures)
+    return render_sweep(
+        [row.flat() for row in result.rows],
+        title=PurePosixPath(result.out).name,
+        axes=("case", *keys, "seed"),
+        figures=[name for name in result.file.figures or SHOWN if name in found],
+    )
 
 
 def as_csv(result: SweepResult) -> str:
