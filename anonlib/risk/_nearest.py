@@ -12,8 +12,8 @@ from anonlib.block import Bools, Floats, Ints, Tree
 Sparse: TypeAlias = Any
 #: Distances that are this near to each other, in proportion, are ties: sums of squares are rounded.
 TIED = 1e-9
-#: Distances that are in memory at once.
-CHUNK = 2**21
+#: Distances that are in memory at once: as many as fit in a cache.
+CHUNK = 2**18
 
 
 class Distances:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # this imports Spark
 #: Most distinct released tuples that the attack looks through.
 MAX_TUPLES = 100_000
 #: Most comparisons of a row with a tuple.
-MAX_COMPARED = 2 * 10**8
+MAX_COMPARED = 10**8
 
 NO_PAIRS = "once a release is published, nothing links its rows to the original ones"
 FEW = (
