@@ -1,5 +1,6 @@
 """What all measures found of a release, and what the config's gates say of it."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -69,18 +70,19 @@ def judged(gate: Gate, evaluation: Evaluation) -> Judged:
         for measure, figure in evaluation.figures()
         if f"{measure}.{figure.name}" == gate.figure and gate.of in (None, figure.of)
     ]
-    failing = [figure for figure in found if not _within(gate, figure)]
-    for figure in failing or found[:1]:
-        return Judged(gate, not failing, figure)
-    return Judged(gate, passed=False)
+    if not found:
+        return Judged(gate, passed=False)
+    worst = min(found, key=lambda figure: _margin(gate, figure))
+    return Judged(gate, _margin(gate, worst) >= 0, worst)
 
 
-def _within(gate: Gate, figure: Figure) -> bool:
+def _margin(gate: Gate, figure: Figure) -> float:
+    """How far within its bounds a figure is, negative where it is not."""
     value = figure.value
     if value is None:
-        return False
-    low = gate.at_least is None or value >= gate.at_least
-    return low and (gate.at_most is None or value <= gate.at_most)
+        return -math.inf
+    high = math.inf if gate.at_most is None else gate.at_most - value
+    return min(high, math.inf if gate.at_least is None else value - gate.at_least)
 
 
 def gate_problems(config: Config) -> Iterator[Problem]:

@@ -114,4 +114,4 @@ def _risks(persons: Floats, prosecutor: Floats, journalist: Floats) -> Series:
     for level in LEVELS:
         above = (float(persons @ (risk > 1 / level)) for risk in (prosecutor, journalist))
         rows.append((1 / level, *above))
-    return Series("risk", "", ("above", "prosecutor", "journalist"), tuple(rows))
+    return Series("risk", "", ("risk above", "prosecutor", "journalist"), tuple(rows))

@@ -37,7 +37,7 @@ class Invented(Measure):
 @pytest.mark.parametrize(
     ("gate", "passed", "text"),
     [
-        ({"figure": "risk.share", "at_most": 0.4}, True, "risk.share at most 0.4: 0.2 of a"),
+        ({"figure": "risk.share", "at_most": 0.4}, True, "risk.share at most 0.4: 0.4 of b"),
         ({"figure": "risk.share", "at_most": 0.3}, False, "risk.share at most 0.3: 0.4 of b"),
         ({"figure": "risk.share", "of": "a", "at_most": 0.3}, True, "risk.share of a at most 0.3"),
         ({"figure": "risk.share", "of": "c", "at_most": 0.3}, False, "not measured"),
