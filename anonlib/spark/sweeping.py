@@ -94,10 +94,12 @@ def swept(
         with progress.stage("sweep", spark), settled(spark):
             # As bytes: Spark's broadcasts can't pickle Arrow's buffers.
             shared = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
-            for rows in _batches(spark, missing, shared, progress):
-                _append(spark, path, rows)
-                found |= {row.key: row for row in rows}
-            shared.destroy()
+            try:
+                for rows in _batches(spark, missing, shared, progress):
+                    _append(spark, path, rows)
+                    found |= {row.key: row for row in rows}
+            finally:
+                shared.destroy()
     ordered = tuple(found[item.key] for item in items)
     result = SweepResult(ordered, len(items), len(missing), path, str(store.root), sweep.file)
     store.write(f"{store.root}/results.csv", as_csv(result))
@@ -168,11 +170,12 @@ def _batches(
 ) -> Iterator[list[ResultRow]]:
     """The results, a batch at a time, each of about SECONDS_PER_BATCH."""
     cores = spark.sparkContext.defaultParallelism
-    begun, done, size = monotonic(), 0, TASKS_PER_CORE * cores
+    done, size = 0, TASKS_PER_CORE * cores
     while done < len(items):
-        yield _tried(spark, items[done : done + size], shared)
-        done = min(done + size, len(items))
-        each = (monotonic() - begun) / done
+        begun, batch = monotonic(), items[done : done + size]
+        yield _tried(spark, batch, shared)
+        done += len(batch)
+        each = (monotonic() - begun) / len(batch)  # of the latest: in the first, workers warm up
         size = max(TASKS_PER_CORE * cores, int(SECONDS_PER_BATCH / each))
         progress.advanced("sweep", done, len(items), each * (len(items) - done))
 

@@ -25,6 +25,7 @@ LIGHT = [
         "keys",
         "listing",
         "local",
+        "memory",
         "partition",
         "privacy",
         "recode",
@@ -32,6 +33,7 @@ LIGHT = [
         "report",
     ),
     *("registry", "resolve", "results", "schema", "settings", "utility", "work"),
+    *("sweep.cluster", "sweep.file", "sweep.results", "sweep.settings", "sweep.trial"),
 ]
 #: What importing or listing plug-ins must not bring with it.
 HEAVY = ["pyspark", "delta", "numba", "sklearn"]
