@@ -12,8 +12,8 @@ class Mse(Metric):
     """Mean squared distance of the values of the standardized continuous and ordinal columns from
     their cell's mean, so in variances of the column: of each column, and their average.
 
-    The distortion of microaggregation: the price of microaggregation, section 2.3, which has it of
-    released values; those of recoders other than `centroid` are farther off. Suppressed rows don't
+    The distortion of the price of microaggregation, section 2.3, as far as that says how it is
+    scaled: of released values, which these means are with recoder `centroid`. Suppressed rows don't
     count. State: n, then the sum of squares within the cells of each numeric column. Cost O(n p).
     """
 

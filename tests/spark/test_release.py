@@ -71,6 +71,10 @@ def test_release(spark: SparkSession, tmp_path: Path, kernel: str) -> None:
     assert result.audit is not None
     assert result.audit.passed
     assert result.n_rows_in == result.n_rows_out == 3000
+    errors = result.losses_by_column["mse"]
+    present, missing = ["birth_date", "age"], ["education", "hours", "capital_gain"]
+    assert {*errors} == {*present, *missing, *(f"{name} is missing" for name in missing)}
+    assert result.losses["mse"] == pytest.approx(np.mean([*errors.values()]))
     table = spark.read.format("delta").load(str(tmp_path / "table"))
     assert table.columns == [*QUASI, "diagnosis", "income", "label"]
     found = table.toPandas()

@@ -23,8 +23,10 @@ if TYPE_CHECKING:  # these import Spark
 
 #: Rows that are worked on together.
 ROWS = 50_000
-#: How many tasks each core gets: a state of each comes to the driver.
+#: How many tasks each core gets, and most tasks: a state of each, of some 100 kB for ten columns,
+#: comes to the driver.
 TASKS_PER_CORE = 4
+MOST_TASKS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +177,8 @@ def _merge(states: dict[str, Floats], parts: Parts, more: States) -> None:
 
 def counted_in_spark(parts: Parts, frame: "DataFrame", view: View, *, released: bool) -> States:
     """The same, of a DataFrame. Cost: one crossing into Python, and a state of every task."""
-    n_tasks = TASKS_PER_CORE * frame.sparkSession.sparkContext.defaultParallelism
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
     columns = [axis.id for axis in view.axes]
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

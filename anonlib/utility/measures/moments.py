@@ -17,8 +17,9 @@ class Moments(ColumnMeasure):
 
     Ordinal columns count as ranks. Values that stand for several add the variance among these
     (`_reading` says how they are read). Reference: MDAV-generic, section III.C.1, on keeping both;
-    Domingo-Ferrer and Torra, Disclosure control methods and information loss for microdata, 2001,
-    on comparing them. Cost: one pass over each table, shared with other measures of columns.
+    J. Domingo-Ferrer, V. Torra, Disclosure control methods and information loss for microdata,
+    2001, from memory, on comparing them. Cost: one pass over each table, shared with other measures
+    of columns.
     """
 
     type: ClassVar[str] = "moments"
