@@ -16,7 +16,7 @@ from anonlib import registry
 from anonlib.cli_errors import plain
 from anonlib.listing import Listing
 from anonlib.results import CheckResult, ReleaseResult
-from anonlib.show_figures import print_figures
+from anonlib.show_figures import figure_notes, print_figures
 from anonlib.show_parts import bullets, headed, pairs, places
 from anonlib.utility import Metric
 
@@ -56,7 +56,7 @@ def print_release(
             to.print(_losses(result.losses))
         if result.evaluation is not None:
             print_figures(result.evaluation, to)
-    bullets(to, "notes", [plain(note) for note in (*result.notes, *_undefined(result.losses))])
+    bullets(to, "notes", _notes(result))
     if not result.n_waiting:
         to.print()
         places(to, _release_places(result, config, overrides))
@@ -77,6 +77,7 @@ def print_evaluation(result: ReleaseResult, config: str, to: Console | None = No
         to.print(_losses(result.losses))
     if result.evaluation is not None:
         print_figures(result.evaluation, to)
+    bullets(to, "notes", _notes(result))
     to.print()
     places(to, [("record", local(result.record)), ("report", local(result.report))])
     if trial:
@@ -260,6 +261,11 @@ def _losses(losses: dict[str, float | None]) -> Table:
         text = "not computable" if value is None else f"{value:.4g}"
         table.add_row(Text(plain(name)), Text(text))
     return table
+
+
+def _notes(result: ReleaseResult) -> list[str]:
+    found = [] if result.evaluation is None else figure_notes(result.evaluation)
+    return [*map(plain, (*result.notes, *_undefined(result.losses))), *found]
 
 
 def _undefined(losses: dict[str, float | None]) -> list[str]:

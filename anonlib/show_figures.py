@@ -1,41 +1,73 @@
 """What the terminal shows of a release's measures and gates."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from anonlib.cli_errors import plain
 from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
-from anonlib.show_parts import bullets, headed
+from anonlib.show_parts import headed, pairs
 
-#: Figures of more columns than this are shown by their worst only.
-MANY = 6
+#: At most so many figures stand side by side.
+ACROSS = 4
+#: Notes name at most so many figures each.
+NAMED = 6
 
 
 def print_figures(evaluation: Evaluation, to: Console) -> None:
     """All figures, measure by measure, then what the gates say."""
     for measure, found in evaluation.findings.items():
-        if not found.figures:
-            continue
-        shown = headed(plain(measure), "of", ">value")
-        for figure in found.figures:
-            shown.add_row(*[Text(plain(each)) for each in (figure.name, figure.of, _value(figure))])
-        to.print()
-        to.print(shown)
-    notes: dict[str, list[str]] = defaultdict(list)
-    for measure, figure in evaluation.figures():
-        if figure.note:
-            about = f" of {figure.of}" if figure.of else ""
-            notes[figure.note].append(f"{measure}.{figure.name}{about}")
-    bullets(to, "notes", [f"{plain(_some(names))}: {plain(note)}" for note, names in notes.items()])
+        whole = [figure for figure in found.figures if not figure.of]
+        parts = [figure for figure in found.figures if figure.of]
+        title = plain(measure)
+        if parts:
+            to.print()
+            to.print(_side_by_side(title, parts))
+        elif whole:
+            to.print()
+            to.print(Text(title, style="bold"))
+        if whole:
+            to.print(pairs((figure.name, _value(figure)) for figure in whole))
     if evaluation.gates:
         to.print()
         to.print(Text("gates", style="bold"))
     for judged in evaluation.gates:
         word, style = ("passed", "bold green") if judged.passed else ("failed", "bold red")
         to.print(Text.assemble("  - ", (word, style), f"  {plain(judged.text)}"), soft_wrap=True)
+
+
+def figure_notes(evaluation: Evaluation) -> list[str]:
+    """The notes of all figures, each once."""
+    notes: dict[str, list[str]] = defaultdict(list)
+    for measure, figure in evaluation.figures():
+        if figure.note:
+            about = f" of {figure.of}" if figure.of else ""
+            notes[figure.note].append(f"{measure}.{figure.name}{about}")
+    return [f"{plain(_some(names))}: {plain(note)}" for note, names in notes.items()]
+
+
+def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
+    """Figures of several columns, pairs or models: whichever are few, these or the names, side by
+    side; one under the other where both are many."""
+    names = list(dict.fromkeys(figure.name for figure in figures))
+    parts = list(dict.fromkeys(figure.of for figure in figures))
+    known = {(figure.name, figure.of): _value(figure) for figure in figures}
+    if len(names) <= ACROSS:
+        shown = headed(title, *[f">{plain(name)}" for name in names])
+        rows = [(part, [known.get((name, part), "") for name in names]) for part in parts]
+    elif len(parts) <= ACROSS:
+        shown = headed(title, *[f">{plain(part)}" for part in parts])
+        rows = [(name, [known.get((name, part), "") for part in parts]) for name in names]
+    else:
+        shown = headed(title, "of", ">value")
+        rows = [(figure.name, [plain(figure.of), _value(figure)]) for figure in figures]
+    for head, cells in rows:
+        shown.add_row(Text(plain(head)), *map(Text, cells))
+    return shown
 
 
 def _value(figure: Figure) -> str:
@@ -48,4 +80,6 @@ def _value(figure: Figure) -> str:
 
 def _some(names: list[str]) -> str:
     """The first few of many."""
-    return ", ".join(names[:MANY]) + (f" and {len(names) - MANY} more" if len(names) > MANY else "")
+    return ", ".join(names[:NAMED]) + (
+        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    )

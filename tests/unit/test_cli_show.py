@@ -8,18 +8,23 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anonlib.audit.report import AuditReport, Verdict
+from anonlib.config import Gate
 from anonlib.errors import Problem
+from anonlib.evaluation import Evaluation, Judged
+from anonlib.measure import Figure, Findings
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.show import (
     console,
     print_audit,
     print_check,
+    print_evaluation,
     print_release,
     print_rows,
     program,
@@ -76,12 +81,33 @@ class TestRelease:
     def test_rows_that_wait(self) -> None:
         """What was not published is not pointed to."""
         waiting = ReleaseResult(
-            "r1", False, n_waiting=1234, notes=("k_anonymity: \x1b[31mtoo few",)
+            "r1", "waiting", n_waiting=1234, notes=("k_anonymity: \x1b[31mtoo few",)
         )
         text = shown(print_release, waiting, "conf.yaml")
         assert "Run r1 published nothing: 1,234 rows wait in the backlog" in text
         assert "  - k_anonymity: \\x1b[31mtoo few\n" in text
         assert "look at it" not in text
+
+    def test_what_was_measured(self) -> None:
+        """Figures of few columns or models stand side by side, gates and notes are told once."""
+        many = [Figure(f"n{i}", i / 8, of) for i in range(5) for of in ("a", "b\x1b[31m")]
+        findings = {
+            "few": Findings((Figure("x", 0.25, "a"), Figure("y", 1234.0, "b"), Figure("z", 0.5))),
+            "many": Findings(tuple(many)),
+            "none": Findings((Figure("w", None, note="too few rows"),)),
+        }
+        gate = Gate(figure="few.z", at_most=0.4)
+        evaluation = Evaluation(findings, (Judged(gate, False, Figure("z", 0.5)),))
+        text = shown(print_release, replace(RESULT, evaluation=evaluation), "conf.yaml")
+        assert re.search(r"few +x +y\s*\na +0.25\s*\nb +1,234\nz +0.5\n", text)
+        assert re.search(r"many +a +b\\x1b\[31m\nn0 +0 +0\nn1 +0.125 +0.125\n", text)
+        assert re.search(r"none\nw +-\n", text)
+        assert text.count("none.w: too few rows") == 1
+        assert "failed  few.z at most 0.4: 0.5" in text
+        trial = replace(RESULT, evaluation=evaluation, outcome="evaluated", table_version=-1)
+        text = shown(print_evaluation, trial, "conf.yaml")
+        assert "a trial release, not published" in text
+        assert "failed  few.z at most 0.4: 0.5" in text
 
     def test_places_and_commands_are_whole_lines(self) -> None:
         lines = shown(print_release, RESULT, "my conf.yaml", ["seed=3"]).splitlines()

@@ -13,7 +13,10 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 
 #: Those whose plug-ins are all loaded without Spark.
-FAMILIES = ["kernel", "partitioner", "privacy model", "recoder", "encoding", "metric", "learner"]
+FAMILIES = [
+    *["kernel", "partitioner", "privacy model", "recoder", "encoding", "metric", "measure"],
+    "learner",
+]
 
 
 class Foreign(PrivacyModel):

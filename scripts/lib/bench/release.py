@@ -3,6 +3,7 @@ Delta, on the same session in the same run.
 
     scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian]
         [--partitioners kmeans mondrian target_tree target_clusters controller]
+        [--measures moments marginals associations queries]
 """
 
 import argparse
@@ -80,7 +81,7 @@ PARAMETERS = {"controller": {"column": "owner"}}
 
 
 def config(
-    source: Path, target: Path, kernel: str, partitioner: str, max_rows: int
+    source: Path, target: Path, kernel: str, partitioner: str, given: argparse.Namespace
 ) -> dict[str, Any]:
     quasi = "quasi_identifier"
     continuous = {"role": quasi, "scale": "continuous"}
@@ -99,8 +100,9 @@ def config(
         "privacy": {"models": [{"type": "k_anonymity", "k": 10}]},
         "partition": {
             "steps": [{"type": partitioner, **PARAMETERS.get(partitioner, {})}],
-            "max_rows": max_rows,
+            "max_rows": given.max_rows,
         },
+        **({"evaluate": {"measures": given.measures}} if given.measures else {}),
         "kernel": kernel,
         "release": {"path": str(target), "record": str(target.parent / "records")},
     }
@@ -115,7 +117,9 @@ def copy(spark: Any, source: Path, target: Path) -> float:
     return time.monotonic() - begun
 
 
-def one(spark: Any, folder: Path, rows: int, kernel: str, partitioner: str, max_rows: int) -> None:
+def one(
+    spark: Any, folder: Path, rows: int, kernel: str, partitioner: str, given: argparse.Namespace
+) -> None:
     source, target = folder / f"source-{rows}", folder / "table"
     if not source.exists():
         owner = F.pmod(F.year("birth_date"), F.lit(7)).alias("owner")
@@ -126,8 +130,8 @@ def one(spark: Any, folder: Path, rows: int, kernel: str, partitioner: str, max_
     progress, first = Progress(), next_stage(spark)
     begun = time.monotonic()
     with Memory() as memory:
-        given = config(source, target, kernel, partitioner, max_rows)
-        result = anonlib.release(anonlib.parse(given), progress)
+        parsed = anonlib.parse(config(source, target, kernel, partitioner, given))
+        result = anonlib.release(parsed, progress)
     seconds = time.monotonic() - begun
     shuffled = sum(stage.shuffleWriteBytes() for stage in stages_since(spark, first))
     written = sum(stage.outputBytes() for stage in stages_since(spark, first))
@@ -150,6 +154,7 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", default=["mondrian", "mdav"])
     parser.add_argument("--partitioners", nargs="+", default=["kmeans"])
     parser.add_argument("--max-rows", type=int, default=10_000)
+    parser.add_argument("--measures", nargs="*", default=[])
     parser.add_argument("--driver-memory", default="2g")
     given = parser.parse_args()
     spark = session({"spark.driver.memory": given.driver_memory, "spark.master": "local[2]"})
@@ -158,7 +163,7 @@ def main() -> None:
         for rows in given.rows:
             for partitioner in given.partitioners:
                 for kernel in given.kernels:
-                    one(spark, folder, rows, kernel, partitioner, given.max_rows)
+                    one(spark, folder, rows, kernel, partitioner, given)
             shutil.rmtree(folder / f"source-{rows}")
     spark.stop()
 
