@@ -29,7 +29,8 @@ TUPLE = "__anonlib_tuple"  # the hash of the quasi-identifiers
 COST = "__anonlib_cost"
 TOKEN = "__anonlib_token"
 STATE = "__anonlib_state"
-LINK = "__anonlib_link"  # the hash that tells whose row it was, of a few sampled rows
+LINK = "__anonlib_link"  # the hash that tells whose row it was, of a few sampled rows,
+NO_LINK = 0  # and of all others this
 HELD = "__anonlib_held"  # whether the row is one that learning tests on
 
 #: Costs of cells, shares of the whole extent, are rounded down to multiples of this.

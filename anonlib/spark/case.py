@@ -15,7 +15,7 @@ from anonlib.config import Config
 from anonlib.encoding import Encoding
 from anonlib.schema import Schema
 from anonlib.spark.classes import Sizes, released_sizes
-from anonlib.work import DEAL, HELD, LINK
+from anonlib.work import DEAL, HELD, LINK, NO_LINK
 
 #: Most pairs of an original and a released row that an attack may look at.
 MAX_PAIRS = 10_000
@@ -79,7 +79,7 @@ class Case:
         gone: it is never published, nor written but as a hash in staging."""
         if LINK not in self.released.columns:
             return None
-        released = self.released.where(F.col(LINK).isNotNull())
+        released = self.released.where(F.col(LINK) != NO_LINK)
         ids = [c.id for c in self.schema.columns if c.id in self.source.columns]
         theirs = self.source.where(sampled(self.n_source)).select(*ids, DEAL).toArrow()
         ours = released.drop(HELD).toArrow()

@@ -21,7 +21,7 @@ from anonlib.spark.publish import name_mapping
 from anonlib.spark.scan import Scan
 from anonlib.spark.source import Source
 from anonlib.spark.whole import Whole, released_rows, searched
-from anonlib.work import DEAL, HELD, LINK, Task
+from anonlib.work import DEAL, HELD, LINK, NO_LINK, Task
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def _marked(
     rows: DataFrame, schema: Schema, config: Config, n_rows: int, marks: Marks
 ) -> DataFrame:
     if marks.pairs:
-        rows = rows.withColumn(LINK, F.when(sampled(n_rows), F.col(DEAL)))
+        # Not null: pandas would make floats of hashes among nulls.
+        link = F.when(sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
+        rows = rows.withColumn(LINK, link)
     if marks.share:
         rows = rows.withColumn(HELD, held(schema, config.seed, marks.share))
     return rows

@@ -145,13 +145,15 @@ def test_trial_and_published(
     shell: Shell, spark: SparkSession, tmp_path: Path, probe: list[Callable[[Case], None]]
 ) -> None:
     write_people(tmp_path)
-    given = config(tmp_path, gates=[{"figure": "probe.n", "at_most": 59}])
-    seen: list[tuple[bool, bool, int]] = []
+    gates = [{"figure": "probe.n", "at_most": 59}]
+    given = config(tmp_path, gates=gates, spark={"grouped_map": "pandas"})
+    seen: list[tuple[int | None, bool, int]] = []
 
     def look(case: Case) -> None:
         before, after = case.split(0.3), case.split(0.3, after=True)
         assert before is not None
-        seen.append((case.pairs is None, after is None, before.train.count()))
+        n_pairs = None if case.pairs is None else case.pairs[0].num_rows
+        seen.append((n_pairs, after is None, before.train.count()))
 
     path = tmp_path / "measured.yaml"
     path.write_text(json.dumps(given), "utf-8")
@@ -169,8 +171,8 @@ def test_trial_and_published(
     said = shell("evaluate", str(path))
     assert said.code == 4
     # What is published has no link to its source.
-    assert seen[0][:2] == (False, False)
-    assert seen[1][:2] == (True, True)
+    assert seen[0][:2] == (60, False)
+    assert seen[1][:2] == (None, True)
     assert seen[0][2] == seen[1][2]
     assert [outcome for outcome, *_ in metrics(spark, tmp_path)] == [
         "evaluated",
