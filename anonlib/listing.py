@@ -1,10 +1,11 @@
 """What plug-ins say about themselves, read from their classes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from anonlib import registry
+from anonlib.measure import Measure
 from anonlib.registry import Plugin
 
 #: the verb that lists it -> the family
@@ -29,11 +30,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Listing:
-    """A plug-in; `cost` is its running time in n, k and d, empty where the family has none."""
+    """A plug-in. figures: what those that a measure finds mean, by name; cost: its running time in
+    n, k and d. Both are empty where the family has none."""
 
     type: str
     summary: str
     parameters: tuple[Parameter, ...]
+    figures: Mapping[str, str]
     cost: str
     reference: str
 
@@ -45,6 +48,7 @@ def list_plugins(family: str) -> tuple[Listing, ...]:
             cls.type,
             summary(cls),
             tuple(_parameters(cls)),
+            cls.names if issubclass(cls, Measure) else {},
             getattr(cls, "cost", ""),
             getattr(cls, "reference", ""),
         )

@@ -1,6 +1,7 @@
 """Measures of a release as a whole: what it kept of its source, and how risky it is."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -56,8 +57,9 @@ class Measure(Plugin):
     """
 
     family: ClassVar[str] = "measure"
-    #: the names of the figures that it finds, for `gates`
-    names: ClassVar[tuple[str, ...]]
+    #: the names of the figures that it finds, which gates go by, and what each means: a short plain
+    #: phrase, and after a semicolon its range or unit and which direction is worse
+    names: ClassVar[Mapping[str, str]]
     #: whether it is made where `evaluate` names no measures
     usual: ClassVar[bool] = True
     #: whether it looks at `Case.pairs`, which there are before the commit only

@@ -148,6 +148,11 @@ def print_listings(listings: Iterable[Listing], to: Console | None = None) -> No
                 default = "required" if each.default is None else each.default
                 table.add_row(each.name, default, each.allowed, each.description)
             to.print(table)
+        if listing.figures:
+            table = headed("figure", "meaning")
+            for name, meaning in listing.figures.items():
+                table.add_row(name, meaning)
+            to.print(table)
         facts = [("cost", listing.cost), ("reference", listing.reference)]
         if any(text for _, text in facts):
             to.print(pairs([(name, text) for name, text in facts if text]))

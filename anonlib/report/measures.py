@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from anonlib import registry
 from anonlib.cli_errors import plain
 from anonlib.listing import summary
+from anonlib.measure import Measure
 from anonlib.report.charts import Chart, Line, Table, bars, before_after, dots, lines
 from anonlib.report.words import between, first_sentence, spoken
 
@@ -43,14 +44,24 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A figure of the whole table."""
+
+    name: str
+    value: float | None
+    meaning: str
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A measure's findings: figures of the whole table, a table of the others, notes on both, and
-    series. `broad`: they take more room than a column of the page has."""
+    """A measure's findings: figures of the whole table, a table of the others with what its names
+    mean, notes on both, and series. `broad`: they take more room than a column of the page has."""
 
     name: str
     about: str
-    whole: tuple[tuple[str, float | None], ...]
+    whole: tuple[Whole, ...]
     by: Table | None
+    meanings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     parts: tuple[Part, ...]
 
@@ -81,20 +92,38 @@ def _is_risk(type: str) -> bool:
 def _measured(type: str, found: Mapping[str, Any]) -> Measured:
     known = registry.plugins("measure").get(type)
     figures = found["figures"]
-    whole = tuple((spoken(f["name"]), f["value"]) for f in figures if not f["of"])
+    meanings = known.names if known is not None and issubclass(known, Measure) else {}
+    whole = [figure for figure in figures if not figure["of"]]
+    parts = [figure for figure in figures if figure["of"]]
     series = [series for series in found["series"] if series["name"] != DISTRIBUTION]
     series = sorted(series, key=lambda each: each["name"])
     return Measured(
         name=spoken(type),
         about="" if known is None else first_sentence(summary(known)),
-        whole=whole,
-        by=_pivoted([figure for figure in figures if figure["of"]]),
+        whole=tuple(
+            Whole(spoken(f["name"]), f["value"], meanings.get(f["name"], "")) for f in whole
+        ),
+        by=_pivoted(parts),
+        meanings=_meanings(parts, meanings),
         notes=_notes(figures),
         parts=tuple(
             _part(spoken(name).capitalize() if name != type else "", list(group), None)
             for name, group in groupby(series, key=lambda each: each["name"])
         ),
     )
+
+
+def _meanings(
+    figures: Sequence[Mapping[str, Any]], meanings: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Names of figures and what they mean, as the measure has them: once, where several mean the
+    same."""
+    found = {figure["name"] for figure in figures}
+    said: dict[str, list[str]] = {}
+    for name, meaning in meanings.items():
+        if name in found:
+            said.setdefault(meaning, []).append(spoken(name))
+    return tuple((", ".join(names), meaning) for meaning, names in said.items())
 
 
 def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

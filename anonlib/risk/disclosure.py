@@ -1,5 +1,6 @@
 """What an attacker learns of a person from the cell that the person is in."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -18,11 +19,10 @@ N_BINS = 10
 
 
 class Disclosure(Measure):
-    """How well a sensitive value is guessed from the released quasi-identifiers: attribute
-    disclosure.
+    """How well sensitive values are guessed from the released quasi-identifiers.
 
-    Who knows a person's class guesses its most frequent value. By sensitive column, and the target
-    where it has a privacy model of its own:
+    Attribute disclosure: who knows a person's class guesses its most frequent value. By sensitive
+    column, and the target where it has a privacy model of its own:
 
     - `correct`: the share of rows guessed right so; `base`: by the most frequent value of the whole
       release; `gain`: the difference;
@@ -41,14 +41,18 @@ class Disclosure(Measure):
     """
 
     type: ClassVar[str] = "disclosure"
-    names: ClassVar[tuple[str, ...]] = (
-        "correct",
-        "base",
-        "gain",
-        "certainty",
-        "certain",
-        "lone",
-    )
+    names: ClassVar[Mapping[str, str]] = {
+        "correct": "share of rows guessed right by the most frequent value of their class; 0 to 1, "
+        "less is safer",
+        "base": "share of rows guessed right by the most frequent value of the whole release; 0 to "
+        "1, for comparison",
+        "gain": "what classes add to guessing, `correct` less `base`; 0 to 1, less is safer",
+        "certainty": "largest share that one value has in any class; 0 to 1, less is safer",
+        "certain": "share of rows in classes where one value has the share `threshold` or more; 0 "
+        "to 1, less is safer",
+        "lone": "share of rows that are seen to be the only ones of their class with their value; "
+        "0 to 1, less is safer",
+    }
     reference: ClassVar[str] = (
         "A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, ACM Transactions on "
         "Knowledge Discovery from Data 1(1), 2007, section 2 (homogeneity attack)"
@@ -84,7 +88,8 @@ class Disclosure(Measure):
         bins, n_present, n_most = _counted(view, view.sensitive[name], self.threshold)
         if not n_present:
             note = "all values are missing"
-            return Findings(tuple(Figure(each, None, name, note) for each in self.names[:-1]))
+            names = [each for each in self.names if each != "lone"]
+            return Findings(tuple(Figure(each, None, name, note) for each in names))
         correct = sum(row["most"] for row in bins) / n_present
         base = n_most / n_present
         figures = (

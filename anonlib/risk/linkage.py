@@ -1,5 +1,6 @@
 """An attack on a sample of rows: which released tuple is the nearest?"""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -27,8 +28,10 @@ FEW = (
 
 
 class Linkage(Measure):
-    """Distance-based record linkage: an attacker who knows the quasi-identifiers of persons takes
-    for theirs the released tuple that is nearest to them.
+    """How often an attacker finds persons by the released tuple that is nearest to theirs.
+
+    Distance-based record linkage: the attacker knows the quasi-identifiers of persons, and takes
+    for theirs the nearest released tuple.
 
     `cell`: the share of rows whose nearest tuple is the one that they were released as; where t
     tuples are as near, 1/t of a row. `cell_guess`: what guessing gets, one over the number of
@@ -51,13 +54,17 @@ class Linkage(Measure):
     """
 
     type: ClassVar[str] = "linkage"
-    names: ClassVar[tuple[str, ...]] = (
-        "cell",
-        "cell_guess",
-        "record",
-        "record_guess",
-        "record_bound",
-    )
+    names: ClassVar[Mapping[str, str]] = {
+        "cell": "share of sampled rows whose nearest released tuple is the one that they were "
+        "released as; 0 to 1, less is safer",
+        "cell_guess": "what `cell` is by guessing, one over the number of tuples; 0 to 1, for "
+        "comparison",
+        "record": "share of sampled rows found by taking any row that has the nearest tuple; 0 to "
+        "1, less is safer",
+        "record_guess": "what `record` is by guessing, one over the number of rows; 0 to 1, for "
+        "comparison",
+        "record_bound": "the most that `record` can be, one over k; 0 to 1, less is safer",
+    }
     needs_pairs: ClassVar[bool] = True
 
     def measure(self, case: "Case") -> Findings:

@@ -1,5 +1,6 @@
 """Does the order of the published rows say anything?"""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,8 +26,11 @@ BEFORE = "rows get their random order when they are published: `evaluate` the pu
 
 
 class Order(Measure):
-    """Rank correlation (Spearman's, without its sign) of where rows stand in the published files
-    with what they hold, by released column; `chance`: what a random order stays below.
+    """Whether the order of the published rows tells anything of what they hold.
+
+    `correlation`: Spearman's rank correlation, without its sign, of where rows stand in the
+    published files with what they hold, by released column; `chance`: what a random order stays
+    below.
 
     A table written in its source's order, or block by block, would show it wherever that order has
     to do with a released column. What it can't show is an order by something that is not released;
@@ -41,7 +45,11 @@ class Order(Measure):
     """
 
     type: ClassVar[str] = "order"
-    names: ClassVar[tuple[str, ...]] = ("correlation", "chance")
+    names: ClassVar[Mapping[str, str]] = {
+        "correlation": "how far rows stand in the order of the column's values, either way; 0 to "
+        "1, above `chance` the order tells something",
+        "chance": "what correlations stay below in a random order; 0 to 1, for comparison",
+    }
     needs_pairs: ClassVar[bool] = True  # by their links, staged rows are told from published ones
 
     def measure(self, case: "Case") -> Findings:

@@ -1,5 +1,6 @@
 """How likely persons are found out by their quasi-identifiers."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -22,9 +23,10 @@ WHOLE = "the release is taken for the whole population, which makes it the prose
 
 
 class Reidentification(Measure):
-    """Prosecutor, journalist and marketer risk, by the sizes of the released classes.
+    """How likely persons are found again by their released quasi-identifiers.
 
-    A person in a class of f persons, which is one of F in the population, is found by an attacker
+    Prosecutor, journalist and marketer risk, by the sizes of the released classes. A person in a
+    class of f persons, which is one of F in the population, is found by an attacker
 
     - who knows that the person is in the release (prosecutor) with probability 1/f,
     - who does not (journalist) with probability 1/F,
@@ -41,14 +43,20 @@ class Reidentification(Measure):
     """
 
     type: ClassVar[str] = "reidentification"
-    names: ClassVar[tuple[str, ...]] = (
-        "prosecutor_max",
-        "prosecutor_mean",
-        "prosecutor_at_risk",
-        "journalist_max",
-        "journalist_at_risk",
-        "marketer",
-    )
+    names: ClassVar[Mapping[str, str]] = {
+        "prosecutor_max": "largest chance of a person to be found by an attacker who knows that "
+        "the person is in the release; 0 to 1, less is safer",
+        "prosecutor_mean": "mean chance of persons to be found by an attacker who knows that they "
+        "are in the release; 0 to 1, less is safer",
+        "prosecutor_at_risk": "share of persons found with a chance above `threshold` by an "
+        "attacker who knows they are in the release; 0 to 1, less is safer",
+        "journalist_max": "largest chance of a person to be found by an attacker who does not know "
+        "who is in the release; 0 to 1, less is safer",
+        "journalist_at_risk": "share of persons found with a chance above `threshold` by one who "
+        "does not know who is in the release; 0 to 1, less is safer",
+        "marketer": "share of persons whom an attacker who links everybody would get right, on "
+        "average; 0 to 1, less is safer",
+    }
     reference: ClassVar[str] = (
         "K. El Emam, F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American "
         "Medical Informatics Association 15(5), 2008; F. K. Dankar, K. El Emam, A method for "

@@ -1,5 +1,6 @@
 """How many persons nobody else is like."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -17,9 +18,10 @@ SMALL = 0.1
 
 
 class Uniqueness(Measure):
-    """The share of persons whose quasi-identifiers nobody else has: in the source, which is how
-    risky the raw table is; in the release, where k-anonymity leaves none; and, estimated from the
-    source, in the population.
+    """How many persons have quasi-identifiers that nobody else has.
+
+    Their share in the source says how risky the raw table is; in the release k-anonymity leaves
+    none; in the population it is estimated from the source.
 
     Where the source is a random sample of `population` persons, `population_unique` is the share
     of these that are unique among all of them, by two estimates: of Pitman, by the model that suits
@@ -32,7 +34,14 @@ class Uniqueness(Measure):
     """
 
     type: ClassVar[str] = "uniqueness"
-    names: ClassVar[tuple[str, ...]] = ("source_unique", "release_unique", "population_unique")
+    names: ClassVar[Mapping[str, str]] = {
+        "source_unique": "share of persons in the source whose quasi-identifiers nobody else there "
+        "has; 0 to 1, less is safer",
+        "release_unique": "share of persons in the release whose released quasi-identifiers nobody "
+        "else there has; 0 to 1, less is safer",
+        "population_unique": "estimated share of persons in the population whose quasi-identifiers "
+        "nobody else there has; 0 to 1, less is safer",
+    }
     reference: ClassVar[str] = (
         "F. K. Dankar, K. El Emam, A. Neisa, T. Roffey, Estimating the re-identification risk of "
         "clinical data sets, BMC Medical Informatics and Decision Making 12:66, 2012"

@@ -32,7 +32,7 @@ class Probe(Measure):
     """Shows a test what a measure can see."""
 
     type: ClassVar[str] = "probe"
-    names: ClassVar[tuple[str, ...]] = ("n",)
+    names: ClassVar[dict[str, str]] = {"n": "released rows; 0 or more"}
     needs_pairs: ClassVar[bool] = True
     seen: ClassVar[list[Callable[[Case], None]]] = []
 

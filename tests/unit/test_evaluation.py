@@ -28,7 +28,7 @@ class Invented(Measure):
     """Finds nothing."""
 
     type: ClassVar[str] = "risk"
-    names: ClassVar[tuple[str, ...]] = ("share", "most")
+    names: ClassVar[dict[str, str]] = {"share": "of it; 0 to 1", "most": "of it; 0 to 1"}
 
     def measure(self, case: "Case") -> Findings:
         return Findings()

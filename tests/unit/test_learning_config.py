@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from anonlib import registry
+from anonlib.utility._scores import Scores
 from anonlib.utility.learners.mlp import Mlp
 from anonlib.utility.measures.learning import Learning, label
 
@@ -44,3 +45,8 @@ def test_a_release_made_without_persons_marks_none() -> None:
     assert Learning().held_out == 0
     assert Learning(split="after", holdout=0.2).held_out == 0.2
     assert not Learning.usual
+
+
+def test_every_score_is_a_figure_in_each_form() -> None:
+    forms = ("{}", "raw_{}", "{}_loss", "baseline_{}")
+    assert [*Learning.names] == [form.format(name) for form in forms for name in Scores._fields]

@@ -1,6 +1,7 @@
 """The verbs that list plug-ins: they say what the classes say."""
 
 import json
+import re
 from typing import ClassVar
 
 import pytest
@@ -10,7 +11,9 @@ from anonlib import listing
 from anonlib.cli import main
 from anonlib.kernels import Kernel
 from anonlib.listing import Parameter
+from anonlib.measure import Measure
 from anonlib.registry import plugins
+from anonlib.report.words import first_sentence
 
 
 @pytest.mark.parametrize("verb", listing.LISTED)
@@ -23,6 +26,8 @@ def test_what_the_classes_say(verb: str, capsys: pytest.CaptureFixture[str]) -> 
         for parameter in each.parameters:
             assert parameter.description
             assert parameter.name in shown
+        for name, meaning in each.figures.items():
+            assert f"{name} {meaning}" in shown
 
 
 @pytest.mark.parametrize("verb", listing.LISTED)
@@ -38,6 +43,22 @@ def test_sources_and_costs_are_said() -> None:
         listings = listing.list_plugins(family)
         assert all(each.reference for each in listings)
         assert all(bool(each.cost) == (family == "kernel") for each in listings)
+
+
+@pytest.mark.parametrize("measure", plugins("measure").values(), ids=lambda measure: measure.type)
+def test_figures_and_their_meanings_are_said(measure: type[Measure]) -> None:
+    """A phrase, a semicolon, and its range or unit: short, and as it stands in a sentence."""
+    assert measure.names
+    for meaning in measure.names.values():
+        assert re.fullmatch(r"(?![A-Z])[^;\n]{10,110}; [^;\n]{5,70}[^.;\n]", meaning), meaning
+    assert len(first_sentence(listing.summary(measure))) < 90
+
+
+def test_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measures", "--json"]) == 0
+    found = {each["type"]: each["figures"] for each in json.loads(capsys.readouterr().out)}
+    assert found == {name: dict(each.names) for name, each in plugins("measure").items()}
+    assert not any(each.figures for each in listing.list_plugins("kernel"))
 
 
 def test_parameters_defaults_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:

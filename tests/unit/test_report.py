@@ -10,16 +10,18 @@ from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 
 from anonlib import registry
 from anonlib.cli import main
 from anonlib.config import Config
 from anonlib.errors import InputError, StorageError
+from anonlib.measure import Measure
 from anonlib.report import files as report_files
 from anonlib.report import render
 from anonlib.report.files import record_of, write_report
@@ -73,6 +75,13 @@ def text() -> str:
 @pytest.fixture(scope="module")
 def page(text: str) -> Page:
     return Page(text)
+
+
+class Invented(Measure):
+    """Finds what a record says."""
+
+    type: ClassVar[str] = "invented"
+    names: ClassVar[dict[str, str]] = {}
 
 
 def unevaluated() -> dict[str, Any]:
@@ -149,8 +158,10 @@ class TestStructure:
         assert {*_ENDINGS, "published", "done", "waiting"} == set(get_args(Outcome))
 
     def test_risk_is_apart_from_utility(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Risk:
+        class Risk(Measure):
             """How likely a person is found again (`Code`). More of it."""
+
+            names: ClassVar[dict[str, str]] = {}
 
         Risk.__module__ = "anonlib.risk.reidentification"
         known = {"measure": {"reidentification": Risk}, "metric": {}}
@@ -158,6 +169,27 @@ class TestStructure:
         text = render(reports.record())
         assert text.index(">learning<") < text.index('id="risk"') < text.index(">reidentification<")
         assert "How likely a person is found again.</p>" in text
+
+    def test_figures_with_their_meanings(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        both, other = "two, of `it`; 0 to 1", f"{EVIL}; more is worse"
+        monkeypatch.setattr(Invented, "names", {"a": both, "b": both, "c": other, "d": "not found"})
+        known = {"measure": {"invented": Invented}, "metric": {}}
+        monkeypatch.setattr(registry, "plugins", lambda family: known[family])
+        names = ("a", "b", "c", "unknown")
+        whole, parts = ([reports.figure(name, 0.5, of) for name in names] for of in ("", "age"))
+        record = reports.record()
+        record["evaluation"] = {"measures": {"invented": reports.findings([*whole, *parts])}}
+        text = render(record)
+        escaped, said = str(escape(other)), "two, of <code>it</code>; 0 to 1"
+        assert EVIL not in text
+        figures, _, table = text.partition('<dl class="figures">')[2].partition("</dl>")
+        assert re.findall(r'<dt>(\w+)|class="meaning">(.*)</dd>', figures) == [
+            *(("a", ""), ("b", ""), ("", said), ("c", ""), ("", escaped), ("unknown", "")),
+        ]
+        assert re.findall(r"<div><dt>(.*)</dt> <dd>(.*)</dd></div>", table) == [
+            ("a, b", said),
+            ("c", escaped),
+        ]
 
 
 class TestPlots:

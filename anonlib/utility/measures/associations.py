@@ -1,5 +1,6 @@
 """How far pairs of columns are still associated as in the source."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
@@ -26,7 +27,9 @@ ALIKE = 1e-12
 
 
 class Associations(ColumnMeasure):
-    """The association of every pair of columns, of which one at least is a quasi-identifier, the
+    """How far columns are still related to each other as in the source.
+
+    The association of every pair of columns, of which one at least is a quasi-identifier, the
     other may be sensitive or the target; `mean` and `largest`, over the pairs, of its absolute
     difference between the release and the source.
 
@@ -44,7 +47,12 @@ class Associations(ColumnMeasure):
     """
 
     type: ClassVar[str] = "associations"
-    names: ClassVar[tuple[str, ...]] = ("mean", "largest")
+    names: ClassVar[Mapping[str, str]] = {
+        "mean": "mean change of the association of two columns, over all pairs; 0 (none) to 2, "
+        "more is worse",
+        "largest": "change of the association of those two columns where it is the largest; 0 "
+        "(none) to 2, more is worse",
+    }
 
     def parts(self, view: View) -> dict[str, Part]:
         found: dict[str, Part] = {}

@@ -1,5 +1,6 @@
 """Whether clusters found in the release are those of the original rows."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Clustering(ModelMeasure):
-    """k-means of the release and of the original rows: how far both put the original rows into the
-    same clusters.
+    """How far clusters found in the release agree with those found in the original rows.
 
-    Centres are found in the release, and in the source; then each original row goes to the nearest
-    of either. So no row of the release needs a link to its person, all rows count, and the question
-    is what clusters serve for: whether segments that the release shows are those of the people
-    behind it. `ari` is the adjusted Rand index, `nmi` the normalized mutual information. k-means
-    depends on where it starts: `raw_ari` and `raw_nmi` compare the original rows' clusters with
-    those found in them from another start, which the release can't be expected to beat.
+    Both are of k-means, and are compared by where they put the original rows. Centres are found in
+    the release, and in the source; then each original row goes to the nearest of either. So no row
+    of the release needs a link to its person, all rows count, and the question is what clusters
+    serve for: whether segments that the release shows are those of the people behind it. `ari` is
+    the adjusted Rand index, `nmi` the normalized mutual information. k-means depends on where it
+    starts: `raw_ari` and `raw_nmi` compare the original rows' clusters with those found in them
+    from another start, which the release can't be expected to beat.
 
     Tables of more than `sample_rows` rows are for Spark ML, or, with `engine: sklearn`, samples of
     them for scikit-learn. Features are fitted on original rows. Rounded to 6 digits. Reference:
@@ -33,7 +34,16 @@ class Clustering(ModelMeasure):
 
     type: ClassVar[str] = "clustering"
     usual: ClassVar[bool] = False
-    names: ClassVar[tuple[str, ...]] = ("ari", "nmi", "raw_ari", "raw_nmi")
+    names: ClassVar[Mapping[str, str]] = {
+        "ari": "adjusted Rand index of the clusters of the release and of the source; 1 the same, "
+        "about 0 by chance, less is worse",
+        "nmi": "normalized mutual information of the clusters of the release and of the source; 0 "
+        "to 1 (the same), less is worse",
+        "raw_ari": "adjusted Rand index of the source's clusters and of its own from another "
+        "start; 1 at most, what `ari` can be expected to reach",
+        "raw_nmi": "normalized mutual information of the source's clusters and of its own from "
+        "another start; 0 to 1, what `nmi` can be expected to reach",
+    }
     clusters: int = Field(default=8, ge=2, le=1000, description="the number of clusters")
     columns: Literal["released", "quasi_identifiers"] = Field(
         default="quasi_identifiers", description="what rows are clustered by; targets are left out"

@@ -23,6 +23,27 @@ if TYPE_CHECKING:
 #: Fewer rows to test on than this, or of a class, are worth a note.
 FEW_ROWS, FEW_OF_CLASS = 200, 10
 _SPEC = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
+#: What each score means.
+_SCORES = {
+    "accuracy": "share of test rows whose class is predicted right; 0 to 1, less is worse",
+    "f1": "balance of false alarms and misses, of two classes for the last one, else the mean "
+    "weighted by their rows; 0 to 1, less is worse",
+    "f1_macro": "balance of false alarms and misses, each class counting the same; 0 to 1, less is "
+    "worse",
+    "auc": "how often a row of a class is held more likely to be of it than a row of another; 0 to "
+    "1, 0.5 by chance, less is worse",
+    "rmse": "typical error of predictions; in the units of the target, 0 is best, more is worse",
+    "r2": "share of the target's variance that predictions explain; 1 is best, 0 as good as its "
+    "mean, less is worse",
+}
+#: What each form of a score means.
+_FORMS = {
+    "raw_{}": "the score of the same model learning from original rows; for comparison",
+    "{}_loss": "how much worse the score of the release is than that of original rows; 0 is no "
+    "loss, more is worse",
+    "baseline_{}": "the score of always telling the most frequent class, or the mean; for "
+    "comparison, a model that learned something does better",
+}
 
 
 class Learning(ModelMeasure):
@@ -44,11 +65,9 @@ class Learning(ModelMeasure):
 
     type: ClassVar[str] = "learning"
     usual: ClassVar[bool] = False
-    names: ClassVar[tuple[str, ...]] = tuple(
-        form.format(name)
-        for form in ("{}", "raw_{}", "{}_loss", "baseline_{}")
-        for name in Scores._fields
-    )
+    names: ClassVar[Mapping[str, str]] = _SCORES | {
+        form.format(score): meaning for form, meaning in _FORMS.items() for score in _SCORES
+    }
     models: Annotated[tuple[Learner, ...], WithJsonSchema({"type": "array", "items": _SPEC})] = (
         Field(
             default=("logistic_regression", "linear_regression", "boosted_trees"),

@@ -1,5 +1,6 @@
 """How far the distributions of columns are from the source's."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from anonlib.utility.measures.moments import moments_of, undefined
 
 
 class Marginals(ColumnMeasure):
-    """Of each quasi-identifier, how far the distribution of the release is from the source's.
+    """How far the distribution of each quasi-identifier is from the source's.
 
     `wasserstein`, of continuous and ordinal columns (as ranks), over their present values: the
     Wasserstein-1 distance in standard deviations of the source. It is exact up to 2^-20 deviations
@@ -40,7 +41,13 @@ class Marginals(ColumnMeasure):
     """
 
     type: ClassVar[str] = "marginals"
-    names: ClassVar[tuple[str, ...]] = ("wasserstein", "total_variation", "missing")
+    names: ClassVar[Mapping[str, str]] = {
+        "wasserstein": "how far values would have to move to be distributed as in the source, on "
+        "average; in standard deviations of the source, 0 is best, more is worse",
+        "total_variation": "share of rows that would have to change category to be distributed as "
+        "in the source; 0 to 1, more is worse",
+        "missing": "difference of the shares of missing values; 0 to 1, more is worse",
+    }
 
     def parts(self, view: View) -> dict[str, Part]:
         found: dict[str, Part] = {}

@@ -1,5 +1,6 @@
 """Means and variances that a release keeps."""
 
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from anonlib.utility.measures._tally import ColumnMeasure, Compared, Part, Sums,
 
 
 class Moments(ColumnMeasure):
-    """Of each continuous and ordinal quasi-identifier, over its present values: `mean`, how far the
+    """How far the mean and the variance of each column are from the source's.
+
+    Of each continuous and ordinal quasi-identifier, over its present values: `mean`, how far the
     mean of the release is from the source's, in standard deviations of the source; `variance`, the
     difference of the variances over the source's; both without their signs.
 
@@ -23,7 +26,12 @@ class Moments(ColumnMeasure):
     """
 
     type: ClassVar[str] = "moments"
-    names: ClassVar[tuple[str, ...]] = ("mean", "variance")
+    names: ClassVar[Mapping[str, str]] = {
+        "mean": "how far the mean has moved; in standard deviations of the source, 0 is best, more "
+        "is worse",
+        "variance": "how much the variance has changed, either way; as a share of the source's, 0 "
+        "is best, more is worse",
+    }
 
     def parts(self, view: View) -> dict[str, Part]:
         return {f"sums {axis.id}": Sums(axis.id) for axis in view.quasi if axis.is_numeric}

@@ -1,5 +1,6 @@
 """How wrong counts are that are asked of a release."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +19,9 @@ REACH = 3.0
 
 
 class Queries(ColumnMeasure):
-    """`mean` and `median` relative error of random queries for the number of rows whose values of
+    """How wrong the release answers when it is asked how many rows have certain values.
+
+    `mean` and `median` relative error of random queries for the number of rows whose values of
     some columns are in a range each: |count in the release - count in the source| over the count in
     the source, or over a share `sanity` of the rows, if that is more.
 
@@ -37,7 +40,11 @@ class Queries(ColumnMeasure):
     """
 
     type: ClassVar[str] = "queries"
-    names: ClassVar[tuple[str, ...]] = ("mean", "median")
+    names: ClassVar[Mapping[str, str]] = {
+        "mean": "mean error of the counts; as a share of the right one or of `sanity`, 0 is best, "
+        "more is worse",
+        "median": "error that half of the counts stay within; as `mean`, 0 is best, more is worse",
+    }
     n_queries: int = Field(default=200, ge=1, le=10_000, description="how many are asked")
     columns: int = Field(default=2, ge=1, description="columns that a query is about, at most")
     selectivity: float = Field(
