@@ -160,8 +160,10 @@ def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     history = spark.sql(f"describe history delta.`{config['release']['path']}`").collect()[0]
     assert json.loads(history["userMetadata"]) == manifest
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    (record,) = (tmp_path / "out" / "table.private").iterdir()
-    assert [stat.S_IMODE(p.stat().st_mode) for p in (record, record.parent)] == [0o600, 0o700]
+    page, record = sorted((tmp_path / "out" / "table.private").iterdir())
+    assert (page.name, record.name) == ("one.html", "one.json")
+    private = [stat.S_IMODE(p.stat().st_mode) for p in (page, record, record.parent)]
+    assert private == [0o600, 0o600, 0o700]
     seed: Any = json.loads(record.read_text("utf-8"))["seed"]
     assert seed == 1234567
     assert holding("1234567", tmp_path / "out" / "table") == []
