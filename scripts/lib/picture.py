@@ -18,7 +18,7 @@ with tempfile.TemporaryDirectory() as folder:
     # The places of the config as it is, not of this run.
     places = {
         name: getattr(result, name).replace(f"file:{folder}", "out")
-        for name in ("table", "manifest", "record")
+        for name in ("table", "manifest", "record", "report")
     }
     picture = root / ".readme/summary.svg"
     picture.parent.mkdir(exist_ok=True)
