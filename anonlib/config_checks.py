@@ -365,10 +365,12 @@ def _places(config: Config) -> Iterator[Problem]:
         private["ledger"] = config.ledger_path
     if config.release.backlog is not None:
         private["backlog"] = config.backlog_path
-    for name, path in private.items():
+    places = {f"release.{name}": path for name, path in private.items()}
+    if config.evaluate is not None:
+        places["evaluate.metrics"] = config.metrics_path
+    for where, path in places.items():
         if f"{_folder(path)}/".startswith(f"{release}/"):
-            text = "lies in the release, which is public; it is private"
-            yield Problem(f"release.{name}", text)
+            yield Problem(where, "lies in the release, which is public; it is private")
 
 
 def _folder(path: str) -> str:

@@ -141,6 +141,8 @@ def evaluate(
         text = f"no table is at {target.path}; release it first, or measure a trial (--trial)"
         raise InputError(f"release.path: {text}")
     _clean_up(spark, target, run_id)
+    if trial and config.release.mode == "append":
+        target.check_free()
     with progress.stage("open", spark):
         source = open_source(spark, config)
     with closing(source):

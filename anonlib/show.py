@@ -48,14 +48,7 @@ def print_release(
     else:
         to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
         to.print(pairs(_figures(result)))
-        if result.audit is not None:
-            to.print()
-            to.print(verdict_table(result.audit.verdicts))
-        if result.losses:
-            to.print()
-            to.print(_losses(result.losses))
-        if result.evaluation is not None:
-            print_figures(result.evaluation, to)
+        _print_found(result, to)
     bullets(to, "notes", _notes(result))
     if not result.n_waiting:
         to.print()
@@ -69,6 +62,16 @@ def print_evaluation(result: ReleaseResult, config: str, to: Console | None = No
     what = "a trial release, not published" if trial else plain(result.table)
     to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
     to.print(pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
+    _print_found(result, to)
+    bullets(to, "notes", _notes(result))
+    to.print()
+    places(to, [("record", local(result.record)), ("report", local(result.report))])
+    if trial:
+        places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
+
+
+def _print_found(result: ReleaseResult, to: Console) -> None:
+    """Verdicts, losses, figures and gates, as far as there are any."""
     if result.audit is not None:
         to.print()
         to.print(verdict_table(result.audit.verdicts))
@@ -77,11 +80,6 @@ def print_evaluation(result: ReleaseResult, config: str, to: Console | None = No
         to.print(_losses(result.losses))
     if result.evaluation is not None:
         print_figures(result.evaluation, to)
-    bullets(to, "notes", _notes(result))
-    to.print()
-    places(to, [("record", local(result.record)), ("report", local(result.report))])
-    if trial:
-        places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
 
 
 def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:

@@ -1,6 +1,8 @@
 """Records of runs as reports get them: invented, with all that a record may have."""
 
 import copy
+import re
+from importlib.resources import files
 from typing import Any
 
 LEARNERS = ("logistic_regression", "boosted_trees", "random_forest")
@@ -274,3 +276,18 @@ _RECORD: dict[str, Any] = {
         ],
     },
 }
+
+
+def unevaluated() -> dict[str, Any]:
+    """The record of a release that was not measured."""
+    found = record()
+    del found["evaluation"]
+    return found
+
+
+def colours(scheme: str) -> dict[str, str]:
+    """The style sheet's colours by day (""), by night (`dark`) or on paper (`print`)."""
+    css = (files("anonlib.report") / "templates" / "style.css").read_text("utf-8")
+    blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{(.*?)\}", css, re.S)
+    block = next(body for head, body in blocks if (scheme in head if scheme else not head))
+    return dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", block))

@@ -15,6 +15,7 @@ from anonlib.config import Config
 from anonlib.encoding import Encoding
 from anonlib.schema import Schema
 from anonlib.spark.classes import Sizes, released_sizes
+from anonlib.spark.source import row_hash
 from anonlib.work import DEAL, HELD, LINK, NO_LINK
 
 #: Most pairs of an original and a released row that an attack may look at.
@@ -79,10 +80,12 @@ class Case:
         gone: it is never published, nor written but as a hash in staging."""
         if LINK not in self.released.columns:
             return None
-        released = self.released.where(F.col(LINK) != NO_LINK)
         ids = [c.id for c in self.schema.columns if c.id in self.source.columns]
-        theirs = self.source.where(sampled(self.n_source)).select(*ids, DEAL).toArrow()
-        ours = released.drop(HELD).toArrow()
+        theirs = self.source.where(sampled(self.n_source)).select(*ids, DEAL)
+        ours = self.released.where(F.col(LINK) != NO_LINK).drop(HELD)
+        # Of rows that are often repeated there may be any number: the first by their hashes count.
+        theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
+        ours = ours.orderBy(LINK, row_hash(ours)).limit(MAX_PAIRS).toArrow()
         left, right = _matched(theirs.column(DEAL), ours.column(LINK))
         return theirs.take(left).drop([DEAL]), ours.take(right).drop([LINK])
 
@@ -104,8 +107,8 @@ class Case:
 
 
 def sampled(n_rows: int) -> SparkColumn:
-    """Whether a row is among those that attacks look at, by its hash: at most MAX_PAIRS, but
-    for chance; what is more is cut off."""
+    """Whether a row is among those that attacks look at, by its hash: MAX_PAIRS or fewer, but for
+    chance and for rows that repeat."""
     modulus = 2**20
     share = min(modulus, 0.97 * modulus * MAX_PAIRS / max(n_rows, 1))
     return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +77,8 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
         total = np.zeros((len(centres) - 1, width, width), np.int64)
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            total += sanitized("clustering rows", lambda: _counts(table, features, centres, width))  # noqa: B023
+            count = partial(_counts, table, features, centres, width)
+            total += sanitized("clustering rows", count)
         cells = np.flatnonzero(total)
         yield pa.RecordBatch.from_arrays(
             [pa.array(cells), pa.array(total.ravel()[cells])], ["cell", "n"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -73,7 +74,8 @@ def vectors(
     def encoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            yield sanitized("encoding rows", lambda: _encoded(table, features, target, released))  # noqa: B023
+            encode = partial(_encoded, table, features, target, released)
+            yield sanitized("encoding rows", encode)
 
     dense = dealt.mapInArrow(encoded, f"label double, {_VALUES} array<double>")
     dense = dense.withColumn(_VALUES, array_to_vector(F.col(_VALUES)))

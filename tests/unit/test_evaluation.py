@@ -94,5 +94,7 @@ def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None
     told = {problem.where: problem.text for problem in caught.value.problems}
     assert told.keys() == {"evaluate.measures.1", "gates.0", "gates.1.figure"}
     assert "risk.most, risk.share" in told["gates.1.figure"]
+    with pytest.raises(ConfigError, match=r"evaluate\.metrics: lies in the release"):
+        config(evaluate={"metrics": "out/metrics"})
     with pytest.raises(ConfigError, match="add `evaluate`"):
         config(gates=[{"figure": "risk.share", "at_most": 1}])

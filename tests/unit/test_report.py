@@ -1,15 +1,12 @@
 """The page of a release: its order, what it says and shows, and what never gets in."""
 
 import hashlib
-import json
 import re
 import subprocess
 import sys
 from collections import Counter
 from html.parser import HTMLParser
-from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 import pytest
@@ -18,13 +15,9 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from anonlib import registry
-from anonlib.cli import main
-from anonlib.config import Config
-from anonlib.errors import InputError, StorageError
+from anonlib.errors import InputError
 from anonlib.measure import Measure
-from anonlib.report import files as report_files
 from anonlib.report import render
-from anonlib.report.files import record_of, write_report
 from anonlib.report.measures import MAX_CHARTS
 from anonlib.report.release import _ENDINGS, MAX_BARS, _edges
 from anonlib.results import Outcome
@@ -84,12 +77,6 @@ class Invented(Measure):
     names: ClassVar[dict[str, str]] = {}
 
 
-def unevaluated() -> dict[str, Any]:
-    record = reports.record()
-    del record["evaluation"]
-    return record
-
-
 class TestStructure:
     def test_verdicts_first(self, page: Page) -> None:
         sections = [text for tag, text in page.headings() if tag == "h2"]
@@ -123,7 +110,7 @@ class TestStructure:
         )
 
     def test_failures_stand_out(self) -> None:
-        record = unevaluated()
+        record = reports.unevaluated()
         record["audit"]["verdicts"][1]["holds"] = False
         gate = {"gate": "learning.loss at most 0", "passed": False, "found": "not measured"}
         record["evaluation"] = {"measures": {}, "gates": [gate]}
@@ -134,7 +121,7 @@ class TestStructure:
         assert text.count("✗ NOT PASSED") == 1
 
     def test_appended_rows(self) -> None:
-        record = unevaluated()
+        record = reports.unevaluated()
         record |= {"n_rows_in": 40, "n_rows_out": 40, "n_suppressed": 0}
         text = render(record)
         assert "Added 40 rows: the table has 30,000 rows in 2,997 classes" in text
@@ -148,7 +135,7 @@ class TestStructure:
         ],
     )
     def test_runs_that_publish_nothing(self, outcome: str, title: str, words: str) -> None:
-        text = render(unevaluated() | {"outcome": outcome})
+        text = render(reports.unevaluated() | {"outcome": outcome})
         assert f"<h1>{title}</h1>" in text
         assert words in text
         assert "has 30,000 rows in 2,997 classes; every class has at least 10 persons." in text
@@ -220,7 +207,7 @@ class TestPlots:
         assert "2,983" in page.inside("svg")
         drawings = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
         assert not re.search(r": #[0-9a-f]{6}|font-family", drawings)
-        assert set(re.findall(r"var\(--([a-z0-9-]+)\)", drawings)) <= set(variables(""))
+        assert set(re.findall(r"var\(--([a-z0-9-]+)\)", drawings)) <= set(reports.colours(""))
 
     def test_ids_are_unique_and_found(self, text: str, page: Page) -> None:
         ids = Counter(a["id"] for _, a in page.elements if "id" in a)
@@ -228,7 +215,7 @@ class TestPlots:
         assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(ids)
 
     def test_many_columns(self) -> None:
-        record = unevaluated()
+        record = reports.unevaluated()
         rows = [(f"{j}", 1 / 20, 1 / 20) for j in range(20)]
         heads = ("range", "source", "release")
         series = [reports.series("distribution", f"column {i}", heads, rows) for i in range(60)]
@@ -286,7 +273,7 @@ class TestSafety:
         assert EVIL in page.inside("h1") or EVIL.rpartition("/")[2] in page.inside("h1")
 
     def test_directions_and_controls_are_shown_not_obeyed(self) -> None:
-        text = render(unevaluated() | {"notes": ["a\u202eb\x1bc\x00d"]})
+        text = render(reports.unevaluated() | {"notes": ["a\u202eb\x1bc\x00d"]})
         assert "a\\u202eb\\x1bc\\x00d" in text
 
     def test_nothing_is_loaded(self, text: str, page: Page) -> None:
@@ -320,16 +307,16 @@ class TestSafety:
 
 
 class TestMissing:
-    @pytest.mark.parametrize("key", [*unevaluated(), "all"])
+    @pytest.mark.parametrize("key", [*reports.unevaluated(), "all"])
     def test_parts_that_are_not_there(self, key: str) -> None:
-        record = unevaluated()
+        record = reports.unevaluated()
         for each in record if key == "all" else [key]:
             if each not in ("anonlib_record", "run_id"):
                 record = {name: value for name, value in record.items() if name != each}
         assert "<h2" in render(record)
 
     def test_what_was_not_measured_is_said(self) -> None:
-        text = render(unevaluated())
+        text = render(reports.unevaluated())
         assert "Nothing else was measured" in text
         assert "Not measured: the config names no such measures" in text
         assert "No distributions were measured." in text
@@ -361,109 +348,3 @@ class TestMissing:
         with pytest.raises(InputError, match="record") as caught:
             render(record)
         assert "secret" not in str(caught.value)
-
-
-def variables(scheme: str) -> dict[str, str]:
-    """The style sheet's colours by day (""), by night (`dark`) or on paper (`print`)."""
-    css = (files("anonlib.report") / "templates" / "style.css").read_text("utf-8")
-    blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{(.*?)\}", css, re.S)
-    block = next(body for head, body in blocks if (scheme in head if scheme else not head))
-    return dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", block))
-
-
-@pytest.mark.parametrize("scheme", ["", "dark", "print"])
-def test_contrast(scheme: str) -> None:
-    """WCAG 2.2 AA: 4.5 for texts (1.4.3), 3 for what drawings are read by (1.4.11)."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    def contrast(a: str, b: str) -> float:
-        low, high = sorted([luminance(a), luminance(b)])
-        return (high + 0.05) / (low + 0.05)
-
-    found = variables(scheme)
-    assert set(found) == set(variables(""))
-    for name in ("ink", "muted", "link", "good", "bad"):
-        assert contrast(found[name], found["paper"]) >= 4.5, name
-        assert contrast(found[name], found["raised"]) >= 4.5, name
-    for name in ("fill", *(f"line-{i}" for i in range(1, 9))):
-        assert contrast(found[name], found["paper"]) >= 3, name
-    assert contrast(found["ink"], found["fill"]) >= 3  # a source's mark on a released bar
-
-
-class TestFiles:
-    @pytest.fixture
-    def record(self, tmp_path: Path) -> Path:
-        path = tmp_path / "run-1.json"
-        path.write_text(json.dumps(unevaluated()))
-        return path
-
-    def test_beside_the_record_for_its_owner_only(self, record: Path) -> None:
-        out = write_report(str(record))
-        assert out == str(record.with_suffix(".html"))
-        assert Path(out).read_text("utf-8") == render(unevaluated())
-        assert Path(out).stat().st_mode & 0o777 == 0o600
-        assert {p.name for p in record.parent.iterdir()} == {"run-1.json", "run-1.html"}
-
-    def test_reports_are_replaced_other_files_are_not(self, record: Path) -> None:
-        out = record.with_name("there.html")
-        write_report(str(record), str(out))
-        write_report(f"file://{record}", f"file:{out}")
-        out.write_text("<p>mine</p>")
-        with pytest.raises(InputError, match="is no report"):
-            write_report(str(record), str(out))
-        assert out.read_text() == "<p>mine</p>"
-        before = record.read_text()
-        with pytest.raises(InputError, match="is no report"):
-            write_report(str(record), str(record))
-        assert record.read_text() == before
-
-    def test_what_is_no_record(self, record: Path, tmp_path: Path) -> None:
-        for text in ("secret", '["secret"]', '{"anonlib_record": 1, "secret": 1}'):
-            record.write_text(text)
-            with pytest.raises(InputError, match="record") as caught:
-                write_report(str(record))
-            assert "secret" not in str(caught.value)
-        with pytest.raises(InputError, match=r"no such file; RUN is the path.*--conf"):
-            write_report(str(tmp_path / "other.json"))
-        assert [p.name for p in tmp_path.iterdir()] == ["run-1.json"]
-
-    def test_disk_refuses(self, record: Path, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match="No such file"):
-            write_report(str(record), str(tmp_path / "no" / "folder.html"))
-        with pytest.raises(StorageError, match="directory"):
-            write_report(str(tmp_path))
-
-    def test_other_stores(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        there = {"hdfs://host/r/run-1.json": json.dumps(unevaluated())}
-
-        class Store:
-            exists = staticmethod(there.__contains__)
-            read = staticmethod(there.__getitem__)
-            write = staticmethod(there.__setitem__)
-
-        monkeypatch.setattr(report_files, "_storage", lambda path: Store())
-        out = write_report("hdfs://host/r/run-1.json")
-        assert out == "hdfs://host/r/run-1.html"
-        assert there[out] == render(unevaluated())
-
-    def test_record_of_a_run(self) -> None:
-        config: Any = Config.model_construct(
-            release=type("Release", (), {"record": None, "path": "out/adult/"})
-        )
-        assert record_of("run-1", config) == "out/adult.private/run-1.json"
-        assert record_of("a/run-1.json", None) == "a/run-1.json"
-        for wrong in ("a/run-1.json", "", "x" * 65):
-            with pytest.raises(InputError, match="no run id"):
-                record_of(wrong, config)
-
-    def test_command(self, record: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        out = record.with_name("out.html")
-        assert main(["report", str(record), "--out", str(out)]) == 0
-        assert f"written: {out} (private)" in capsys.readouterr().err
-        assert out.read_text("utf-8").startswith("<!doctype html>")
-        assert main(["report", str(record.with_name("none.json"))]) == 2
-        assert "no such file" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""Reports as files: where they go, who may read them, what they never replace."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonlib.cli import main
+from anonlib.config import Config
+from anonlib.errors import InputError, StorageError
+from anonlib.report import files as report_files
+from anonlib.report import render
+from anonlib.report.files import record_of, write_report
+from tests.reports import unevaluated
+
+
+class TestFiles:
+    @pytest.fixture
+    def record(self, tmp_path: Path) -> Path:
+        path = tmp_path / "run-1.json"
+        path.write_text(json.dumps(unevaluated()))
+        return path
+
+    def test_beside_the_record_for_its_owner_only(self, record: Path) -> None:
+        out = write_report(str(record))
+        assert out == str(record.with_suffix(".html"))
+        assert Path(out).read_text("utf-8") == render(unevaluated())
+        assert Path(out).stat().st_mode & 0o777 == 0o600
+        assert {p.name for p in record.parent.iterdir()} == {"run-1.json", "run-1.html"}
+
+    def test_reports_are_replaced_other_files_are_not(self, record: Path) -> None:
+        out = record.with_name("there.html")
+        write_report(str(record), str(out))
+        write_report(f"file://{record}", f"file:{out}")
+        out.write_text("<p>mine</p>")
+        with pytest.raises(InputError, match="is no report"):
+            write_report(str(record), str(out))
+        assert out.read_text() == "<p>mine</p>"
+        before = record.read_text()
+        with pytest.raises(InputError, match="is no report"):
+            write_report(str(record), str(record))
+        assert record.read_text() == before
+
+    def test_what_is_no_record(self, record: Path, tmp_path: Path) -> None:
+        for text in ("secret", '["secret"]', '{"anonlib_record": 1, "secret": 1}'):
+            record.write_text(text)
+            with pytest.raises(InputError, match="record") as caught:
+                write_report(str(record))
+            assert "secret" not in str(caught.value)
+        with pytest.raises(InputError, match=r"no such file; RUN is the path.*--conf"):
+            write_report(str(tmp_path / "other.json"))
+        assert [p.name for p in tmp_path.iterdir()] == ["run-1.json"]
+
+    def test_disk_refuses(self, record: Path, tmp_path: Path) -> None:
+        with pytest.raises(StorageError, match="No such file"):
+            write_report(str(record), str(tmp_path / "no" / "folder.html"))
+        with pytest.raises(StorageError, match="directory"):
+            write_report(str(tmp_path))
+
+    def test_other_stores(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there = {"hdfs://host/r/run-1.json": json.dumps(unevaluated())}
+
+        class Store:
+            exists = staticmethod(there.__contains__)
+            read = staticmethod(there.__getitem__)
+            write = staticmethod(there.__setitem__)
+
+        monkeypatch.setattr(report_files, "_storage", lambda path: Store())
+        out = write_report("hdfs://host/r/run-1.json")
+        assert out == "hdfs://host/r/run-1.html"
+        assert there[out] == render(unevaluated())
+
+    def test_record_of_a_run(self) -> None:
+        config: Any = Config.model_construct(
+            release=type("Release", (), {"record": None, "path": "out/adult/"})
+        )
+        assert record_of("run-1", config) == "out/adult.private/run-1.json"
+        assert record_of("a/run-1.json", None) == "a/run-1.json"
+        for wrong in ("a/run-1.json", "", "x" * 65):
+            with pytest.raises(InputError, match="no run id"):
+                record_of(wrong, config)
+
+    def test_command(self, record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        out = record.with_name("out.html")
+        assert main(["report", str(record), "--out", str(out)]) == 0
+        assert f"written: {out} (private)" in capsys.readouterr().err
+        assert out.read_text("utf-8").startswith("<!doctype html>")
+        assert main(["report", str(record.with_name("none.json"))]) == 2
+        assert "no such file" in capsys.readouterr().err
