@@ -92,7 +92,7 @@ class Pair:
         is_number = self.view[name].is_line
         if recoder == "suppress":
             if is_number:
-                return {(min(present), max(present)): 1.0}
+                return {(min(present, default=0.0), max(present, default=0.0)): 1.0}
             is_missing = SCALES[name] is Scale.NOMINAL and self.source.column(name).null_count
             return _even([*(GRADES if name == "grade" else present), *[None] * bool(is_missing)])
         if value is None:

@@ -99,7 +99,8 @@ class Disclosure(Measure):
             Figure("certainty", max(row["certainty"] for row in bins), name),
             Figure("certain", sum(row["certain"] for row in bins) / n_present, name),
         )
-        if not min(row["smallest"] for row in bins) >= k > 0:  # bins have whole classes
+        # Bins have whole classes; of what is missing there is nothing to see.
+        if not min(min(row["smallest"], row["present"]) for row in bins) >= k > 0:
             return Findings(figures)
         rows = tuple(
             (row["bin"] / N_BINS, (row["bin"] + 1) / N_BINS, row["classes"], row["rows"])
@@ -111,9 +112,9 @@ class Disclosure(Measure):
 
 def _counted(view: "View", value: str, threshold: float) -> tuple[list["Row"], int, int]:
     """Of the classes with present values, by bins of their certainty: `classes`, their `rows`, the
-    rows with the `most` frequent values, the largest `certainty`, the rows with present values in
-    `certain` classes, the `smallest` class. Then how many rows have a present value, and the most
-    frequent one."""
+    `present` values among them, the rows with the `most` frequent values, the largest `certainty`,
+    the rows with present values in `certain` classes, the `smallest` class. Then how many rows have
+    a present value, and the most frequent one."""
     from pyspark.sql import functions as F
 
     n, there = F.col("n"), F.col(value).isNotNull()
@@ -129,6 +130,7 @@ def _counted(view: "View", value: str, threshold: float) -> tuple[list["Row"], i
     bins = classes.groupBy(place.alias("bin")).agg(
         F.count("*").alias("classes"),
         F.sum("rows").alias("rows"),
+        F.sum("present").alias("present"),
         F.sum("most").alias("most"),
         F.max("share").alias("certainty"),
         F.sum(F.when(F.col("share") >= threshold, F.col("present")).otherwise(0)).alias("certain"),

@@ -10,7 +10,8 @@ from anonlib.utility import Metric, Released
 
 class Mse(Metric):
     """Mean squared distance of the values of the standardized continuous and ordinal columns from
-    their cell's mean, so in variances of the column: of each column, and their average.
+    their cell's mean, so in variances of the column: of each column, and their average. Whether a
+    value is missing is a column of its own where some are.
 
     The distortion of the price of microaggregation, section 2.3, as far as that says how it is
     scaled: of released values, which these means are with recoder `centroid`. Suppressed rows don't

@@ -54,7 +54,9 @@ def line_bins(
         merged = np.add.reduceat(counts, start, axis=1)
     if not _shown(merged, least).all() or len(start) < 2:
         return [], np.zeros((2, 0))
-    texts = [_text(axis.type, number) for number in numbers[np.array(start[1:]) - 1].tolist()]
+    digits = _digits(numbers)
+    chosen = numbers[np.array(start[1:]) - 1].tolist()
+    texts = [_text(axis.type, number, digits) for number in chosen]
     inner = [f"{low} to {high}" for low, high in pairwise(texts)]
     return [f"below {texts[0]}", *inner, f"{texts[-1]} and above"], merged
 
@@ -64,7 +66,7 @@ def _round_edges(axis: Axis) -> Floats:
     encoding = axis.encoding
     low = max(encoding.low, encoding.mean - REACH * encoding.sd)
     high = min(encoding.high, encoding.mean + REACH * encoding.sd)
-    rough = (high - low) / N_SHOWN
+    rough = max((high - low) / N_SHOWN, _finest(axis.type)) if high > low else 0.0
     if not 0 < rough < float("inf"):
         return np.zeros(0)
     unit = 10.0 ** np.floor(np.log10(rough))
@@ -73,13 +75,29 @@ def _round_edges(axis: Axis) -> Floats:
     return np.unique(edges.astype(np.float64))
 
 
-def _text(type: pa.DataType, number: float) -> str:
+def _finest(type: pa.DataType) -> float:
+    """The least difference that names of ranges show: a day, a second."""
+    if pa.types.is_date(type):
+        return 1.0
+    return 1e6 if pa.types.is_timestamp(type) else 0.0
+
+
+def _digits(numbers: Floats) -> int:
+    """How many digits tell neighbours apart."""
+    step = np.diff(numbers).min() if len(numbers) > 1 else 1.0
+    largest = np.abs(numbers).max()
+    needed = np.ceil(np.log10(largest / step + 1)) + 1
+    whole = np.ceil(np.log10(largest + 1)) if largest < 1e15 else 0  # else as a power of ten
+    return int(min(max(10, needed, whole), 17))
+
+
+def _text(type: pa.DataType, number: float, digits: int) -> str:
     if pa.types.is_date(type):
         return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
     if pa.types.is_timestamp(type):
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number)
         return moment.strftime("%Y-%m-%d %H:%M:%S")
-    return f"{number:.10g}"
+    return f"{number:.{digits}g}"
 
 
 def category_bins(

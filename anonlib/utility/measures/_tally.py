@@ -23,8 +23,9 @@ if TYPE_CHECKING:  # these import Spark
 
 #: Rows that are worked on together.
 ROWS = 50_000
-#: How many tasks each core gets, and most tasks: a state of each, of some 100 kB for ten columns,
-#: comes to the driver.
+_STATES = "part string, state array<double>"
+#: How many tasks each core gets, and most tasks: each has a state, of some 100 kB for ten columns
+#: and up to some 10 MB for many wide ones.
 TASKS_PER_CORE = 4
 MOST_TASKS = 256
 
@@ -176,7 +177,8 @@ def _merge(states: dict[str, Floats], parts: Parts, more: States) -> None:
 
 
 def counted_in_spark(parts: Parts, frame: "DataFrame", view: View, *, released: bool) -> States:
-    """The same, of a DataFrame. Cost: one crossing into Python, and a state of every task."""
+    """The same, of a DataFrame. Cost: one crossing into Python, and a shuffle of the tasks' states;
+    one state comes to the driver."""
     cores = frame.sparkSession.sparkContext.defaultParallelism
     n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
     columns = [axis.id for axis in view.axes]
@@ -186,16 +188,28 @@ def counted_in_spark(parts: Parts, frame: "DataFrame", view: View, *, released: 
         states = sanitized(
             "comparing columns", lambda: counted(parts, tables, view, released=released)
         )
-        yield pa.RecordBatch.from_pydict(
-            {"part": list(states), "state": [state.tolist() for state in states.values()]},
-            pa.schema([("part", pa.string()), ("state", pa.list_(pa.float64()))]),
-        )
+        yield _batch(states)
 
-    found = frame.select(*columns).coalesce(n_tasks)
-    table = found.mapInArrow(work, "part string, state array<double>").toArrow()
+    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _batch(sanitized("comparing columns", lambda: _merged(parts, batches)))
+
+    found = frame.select(*columns).coalesce(n_tasks).mapInArrow(work, _STATES)
+    apart = found.repartition(max(min(cores, len(parts)), 1), "part").mapInArrow(merge, _STATES)
+    return _merged(parts, apart.toArrow().to_batches())
+
+
+def _batch(states: States) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {"part": list(states), "state": [state.tolist() for state in states.values()]},
+        pa.schema([("part", pa.string()), ("state", pa.list_(pa.float64()))]),
+    )
+
+
+def _merged(parts: Parts, batches: Iterable[pa.RecordBatch]) -> States:
     merged: dict[str, Floats] = {}
-    for name, state in zip(*(column.to_numpy() for column in table.columns), strict=True):
-        _merge(merged, parts, {name: state})
+    for batch in batches:
+        for name, state in zip(*(c.to_numpy(False) for c in batch.columns), strict=True):
+            _merge(merged, parts, {name: state})
     return merged
 
 

@@ -123,6 +123,9 @@ class Learning(ModelMeasure):
         (column,) = targets
         scale = column.scale or case.config.attributes[column.name].scale
         target = target_of(column, scale, *(part.sample for part in parts))
+        labelled = (int((~np.isnan(target.values(part.sample))).sum()) for part in parts)
+        if min(labelled) < max(case.k, 1):
+            return self.nothing("fewer rows than k have a target to learn from, or to test on")
         features = self.features(columns, parts.raw.sample)
         return self._of(case, parts, features, target)
 
@@ -139,12 +142,14 @@ class Learning(ModelMeasure):
         name = "accuracy" if target.n_classes else "rmse"
         notes = _notes(case, parts, target)
         large = self.in_spark(parts.n_most)
+        baselines = []
         for in_spark in (True, False):
             models = [model for model in suited if (large and model.in_spark) is in_spark]
             if not models:
                 continue
             seed = case.config.seed
             base, trials = tried(parts, features, target, models, in_spark=in_spark, seed=seed)
+            baselines.append(base)
             for model, trial in zip(models, trials, strict=True):
                 of = label(model, self.models)
                 sampled = not in_spark and parts.n_most > self.sample_rows
@@ -152,7 +157,7 @@ class Learning(ModelMeasure):
                 figures += _figures(trial, of, target.n_classes, "; ".join(said))
                 scores = (*trial, base)
                 rows.append((of, *(rounded(getattr(each, name)) for each in scores)))
-        figures += _baseline(base, target.n_classes)
+        figures += _baseline(baselines[0], target.n_classes)
         heads = ("model", "release", "raw", "baseline")
         return Findings(tuple(figures), (Series(name, target.column.name, heads, tuple(rows)),))
 

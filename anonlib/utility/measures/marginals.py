@@ -8,7 +8,7 @@ import numpy as np
 from anonlib.block import Floats
 from anonlib.measure import Figure, Findings, Series
 from anonlib.utility.measures._axes import Axis, View
-from anonlib.utility.measures._bins import category_bins, line_bins
+from anonlib.utility.measures._bins import NOTHING, category_bins, line_bins
 from anonlib.utility.measures._distribution import wasserstein
 from anonlib.utility.measures._tally import (
     ColumnMeasure,
@@ -29,9 +29,9 @@ class Marginals(ColumnMeasure):
     Wasserstein-1 distance in standard deviations of the source. It is exact up to 2^-20 deviations
     while the column has at most 4,096 distinct values; beyond that they are counted in so many
     cells; intervals are exact up to 1/1024 of the range. `missing`, of the same: the difference of
-    the shares of missing values. `total_variation`, of nominal columns, missing a category: half
-    the sum of the differences of all shares. `_reading` says how values that stand for several are
-    read.
+    the shares of missing values, where fewer than may be shown count as that many.
+    `total_variation`, of nominal columns, missing a category: half the sum of the differences of
+    all shares. `_reading` says how values that stand for several are read.
 
     Series `distribution`, by column: shares of rows (of continuous columns: of those with a
     value) by range or category. Rare ones are merged, and categories that the release does not
@@ -77,13 +77,22 @@ def _figures(axis: Axis, found: Compared) -> list[Figure]:
     ours, theirs = (
         moments_of(states[f"sums {axis.id}"]) for states in (found.source, found.released)
     )
-    gone = abs(ours.n / found.view.n_source - theirs.n / found.view.n_released)
-    missing = Figure("missing", stable(gone), axis.name)
+    totals = found.view.n_source, found.view.n_released
+    shares = [
+        missing_share(total - moment.n, total, found.view.least)
+        for total, moment in zip(totals, (ours, theirs), strict=True)
+    ]
+    missing = Figure("missing", stable(abs(shares[0] - shares[1])), axis.name)
     if note := undefined(axis, ours, theirs):
         return [Figure("wasserstein", None, axis.name, note), missing]
     part = Line(axis) if axis.is_line else Mass(axis)
     far = wasserstein(*map(part.distribution, marginals)) / float(np.sqrt(ours.variance))
     return [Figure("wasserstein", stable(far), axis.name), missing]
+
+
+def missing_share(n: float, total: int, least: int) -> float:
+    """The share of missing values; a few count as the least number of rows that may be seen."""
+    return (n if n < NOTHING else max(n, min(least, total))) / total
 
 
 def _distribution(axis: Axis, found: Compared) -> tuple[tuple[str, float, float], ...]:
