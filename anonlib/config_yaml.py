@@ -79,9 +79,14 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
     put(tree, key, parsed, where, problems)
 
 
+def parts_of(key: str) -> list[str]:
+    """The parts of a dotted key such as `a.b.0.c`; one in double quotes may hold dots."""
+    return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
+
+
 def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
-    """Sets what is at a dotted key such as `a.b.0.c`; a part in double quotes may hold dots."""
-    parts = [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
+    """Sets what is at a dotted key."""
+    parts = parts_of(key)
     node: Any = tree
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         index: Any = part

@@ -24,7 +24,7 @@ class Judged:
         if self.figure is None:
             return f"{self.gate.text}: not measured"
         of = f" of {self.figure.of}" if self.figure.of and not self.gate.of else ""
-        if self.figure.value is None:
+        if self.figure.value is None or not math.isfinite(self.figure.value):
             return f"{self.gate.text}: not computable{of}, {self.figure.note}"
         return f"{self.gate.text}: {self.figure.value:.4g}{of}"
 
@@ -79,7 +79,7 @@ def judged(gate: Gate, evaluation: Evaluation) -> Judged:
 def _margin(gate: Gate, figure: Figure) -> float:
     """How far within its bounds a figure is, negative where it is not."""
     value = figure.value
-    if value is None:
+    if value is None or not math.isfinite(value):
         return -math.inf
     high = math.inf if gate.at_most is None else gate.at_most - value
     return min(high, math.inf if gate.at_least is None else value - gate.at_least)

@@ -249,15 +249,17 @@ def split(
     table: pa.Table, unit: Iterable[str], share: float, seed: int, what: str, by: str | None = None
 ) -> tuple[Ints, Ints]:
     """The rows of `share` of the persons, and the others, each ascending: by a seeded shuffle, a
-    different one for each purpose (`what`). by: a column; then `share` of its every value, which
-    takes one row per person.
+    different one for each purpose (`what`). by: a column; then `share` of its every value.
 
-    It depends on the order of the rows.
+    It depends on the order of the rows. Raises InputError where a person has several values of
+    `by`: such a person would be on both sides.
     """
     n = table.num_rows
     person = persons(table, unit)
     random = np.random.default_rng([seed, *what.encode()])
     group = np.zeros(n, np.int64) if by is None else classes([table.column(by)])
+    if by is not None and len(np.unique(np.stack([person, group]), axis=1).T) > len(set(person)):
+        raise InputError("`by`: there are persons with several values of this column; leave it out")
     chosen = np.zeros(n, np.bool_)
     for each in range(int(group.max(initial=-1)) + 1):
         mine = np.unique(person[group == each])

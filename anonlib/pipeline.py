@@ -23,7 +23,7 @@ from anonlib.spark.backlog import can_wait
 from anonlib.spark.done import finish, record_path, waits
 from anonlib.spark.earlier import Earlier, look_back
 from anonlib.spark.errors import translated
-from anonlib.spark.evaluate import case_of, evaluated
+from anonlib.spark.evaluate import case_of, evaluated, make_metrics_folder
 from anonlib.spark.grouped import refuse_inexact
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.past import open_past
@@ -100,6 +100,8 @@ def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
 def _make_record_folder(spark: SparkSession, config: Config) -> None:
     records = Storage(spark, config.record_path)
     records.make_private(records.root)
+    if config.evaluate is not None:
+        make_metrics_folder(spark, config)
 
 
 def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:

@@ -13,7 +13,7 @@ from anonlib import registry
 from anonlib.config import Config
 from anonlib.hierarchy import Hierarchy
 from anonlib.results import ReleaseResult
-from anonlib.settings import settings
+from anonlib.settings import bare, settings
 
 if TYPE_CHECKING:  # these import Spark
     from anonlib.audit import AuditReport
@@ -80,6 +80,7 @@ def record(
     content = {
         "anonlib_record": 1,
         **result.to_dict(),
+        **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
         "config_sha256": config_digest(config),
         "settings": settings(config),
         "seed": config.seed,
@@ -88,10 +89,15 @@ def record(
         "moments": {
             source.schema.by_id(e.id).name: {"mean": e.mean, "sd": e.sd}
             for e in scan.encodings
-            # The mean of a constant column would be its raw value.
-            if not e.nominal and e.low < e.high
+            # The mean of a constant column, or of a few values, would tell these.
+            if not e.nominal
+            and e.low < e.high
+            and scan.n_rows - scan.n_missing.get(e.id, 0) >= config.k
         },
-        "missing": {source.schema.by_id(id).name: n for id, n in scan.n_missing.items()},
+        "missing": {
+            source.schema.by_id(id).name: _coarse(n, config.k) if 0 < n < config.k else n
+            for id, n in scan.n_missing.items()
+        },
         "categories": {
             source.schema.by_id(e.id).name: e.n_categories for e in scan.encodings if e.nominal
         },
@@ -138,9 +144,9 @@ def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict
     return found
 
 
-def _coarse(n_suppressed: int, k: int) -> str:
-    """Suppressed rows as the public may know them."""
-    return f"<{k}" if 0 < n_suppressed < k else str(n_suppressed)
+def _coarse(n_rows: int, k: int) -> str:
+    """A number of rows of which a few may not be told."""
+    return f"<{k}" if 0 < n_rows < k else str(n_rows)
 
 
 def _software() -> dict[str, str]:

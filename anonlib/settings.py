@@ -60,13 +60,11 @@ def bare(path: str) -> str:
     scheme, colon, rest = path.partition("://")
     if not colon:
         return re.sub(r"[?;#].*", "…", path, flags=re.S)
-    authority, slash, place = rest.partition("/")
-    user, at, host = authority.rpartition("@")
+    # A password may have a slash, which ends it for those who parse it.
+    user, at, place = re.sub(r"[?;#].*", "…", rest, flags=re.S).rpartition("@")
     if at and scheme.lower() in _CONTAINERS:
-        host = f"{user.partition(':')[0]}@{host}"
-    elif at:
-        host = f"…@{host}"
-    return f"{scheme}://" + re.sub(r"[?;#].*", "…", f"{host}{slash}{place}", flags=re.S)
+        return f"{scheme}://{user.partition(':')[0]}@{place}"
+    return f"{scheme}://{'…@' if at else ''}{place}"
 
 
 def _told(value: Any) -> str:

@@ -104,10 +104,13 @@ def _append(left: Codes, right: Codes, now: Ints, work: Peeling, found: Listing)
         lost[g] = left[t] + right[t]
         if work.fits[g] and lost[g] < now[t]:
             size[g] = 1
+    total = n[1]
     for g in range(work.at[4]):
         size[g] *= spot[g]
-        if n[1] + size[g] > len(found.tuples):
-            return False
+        total += size[g]
+    if total > len(found.tuples):
+        return False
+    for g in range(work.at[4]):
         spot[g] = n[1]
         if size[g] > 0:
             n[1] += size[g]

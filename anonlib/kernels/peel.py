@@ -27,9 +27,9 @@ class Peel(Kernel):
     all models become cells, the others go on. By `node` that is all. By `class` they are gone
     through in stages: in each one only classes whose own loss is in its range, 1/16 of a column
     wide up to 4 columns, then what is left. Of more than 20000 nodes the first ones are taken, and
-    a way up to the root. By `class` takes a few hundred bytes a tuple; where that would be more
-    than 2^26 losses, and under models that look at more than rows and distinct values, it is by
-    `node`.
+    a way up to the root. By `class` takes a few hundred bytes a tuple, and up to 4,000 to rebuild;
+    where losses would be more than 2^26, and under models that look at more than rows and distinct
+    values, it is by `node`.
 
     What is left in the end, and cells that fail, are merged with the cell where that adds least,
     those of fewest rows first; but the tuples that would add most a row are left without a cell as

@@ -18,6 +18,7 @@ from anonlib.progress import Progress
 from anonlib.results import ReleaseResult
 from anonlib.spark.case import Case, held
 from anonlib.spark.errors import translated
+from anonlib.spark.grouped import kept
 from anonlib.spark.make import Marks, make
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.source import Source
@@ -110,17 +111,26 @@ def _shadow_of(
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = token_key(), token_key()
             folder = f"{work}/shadow-{share:g}"
-            return make(train, scanned, config, folder, *keys, Marks(), Progress()).staged
+            made = make(train, scanned, config, folder, *keys, Marks(), Progress())
+            chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
+            return made.staged if chosen is None else made.staged.where(chosen)
 
     return shadow
+
+
+def make_metrics_folder(spark: SparkSession, config: Config) -> Storage:
+    """The folder of the table of figures: private, unless it is there and others' matter."""
+    storage = Storage(spark, config.metrics_path)
+    if not storage.exists(storage.root):
+        storage.make_private(storage.root)
+    return storage
 
 
 def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) -> None:
     """Appends the figures of a run to the table of figures."""
     if result.evaluation is None:
         return
-    storage = Storage(spark, config.metrics_path)
-    storage.make_private(storage.root)
+    storage = make_metrics_folder(spark, config)
     now = datetime.datetime.now(datetime.UTC)
     figures = (*_as_figures(result.losses), *result.evaluation.figures())
     rows = [

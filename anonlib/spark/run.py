@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,7 +21,7 @@ from anonlib.spark.done import manifest_path, record_path, write_manifest
 from anonlib.spark.earlier import Earlier
 from anonlib.spark.errors import translated
 from anonlib.spark.evaluate import case_of, evaluated, marks_of, write_metrics
-from anonlib.spark.grouped import Outcome, least_cost_suppressed, outcome
+from anonlib.spark.grouped import Outcome, kept, outcome
 from anonlib.spark.lease import Lease
 from anonlib.spark.make import Made, make
 from anonlib.spark.nodes import released_nodes
@@ -34,7 +33,6 @@ from anonlib.spark.source import Source
 from anonlib.spark.storage import Storage
 from anonlib.spark.verify import audited, audited_whole, require
 from anonlib.spark.whole import Whole
-from anonlib.work import COST
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,9 @@ class Run:
         marks = marks_of(config)
         made = make(source, scanned, config, staging, self.key, token, marks, self.progress)
         with self.progress.stage("audit", self.spark), translated("audit"):
-            kept = self._kept(made.staged, made.planned, scanned)
-            found = outcome(made.staged, kept, schema, made.task, made.planned)
-            rows = made.staged if kept is None else made.staged.where(kept)
+            chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
+            found = outcome(made.staged, chosen, schema, made.task, made.planned)
+            rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
             report = audited(rows, config, schema, made.planned, table)
             require(report, found, made.planned, scanned, config)
@@ -102,15 +100,6 @@ class Run:
                 whole = audited_whole(table, config, report, self.target.published().count())
             nodes = released_nodes(_published(rows, schema) if table is None else table, schema)
         return Audited(made, rows, found, report, whole, nodes)
-
-    def _kept(self, staged: DataFrame, planned: Plan | Whole, scanned: Scan) -> SparkColumn | None:
-        """The staged rows that are released; None where that is all."""
-        privacy = self.config.privacy
-        if privacy.suppress != "costliest":
-            return None
-        allowed = privacy.may_suppress(scanned.n_rows)
-        cost = least_cost_suppressed(staged, allowed - (scanned.n_rows - planned.n_rows))
-        return None if cost is None else F.col(COST) < cost
 
     def _evaluated(
         self, source: Source, scanned: Scan, done: Audited, held: Lease
@@ -196,13 +185,17 @@ def keep(
     """Writes the private record of a run, its figures if it was measured, and the report."""
     text = record(config, result, source, scanned, planned)
     Storage(spark, result.record).write(result.record, text)
-    if result.evaluation is not None:
+    # Whatever is wrong with figures or a page, the run is over and in its record.
+    try:
         write_metrics(spark, config, result)
+    except Exception as error:
+        note = f"evaluate.metrics: the figures could not be added ({type(error).__name__})"
+        result = replace(result, notes=(*result.notes, f"{note}; the record has them"))
     from anonlib.report.files import write_report  # this imports matplotlib
 
     try:
         return replace(result, report=write_report(result.record))
-    except Exception as error:  # whatever is wrong with a page, the run is over and in its record
+    except Exception as error:
         note = f"the report could not be written ({type(error).__name__}); see `anonlib report`"
         return replace(result, notes=(*result.notes, note))
 

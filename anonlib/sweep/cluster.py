@@ -18,12 +18,15 @@ def agreement(
     """How k-means clusters of released rows agree with those of the same rows as they are in the
     table: `ari`, the adjusted Rand index, and `nmi`, the normalized mutual information; and, as
     `raw_ari` and `raw_nmi`, two clusterings of the raw rows from other random centres with each
-    other: a release can't do better where they agree little.
+    other: a release can't do better where they agree little. None of fewer rows than clusters.
 
     Source: TA_DA, section VI-C, but with indicators of categories instead of their codes.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+    names = [f"{prefix}{name}" for prefix in ("", "raw_") for name in ("ari", "nmi")]
+    if not columns or len(made.rows) < cluster.clusters:
+        return dict.fromkeys(names)
     raw = table.take(pa.array(made.rows))
     features = fit(columns, raw)
     original = features.matrix(raw, released=False)
@@ -47,5 +50,5 @@ def _clusters(x: Sparse, cluster: Cluster, seed: int) -> Ints:
     model = KMeans(cluster.clusters, n_init=cluster.starts, random_state=seed)
     with warnings.catch_warnings():  # a release may have fewer distinct rows than clusters
         warnings.simplefilter("ignore", ConvergenceWarning)
-        labels: Ints = model.fit(x.toarray()).labels_
+        labels: Ints = model.fit(x).labels_
     return labels

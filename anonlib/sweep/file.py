@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from anonlib.config import Config
 from anonlib.config_file import build_plugin, copied, interpolated, parse, problems_of, read_raw
-from anonlib.config_yaml import apply_override, put
+from anonlib.config_yaml import apply_override, parts_of, put
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.schema import Role
@@ -19,6 +20,12 @@ from anonlib.sweep.settings import Case, Point, Sweep, SweepFile, Trial
 
 #: Most points of a sweep.
 MAX_POINTS = 100_000
+#: What may be data or secrets, which results would show: grids may not vary it.
+_HIDDEN = (
+    *(("source", "where"), ("source", "options"), ("source", "secrets")),
+    *(("attributes", "*", "order"), ("privacy", "missing_tokens")),
+)
+_SHOWN = "its values may be data or secrets, and results show the grid; vary it by `set` of cases"
 #: What is not in the config of a case, since nothing is published.
 _IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
 _TRIAL = tuple(Trial.model_fields)
@@ -72,11 +79,26 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
     problems += [
         Problem(f"{where}.{key}", "a list of one value or more is needed") for key in wrong
     ]
+    hidden = [key for key in grid if _is_hidden(key)]
+    problems += [Problem(f"{where}.{key}", _SHOWN) for key in hidden]
     if "seed" in grid:
         problems.append(Problem(f"{where}.seed", "give `seeds`, how many there are, instead"))
-    if wrong:
+    if wrong or hidden:
+        return []
+    n_points = prod(map(len, grid.values()))
+    if n_points > MAX_POINTS:
+        problems.append(Problem(where, f"{n_points:,} points, at most {MAX_POINTS:,}"))
         return []
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _is_hidden(key: str) -> bool:
+    """Whether a key is of what results may not show, a part of it, or what it is a part of."""
+    parts = parts_of(key)
+    return any(
+        all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
+        for path in _HIDDEN
+    )
 
 
 @dataclass
@@ -186,13 +208,15 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
         yield Problem("controllers", "tuples is one search over all rows; leave this out")
     if config.privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest is for releases; use needed")
-    if trial.sample is not None and trial.sample.by not in {None, *roles}:
-        yield Problem("sample.by", "no such column under `attributes`")
+    read = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
+    read |= {*config.unit}
+    if trial.sample is not None and trial.sample.by not in {None, *read}:
+        yield Problem("sample.by", "no such column among those that are released")
     learn = trial.learn
     if learn is None:
         return
-    if learn.by not in {None, *roles}:
-        yield Problem("learn.by", "no such column under `attributes`")
+    if learn.by not in {None, *read}:
+        yield Problem("learn.by", "no such column among those that are released")
     may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
     target = learn_target(trial, config)
     if target is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from anonlib.sweep.file import short
 from anonlib.sweep.settings import Pick, SweepFile
+from anonlib.utility._scores import ERRORS
 
 #: Losses that the summary shows where the sweep names no figures.
 SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
@@ -97,7 +98,7 @@ def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
 
 def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
     """How many seeds there are, and mean ± standard deviation of each figure."""
-    cells = [str(len(group))]
+    cells = [str(len({row.seed for row in group}))]
     for name in figures:
         values = [v for row in group if (v := row.figures.get(name)) is not None]
         spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
@@ -116,7 +117,7 @@ def _picked(
     for group in _grouped([r for r in rows if set(chosen) & set(r.parameters)], rest).values():
         for way, score in (("cross-validated", f"cv_{pick.by}"), ("at maximum", pick.by)):
             best = [_best(same, score) for same in _grouped(group, ["seed"]).values()]
-            if any(row is None for row in best):
+            if not any(best):  # no score, or nothing to choose among
                 continue
             cells = {key: _text(group[0], key) for key in rest}
             cells |= {key: way for key in chosen if any(key in row.parameters for row in group)}
@@ -126,11 +127,12 @@ def _picked(
 
 
 def _best(rows: Sequence[ResultRow], score: str) -> ResultRow | None:
-    """The row of the highest score, of several the first in the grid; None where one has none."""
+    """The row of the best score, of several the first in the grid; None where one has none."""
     values = [row.figures.get(score) for row in rows]
     if len(rows) < 2 or any(value is None for value in values):
         return None
-    return max(rows, key=lambda row: row.figures[score] or 0.0)
+    sign = -1 if score.removeprefix("cv_") in ERRORS else 1
+    return max(rows, key=lambda row: sign * (row.figures[score] or 0.0))
 
 
 def _grouped(

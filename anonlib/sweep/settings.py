@@ -97,7 +97,9 @@ class Pick(Section):
     maximum of what is tested."""
 
     parameters: tuple[str, ...] = Field(min_length=1, description="keys of the grid")
-    by: str = Field("accuracy", description="the score that is to be large")
+    by: Literal["accuracy", "f1", "f1_macro", "auc", "rmse", "r2"] = Field(
+        "accuracy", description="the score; the largest is picked, of rmse the smallest"
+    )
 
 
 class SweepFile(Section):

@@ -152,7 +152,7 @@ class _Trial:
                 continue
             before = _numbers(table.column(column.id).take(pa.array(made.rows)))
             after = _numbers(made.released.column(column.id))
-            if len(before) and len(after) and before.std() > 0:
+            if len(before) and len(after) and before.min() < before.max():
                 moved.append(abs(float(after.mean() - before.mean())) / float(before.std()))
                 varied.append(abs(float(after.var() / before.var()) - 1.0))
         return {"mean_error": max(moved, default=None), "variance_error": max(varied, default=None)}

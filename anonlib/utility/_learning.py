@@ -97,6 +97,8 @@ def learned(
     """What a model that learned from some examples tells of any others, as `fit_and_score`."""
     if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # no model learns of it
         return partial(baseline, train, n_classes=n_classes)
+    from threadpoolctl import threadpool_limits
+
     # Numbers in units of their own spread: penalties and steps mean the same for all.
     mean, sd = (0.0, 1.0) if n_classes else (float(train.y.mean()), float(train.y.std()) or 1.0)
     model = _fitted(learner, train._replace(y=(train.y - mean) / sd), n_classes, seed)
@@ -105,10 +107,12 @@ def learned(
         if not len(test.y):
             return Scores()
         x = _as_taken(learner, test.x)
+        with threadpool_limits(1):  # as in learning
+            found = model.predict_proba(x) if n_classes else model.predict(x)
         if not n_classes:
-            return scores(test.y, np.asarray(model.predict(x), np.float64) * sd + mean)
+            return scores(test.y, np.asarray(found, np.float64) * sd + mean)
         shares = np.zeros((len(test.y), n_classes))
-        shares[:, model.classes_.astype(np.int64)] = model.predict_proba(x)
+        shares[:, model.classes_.astype(np.int64)] = found
         return scores(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
 
     return told

@@ -42,7 +42,9 @@ def scores(
     Cost O(n log n).
     """
     if n_classes == 0:
-        error, spread = true - predicted, true - true.mean() if len(true) else true
+        error, varies = true - predicted, len(true) > 0 and true.min() < true.max()
+        # The mean of equal numbers may be off by a rounding error, which is no spread.
+        spread = true - true.mean() if varies else np.zeros(1)
         return number_scores(len(true), float(error @ error), float(spread @ spread))
     code = true.astype(np.int64)
     pair = code * n_classes + predicted.astype(np.int64)

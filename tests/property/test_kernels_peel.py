@@ -1,6 +1,7 @@
 """Peeling against its oracle, and what its search promises."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -259,3 +260,29 @@ def test_suppression_that_breaks_a_model_of_shares_is_taken_back() -> None:
         assert len(of_cell) >= 4
         assert of_cell.value_counts().max() <= 0.5 * len(of_cell)
     assert (ids < 0).sum() <= 0.3 * n
+
+
+def test_classes_are_whole_where_the_list_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a step would take rows for others' and leave cells of fewer than k."""
+    from anonlib.kernels import _peel_classes
+
+    find, lists = _peel_classes.find_classes, []
+
+    def looked_at(*given: Any) -> Any:
+        found = find(*given)
+        lists.append(found)
+        return found
+
+    monkeypatch.setattr(_peel_classes, "find_classes", looked_at)
+    for room in (1, 3):
+        monkeypatch.setattr(_peel_classes, "ROOM", room)
+        for seed in range(2):
+            block = plain_block(seed, 60, 3, 6, 3)
+            ids = Peel(effort=4).cells(block)
+            assert block.holds(ids, max(ids) + 1).all()
+    n_cut = 0
+    for found in lists:
+        n_cut += len(found.tuples) > 0
+        for low, high in pairwise(found.start):
+            assert len(set(found.tuples[low:high])) == high - low > 0
+    assert n_cut >= 8

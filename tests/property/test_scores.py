@@ -62,6 +62,11 @@ def test_auc_counts_pairs(counts: list[tuple[int, int]]) -> None:
     assert auc(positive, negative) == (None if expected is None else pytest.approx(expected))
 
 
+@pytest.mark.parametrize("n", [1, 7, 10, 30, 1000])
+def test_equal_numbers_have_no_variance(n: int) -> None:
+    assert scores(np.full(n, 0.1), np.full(n, 0.11)).r2 is None
+
+
 def test_nothing_scores_nothing() -> None:
     assert class_scores(np.zeros((2, 2), np.int64)) == Scores()
     assert number_scores(0, 0.0, 0.0) == Scores()

@@ -98,3 +98,11 @@ def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None
         config(evaluate={"metrics": "out/metrics"})
     with pytest.raises(ConfigError, match="add `evaluate`"):
         config(gates=[{"figure": "risk.share", "at_most": 1}])
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_no_number_passes_no_gate(order: int) -> None:
+    figures = tuple(Figure("share", value) for value in (0.5, float("nan"))[::order])
+    found = Evaluation({"risk": Findings(figures)})
+    for bound in ({"at_least": 0.1}, {"at_most": 1.0}):
+        assert not judged(Gate(figure="risk.share", **bound), found).passed

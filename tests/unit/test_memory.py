@@ -222,6 +222,10 @@ class TestSplit:
         assert {*(test % 50)} & {*(train % 50)} == set()
         assert len(test) == 40
 
+    def test_persons_with_several_values_are_refused(self) -> None:
+        with pytest.raises(InputError, match="several values"):
+            split(self.TABLE, ["id"], 0.4, 1, "test", "c")
+
 
 def test_the_module_needs_no_spark() -> None:
     assert "pyspark" not in vars(memory)

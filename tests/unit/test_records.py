@@ -188,7 +188,7 @@ def test_manifest_says_how_persons_are_counted(changes: dict[str, Any], words: s
     assert "person]" not in text
 
 
-def private(made: Config) -> tuple[str, dict[str, Any]]:
+def private(made: Config, n_missing: int = 14) -> tuple[str, dict[str, Any]]:
     """A private record of columns whose categories and ends are markers."""
     fields = [
         Field("age", "double", pa.float64()),
@@ -203,7 +203,11 @@ def private(made: Config) -> tuple[str, dict[str, Any]]:
     sample = pa.table({"c0": [NUMBER], "c1": [MARKER]})
     hashes = {"c1": np.array([55555555555, 66666666666])}
     scan: Any = SimpleNamespace(
-        encodings=encodings, n_missing={"c0": 4, "c1": 0}, sample=sample, hashes=hashes, n_rows=9
+        encodings=encodings,
+        n_missing={"c0": n_missing, "c1": 0},
+        sample=sample,
+        hashes=hashes,
+        n_rows=1003,
     )
     ends = np.array([-1], np.int32), np.array([-2], np.int32), np.zeros(1, np.int32)
     cuts = Cuts(np.ones((1, 1)), np.zeros(1), *ends)
@@ -220,8 +224,23 @@ def test_private_record_has_no_raw_values() -> None:
     assert "4242" not in text
     assert "55555555555" not in text
     assert found["moments"] == {"age": {"mean": 30.5, "sd": 12.25}}
-    assert found["missing"] == {"age": 4, "town": 0}
+    assert found["missing"] == {"age": 14, "town": 0}
     assert found["categories"] == {"town": 2}  # how many, not which
+
+
+def test_few_values_are_not_told() -> None:
+    made = config()
+    assert private(made, made.k - 1)[1]["missing"]["age"] == f"<{made.k}"
+    found = private(made, 1003 - made.k + 1)[1]
+    assert found["moments"] == {}
+
+
+def test_private_record_has_no_secrets_of_paths() -> None:
+    result = ReleaseResult("run-1", "published", table="s3a://Sesame@bucket/t")
+    source: Any = SimpleNamespace(version=None)
+    scan: Any = SimpleNamespace(encodings=(), n_missing={}, n_rows=0)
+    found = json.loads(record(config(), result, source, scan, None))
+    assert found["table"] == "s3a://…@bucket/t"
 
 
 def test_private_record_has_the_figures() -> None:

@@ -114,3 +114,9 @@ def test_markup_stays_text() -> None:
     text = rendered(rows, title=evil, by=KERNEL, lines=[K])
     assert "<script" not in text
     assert "&lt;script&gt;$x$" in text
+
+
+@pytest.mark.parametrize("asked", [{"axes": ["seed"]}, {"by": "seed"}])
+def test_nothing_to_plot_along(asked: Any) -> None:
+    with pytest.raises(InputError, match="nothing to plot along"):
+        rendered(**asked)

@@ -90,6 +90,7 @@ def test_hierarchies_are_only_mentioned(tmp_path: Path) -> None:
         ("file:/a/b", "file:/a/b"),
         ("s3a://bucket/a?X-Signature=Sesame", "s3a://bucket/a…"),
         ("s3a://Sesame@bucket/a", "s3a://…@bucket/a"),
+        ("s3a://Ses:am/e@bucket/a", "s3a://…@bucket/a"),
         ("abfss://box@account.host/a", "abfss://box@account.host/a"),
         ("abfss://box:Sesame@account.host/a", "abfss://box@account.host/a"),
         ("jdbc:sqlserver://host;user=a;password=Sesame", "jdbc:sqlserver://host…"),

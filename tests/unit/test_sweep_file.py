@@ -57,6 +57,23 @@ class TestGrid:
         grid_points([{"a": [1]}, {"a": [1], "b": values}], "grid", found)
         assert [problem.where for problem in found] == ["grid.1.b"]
 
+    @pytest.mark.parametrize(
+        "key",
+        [
+            *("source.where", '"source".where', "source", "source.options.password", "attributes"),
+            *("attributes.age", "attributes.age.order.0", "privacy.missing_tokens", "privacy"),
+        ],
+    )
+    def test_values_of_the_table_do_not_vary(self, key: str) -> None:
+        found: list[Any] = []
+        grid_points({key: ["a"]}, "grid", found)
+        assert [problem.where for problem in found] == [f"grid.{key}"]
+
+    def test_too_many_points_are_not_made(self) -> None:
+        found: list[Any] = []
+        grid_points({letter: [*range(10)] for letter in "abcdefghij"}, "grid", found)
+        assert [problem.where for problem in found] == ["grid"]
+
 
 class TestPoints:
     def test_seeds_come_last(self) -> None:

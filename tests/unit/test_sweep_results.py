@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -64,6 +65,16 @@ def test_nothing_is_picked_without_cross_validation_or_choice() -> None:
     rows = [row(0, 0.6, parameters={LAMBDA: value}) for value in (0.1, 0.9)]
     [found] = summaries(result(*rows, pick=Pick(parameters=(LAMBDA,)), figures=("accuracy",)))
     assert [line[0] for line in found.rows] == ["0.1", "0.9", "at maximum"]
+
+
+def test_the_least_error_is_picked_and_seeds_without_a_choice_are_left_out() -> None:
+    points = [(0, 1, 11.0), (0, 2, 6.0), (1, 1, 12.0), (1, 2, 7.0), (2, 1, 3.0)]
+    rows = [
+        replace(row(s, None, parameters={LAMBDA: v}), figures={"rmse": e}) for s, v, e in points
+    ]
+    pick = Pick(parameters=(LAMBDA,), by="rmse")
+    [found] = summaries(result(*rows, pick=pick, figures=("rmse",)))
+    assert found.rows[-1] == ("at maximum", "2", "6.500 ± 0.707")
 
 
 def test_failed_points_are_counted_and_told() -> None:

@@ -64,6 +64,9 @@ class Clustering(ModelMeasure):
         how = [column.id for column in columns], self.sample_rows, seed
         raw = Part.of(case.source, *how, released=False)
         released = Part.of(case.released, *how, released=True)
+        n_least = min(part.sample.num_rows for part in (raw, released))
+        if n_least < self.clusters and not self.in_spark(max(raw.n, released.n)):
+            return self.nothing("`sample_rows` is less than `clusters`")
         features = self.features(columns, raw.sample)
         in_spark = self.in_spark(max(raw.n, released.n))
         model = KMeans(self.clusters, self.max_iter, in_spark=in_spark)
