@@ -64,11 +64,16 @@ class Source(Section):
     """Where the rows come from."""
 
     format: str = Field(
-        description="delta, parquet, csv, json, orc, table, generator, or any Spark format"
+        description="delta, parquet, csv, json, orc, jdbc, table, generator, or any Spark format"
     )
     path: str | None = Field(None, description="file or folder; several may match a glob")
     table: str | None = Field(None, description="a catalog table, with `format: table`")
     options: Options = Field(default_factory=dict, description="options of the Spark reader")
+    secrets: dict[str, str] = Field(
+        default_factory=dict,
+        description="options that are secret, such as password: each the name of the environment "
+        "variable that has it",
+    )
     where: str | None = Field(None, description="SQL condition: the rows that are released")
     version: int | None = Field(
         None, ge=0, le=MAX_LONG, description="Delta: the version; latest if left out"
@@ -223,6 +228,11 @@ class Release(Section):
         description="at most 64 letters, digits, and . _ -; a run that is committed is done",
     )
     partition_by: tuple[str, ...] = Field((), description="columns that the files are laid out by")
+    catalog_table: str | None = Field(
+        None,
+        alias="register",
+        description="[catalog.]schema.table: the name that the table gets in Spark's catalog",
+    )
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from anonlib import registry
 from anonlib.config import RESERVED_PREFIX, Attribute, Config
+from anonlib.config_databases import database_problems, name_problems, secret_problems
 from anonlib.errors import InputError, Problem
 from anonlib.evaluation import gate_problems, measure_problems
 from anonlib.hierarchy import read_hierarchy
@@ -47,8 +48,10 @@ def _source(config: Config) -> Iterator[Problem]:
         for field in ("path", "table", "version"):
             if getattr(source, field) is not None:
                 yield Problem(f"source.{field}", "a generator has no such thing; remove it")
-        if source.options:
-            yield Problem("source.options", "a generator has `rows` and `seed` only; remove them")
+        for field in ("options", "secrets"):
+            if getattr(source, field):
+                text = "a generator has `rows` and `seed` only; remove them"
+                yield Problem(f"source.{field}", text)
     elif source.format == "table":
         if source.table is None:
             yield Problem("source.table", "required with `format: table`: a catalog table's name")
@@ -57,13 +60,16 @@ def _source(config: Config) -> Iterator[Problem]:
     else:
         if source.table is not None:
             yield Problem("source.table", "only with `format: table`")
-        if not source.path and not source.options:
+        if source.format == "jdbc":
+            yield from database_problems(source)
+        elif not source.path and not source.options:
             yield Problem("source.path", f"required with `format: {source.format}`")
     if source.format != "generator":
         for field in sorted({"rows", "seed"} & source.model_fields_set):
             yield Problem(f"source.{field}", "only with `format: generator`; remove it")
     if source.version is not None and source.format not in ("delta", "table"):
         yield Problem("source.version", "only Delta tables have versions")
+    yield from secret_problems(source)
 
 
 def _names(config: Config) -> Iterator[Problem]:
@@ -356,6 +362,7 @@ def _controller(config: Config, step: Controller, where: str) -> Iterator[Proble
 
 
 def _places(config: Config) -> Iterator[Problem]:
+    yield from name_problems(config.release)
     release = _folder(config.release.path)
     if config.source.path and _folder(config.source.path) == release:
         text = "the source itself: its raw rows would stay in the history of the release"

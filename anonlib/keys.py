@@ -1,5 +1,5 @@
-"""Keys of pseudonyms, tokens, the ledger and the backlog: derived, used in workers, written
-nowhere."""
+"""Keys of pseudonyms, tokens, the ledger and the backlog, derived and used in workers, and secrets
+of sources: written nowhere."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from anonlib.config import Config, MasterKey
+from anonlib.config import Config, MasterKey, Source
 from anonlib.errors import ConfigError, Problem
 
 MIN_BYTES = 16
@@ -56,6 +56,19 @@ def key_check(key: bytes) -> str:
 def token_key() -> bytes:
     """A fresh key for the tokens of one run's persons."""
     return os.urandom(32)
+
+
+def secret_options(source: Source) -> dict[str, str]:
+    """The options of a source that are secret, from the environment.
+
+    Raises ConfigError where a variable is not set; its name may be the secret, put there by
+    mistake, so no text has it.
+    """
+    found = {name: os.environ.get(variable, "") for name, variable in source.secrets.items()}
+    text = "the environment variable that it names is not set; put the secret there"
+    if missing := [Problem(f"source.secrets.{n}", text) for n, value in found.items() if not value]:
+        raise ConfigError(missing)
+    return found
 
 
 def _private_key(config: Config, section: MasterKey | None, name: str) -> bytes:

@@ -20,6 +20,7 @@ from anonlib.resolve import bound_models
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.schema import Column
 from anonlib.spark.backlog import can_wait
+from anonlib.spark.catalog import registered
 from anonlib.spark.done import finish, record_path, waits
 from anonlib.spark.earlier import Earlier, look_back
 from anonlib.spark.errors import translated
@@ -51,7 +52,7 @@ def release(
     InfeasibleError before anything is written, AuditError when a model does not hold, GateError
     when what was measured is not within the config's gates, BusyError when another run holds the
     target, StorageError when reading or writing fails; the target is then as it was (or, where only
-    the old version's removal failed, as it was published).
+    the old version's removal, or the name in the catalog, failed, as it was published).
     """
     progress = progress or Progress()
     run_id = config.release.run_id or _new_run_id()
@@ -60,6 +61,7 @@ def release(
     with progress.stage("start"):
         spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
     target = Target(spark, config.release)
+    registered(spark, config)  # a name that is taken is refused before anything is written
     past = open_past(spark, config, target, *private)
     if run_id in target.runs():
         return finish(spark, config, target, run_id, past)
@@ -209,6 +211,7 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     with progress.stage("start"):
         spark = session(config.spark.conf)
     with progress.stage("scan", spark):
+        registered(spark, config)
         source = open_source(spark, config)
         with closing(source):
             scanned = _scan(source, config)

@@ -40,7 +40,11 @@ def settings(config: Config) -> dict[str, Any]:
         "max_rows": partition.max_rows,
         "sample_rows": partition.sample_rows,
         "kernel": label(config.kernel),
-        "release": {"path": bare(config.release.path), "mode": config.release.mode},
+        "release": {
+            "path": bare(config.release.path),
+            "mode": config.release.mode,
+            **({"register": name} if (name := config.release.catalog_table) else {}),
+        },
         "measures": [label(measure) for measure in measures],
         "gates": [gate.text for gate in config.gates],
         "seed": config.seed,

@@ -8,6 +8,7 @@ from anonlib.config import Config
 from anonlib.errors import InfeasibleError
 from anonlib.results import ReleaseResult
 from anonlib.spark.backlog import Backlog
+from anonlib.spark.catalog import register
 from anonlib.spark.lease import lease
 from anonlib.spark.past import Past
 from anonlib.spark.publish import Target
@@ -18,7 +19,8 @@ from anonlib.spark.storage import Storage
 def finish(
     spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
 ) -> ReleaseResult:
-    """A committed run: what is known of it, with an interrupted clean-up finished."""
+    """A committed run: what is known of it, with an interrupted clean-up finished, and the name
+    in the catalog that may be missing."""
     with lease(spark, target.path, run_id):
         newest = next(iter(target.commits()), None)
         storage, path = Storage(spark, target.path), manifest_path(target.path)
@@ -27,6 +29,7 @@ def finish(
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target.runs())
         purge(spark, target)
+        register(spark, config, run_id, target.version_of(run_id))
     return _done(spark, config, target, run_id)
 
 

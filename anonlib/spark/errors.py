@@ -16,6 +16,28 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 DENIED = "permission denied"
 #: what a text of the JVM contains -> our error and its text
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
+    (
+        r"password authentication failed|no password was provided|SQLSTATE: 28",
+        InputError,
+        "the database refuses the user or the password",
+    ),
+    (
+        r"the database system is|FAILED_JDBC\.CONNECTION|Connection to \S+ refused",
+        StorageError,
+        "the database can't be reached",
+    ),
+    (
+        r"No suitable driver|Driver not found",
+        InputError,
+        "no driver for this URL among Spark's jars",
+    ),
+    (r"permission denied for", InputError, "the database denies permission"),
+    (r"JDBC_EXTERNAL_ENGINE_SYNTAX_ERROR", InputError, "the database has no such table or query"),
+    (
+        r"invalid snapshot identifier|snapshot \S+ does not exist",
+        StorageError,
+        "the connection that kept the table as it was is lost",
+    ),
     (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
     (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
     (r"File too large", StorageError, "the system's limit of file sizes is reached"),

@@ -1,4 +1,4 @@
-"""Delta's jars: fetched once, checked by sha256 at every use.
+"""Delta's jars, and PostgreSQL's driver: fetched once, checked by sha256 at every use.
 
 `python -m anonlib.spark.jars` fetches what is missing and prints the paths.
 
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +57,13 @@ JARS = (
         "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
     ),
 )
+#: Fetched when a config reads from such a database.
+POSTGRESQL = Jar(
+    "org.postgresql",
+    "postgresql",
+    "42.7.14",
+    "73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c",
+)
 
 
 def jar_dir() -> Path:
@@ -70,15 +77,15 @@ def jar_dir() -> Path:
     return Path(cache) / "anonlib" / "jars"
 
 
-def ensure_jars() -> list[Path]:
-    """Paths of all jars in `jar_dir()`, each verified; what is missing is fetched.
+def ensure_jars(jars: Sequence[Jar] = JARS) -> list[Path]:
+    """Paths of the jars in `jar_dir()`, each verified; what is missing is fetched.
 
     Raises InputError when a jar can't be fetched, or has not the content it should have (it is
     removed then).
     """
     folder = jar_dir()
-    paths = [folder / jar.name for jar in JARS]
-    for jar, path in zip(JARS, paths, strict=True):
+    paths = [folder / jar.name for jar in jars]
+    for jar, path in zip(jars, paths, strict=True):
         try:
             if not path.is_file():
                 _fetch(jar, path)

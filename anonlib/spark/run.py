@@ -16,6 +16,7 @@ from anonlib.results import Outcome as Ending
 from anonlib.results import ReleaseResult
 from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan
+from anonlib.spark.catalog import register
 from anonlib.spark.digest import digest
 from anonlib.spark.done import manifest_path, record_path, write_manifest
 from anonlib.spark.earlier import Earlier
@@ -30,6 +31,7 @@ from anonlib.spark.publish import Target
 from anonlib.spark.purge import purge
 from anonlib.spark.scan import Scan
 from anonlib.spark.source import Source
+from anonlib.spark.steady import require_steady
 from anonlib.spark.storage import Storage
 from anonlib.spark.verify import audited, audited_whole, require
 from anonlib.spark.whole import Whole
@@ -74,7 +76,9 @@ class Run:
             raise
         with self.progress.stage("publish", self.spark):
             version = self._publish(source, scanned, done, held)
-        return self._record(source, scanned, done, evaluation, "published", version)
+        result = self._record(source, scanned, done, evaluation, "published", version)
+        register(self.spark, self.config, self.run_id, version)
+        return result
 
     def trial(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
         """The same without publishing, whatever the gates say."""
@@ -137,6 +141,7 @@ class Run:
             expected = digest(done.rows.select(*names))  # hashes go by the order of columns
         after = self.earlier.digest_with(expected)
         self.past.before_commit(self.run_id, source, after, done.whole)
+        require_steady(source, scanned.observed)
         self.target.publish(done.rows, names, expected, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target.runs())

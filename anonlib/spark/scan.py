@@ -19,10 +19,12 @@ from anonlib.folding import fold
 from anonlib.privacy import Reference
 from anonlib.resolve import bound, protected_hierarchies
 from anonlib.schema import Column, Role, Scale, Schema
+from anonlib.spark.digest import Digest
 from anonlib.spark.errors import translated
 from anonlib.spark.feasible import disclosures, infeasible
 from anonlib.spark.joint import joint_problems
 from anonlib.spark.source import Source, failed, row_hash
+from anonlib.spark.steady import observed
 from anonlib.spark.values import canonical, number
 from anonlib.work import HASH, OWNER, TUPLE
 
@@ -38,7 +40,8 @@ class Scan:
     most `sample_rows` rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and
     `hashes`, Spark's hash of each category. `values`, by id, are those of the protected columns
     that models look at the counts of. `target` is None and `context`, the encodings of the
-    insensitive columns, empty where nothing looks at them.
+    insensitive columns, empty where nothing looks at them. `observed` is the digest of rows that
+    may change before they are read again.
     """
 
     n_rows: int
@@ -49,6 +52,7 @@ class Scan:
     values: dict[str, Values]
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()
+    observed: Digest | None = None
 
 
 def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
@@ -58,8 +62,10 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     `published` are the rows that the source's are added to, under its ids: models that measure
     cells against the whole table measure them against both together.
 
-    Raises ConfigError or InfeasibleError with all that the figures rule out.
+    Raises ConfigError or InfeasibleError with all that the figures rule out, BusyError where a
+    database changed meanwhile.
     """
+    seen = observed(source, config)
     rows = source.rows()
     with translated("source", denied=InputError):
         figures = _figures(source, config)
@@ -88,7 +94,8 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    return Scan(int(figures["n"]), missing, hashes, encodings, sample, values, label, context)
+    n_rows = int(figures["n"])
+    return Scan(n_rows, missing, hashes, encodings, sample, values, label, context, seen)
 
 
 def require_readable(source: Source, config: Config) -> None:

@@ -13,8 +13,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from anonlib.config import Config
 from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.keys import secret_options
 from anonlib.resolve import resolve
 from anonlib.schema import Field, Role, Scale, Schema, is_atomic
+from anonlib.spark.database import Database, jdbc_options, open_database
 from anonlib.spark.errors import translated
 from anonlib.spark.generator import generate
 from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, canonical
@@ -38,7 +40,7 @@ class Source:
 
     `raw` has the source's columns renamed c0..cN; `columns` reads each of the schema's columns
     from it, cast and with NaN as null in quasi-identifiers. `version` is a Delta source's. `fresh`
-    is `raw` without the rows that had been waiting for this run.
+    is `raw` without the rows that had been waiting for this run. `database` is of `format: jdbc`.
     """
 
     raw: DataFrame
@@ -48,6 +50,7 @@ class Source:
     schema: Schema
     version: int | None
     fields: tuple[Field, ...]  # all columns, after the casts
+    database: Database | None = None
 
     def rows(self) -> DataFrame:
         """The columns that blocks need, HASH, the hash of all of them, and DEAL, the hash of these
@@ -69,6 +72,8 @@ class Source:
     def close(self) -> None:
         """Gives back what was kept of the source."""
         self.fresh.unpersist()
+        if self.database is not None:
+            self.database.close()
 
 
 def open_source(
@@ -82,16 +87,27 @@ def open_source(
 
     Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
     """
+    if frame is not None or config.source.format != "jdbc":
+        return _opened(spark, config, frame, waiting)
+    with translated("source", denied=InputError):
+        database = open_database(spark, config.source)
+    try:
+        return replace(_opened(spark, config, database.frame, waiting), database=database)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _opened(
+    spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
+) -> Source:
     version = None
     keep = frame is not None or config.source.format not in COLUMNAR
     with translated("source", denied=InputError):
         if frame is None:
             frame, version = read(spark, config)
-        if config.source.where:
-            with translated("source.where"):
-                frame = frame.where(config.source.where)
+        frame, fresh = renamed(frame, config)
         names = frame.columns
-        fresh = frame.toDF(*[f"c{i}" for i in range(len(names))])
         before = [_like(rows, frame, config) for rows in waiting]
         raw = _together(fresh, before)
         casts = _casts(config, names, raw)
@@ -110,21 +126,25 @@ def open_source(
     return Source(raw, fresh, kept, casts, schema, version, fields)
 
 
+def renamed(frame: DataFrame, config: Config) -> tuple[DataFrame, DataFrame]:
+    """The rows of a source that the config is about, and the same with columns c0..cN."""
+    if config.source.where:
+        with translated("source.where"):
+            frame = frame.where(config.source.where)
+    return frame, frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
+
+
 def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
     """Columns of the config's source as nominal quasi-identifiers are read, renamed v0, v1, ...
 
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
     with translated("source", denied=InputError):
-        frame, _ = read(spark, config)
-        if config.source.where:
-            with translated("source.where"):
-                frame = frame.where(config.source.where)
+        frame, raw = renamed(read(spark, config)[0], config)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
             text = "the source has no such column"
             raise ConfigError([Problem(f"column {name}", text) for name in missing])
-        raw = frame.toDF(*[f"c{i}" for i in range(len(there))])
         casts = _casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
         _require_readable(raw, {id: casts[id] for id in ids if id in casts}, config)
@@ -195,10 +215,12 @@ def read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
     source = config.source
     if source.format == "generator":
         return generate(spark, source.rows, source.seed), None
+    if source.format == "jdbc":
+        return spark.read.format("jdbc").options(**jdbc_options(spark, source)).load(), None
     version = source.version
     if source.format == "delta" and version is None:
         version = latest_version(spark, source.path or "")
-    reader = spark.read.options(**source.options)
+    reader = spark.read.options(**source.options, **secret_options(source))
     if version is not None:
         reader = reader.option("versionAsOf", version)
     if source.format == "table":

@@ -44,7 +44,8 @@ def test_nothing_but_names_and_numbers() -> None:
         source={
             "format": "csv",
             "path": f"s3a://key:{SECRET}@bucket/in.csv",
-            "options": {"password": SECRET},
+            "options": {"header": SECRET},
+            "secrets": {"password": SECRET},
             "where": f"disease <> '{SECRET}'",
         },
         partition={"steps": [own, {"type": "kmeans"}]},
