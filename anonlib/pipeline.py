@@ -28,12 +28,13 @@ from anonlib.spark.evaluate import case_of, evaluated, make_metrics_folder
 from anonlib.spark.grouped import refuse_inexact
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.past import open_past
-from anonlib.spark.publish import Target
+from anonlib.spark.publish import Target, reader_notes
 from anonlib.spark.purge import owed, purge
 from anonlib.spark.run import Run, keep
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
+from anonlib.spark.steady import pinned
 from anonlib.spark.storage import Storage
 from anonlib.spark.sweeping import swept
 from anonlib.spark.tasks import settled
@@ -71,7 +72,7 @@ def release(
         return waits(spark, config, target, run_id, past.backlog)
     with progress.stage("open", spark):
         source = open_source(spark, config, dataframe, past.waiting_rows())
-    with closing(source):
+    with closing(source), pinned(source):
         try:
             with progress.stage("scan", spark):
                 earlier = look_back(config, target, source, past.ledger)
@@ -215,7 +216,7 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
         source = open_source(spark, config)
         with closing(source):
             scanned = _scan(source, config)
-    notes = []
+    notes = [*reader_notes(source.schema)]
     if config.one_row_per_person is True:
         notes.append("one_row_per_person is declared, and can't be checked")
     return CheckResult(

@@ -17,6 +17,7 @@ URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
 FETCH_ROWS = "10000"
 #: What a session says first. Session-wide settings of the config come after it.
 FIRST = "sessionInitStatement"
+PATIENCE_SECONDS = 10
 REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
 
 
@@ -38,6 +39,11 @@ class Database:
     def pinned(self) -> bool:
         """Whether every reading sees the same rows."""
         return self.connection is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was pinned, and is no more."""
+        return self.pinned and not self.connection.isValid(PATIENCE_SECONDS)
 
     def close(self) -> None:
         """Lets the table go."""

@@ -11,10 +11,12 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from anonlib.config import Release
 from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.schema import Schema
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
 from anonlib.spark.source import row_hash
@@ -244,6 +246,21 @@ def name_mapping(schema: StructType) -> dict[str, str]:
     """The properties of a Delta table that names in this schema need."""
     needed = any(set(name) & MAPPED for name in _names(schema))
     return {"delta.columnMapping.mode": "name"} if needed else {}
+
+
+def reader_notes(schema: Schema) -> tuple[str, ...]:
+    """What readers without Spark can't do with a release of this schema, as measured on polars 2.1
+    and deltalake 1.6."""
+    types = {column.name: from_arrow_type(column.released_type) for column in schema.released}
+    mapped = [n for n, type in types.items() if name_mapping(StructType([StructField(n, type)]))]
+    if not mapped:
+        return ()
+    text = (
+        f"columns {', '.join(mapped)}: Delta takes such names by column mapping only, which polars "
+        "refuses to read, and deltalake's pyarrow (so DuckDB through it) reads as nulls; rename "
+        "them for readers without Spark"
+    )
+    return (text,)
 
 
 def _names(type: DataType) -> list[str]:

@@ -27,7 +27,7 @@ from anonlib.spark.lease import Lease
 from anonlib.spark.make import Made, make
 from anonlib.spark.nodes import released_nodes
 from anonlib.spark.past import Past
-from anonlib.spark.publish import Target
+from anonlib.spark.publish import Target, reader_notes
 from anonlib.spark.purge import purge
 from anonlib.spark.scan import Scan
 from anonlib.spark.source import Source
@@ -170,6 +170,7 @@ class Run:
             losses=found.losses,
             losses_by_column=found.losses_by_column,
             evaluation=evaluation,
+            notes=reader_notes(source.schema) if ending == "published" else (),
             table=self.target.path,
             table_version=version,
             manifest=manifest_path(self.target.path) if ending == "published" else "",

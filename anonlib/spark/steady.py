@@ -1,7 +1,10 @@
-"""Tables of databases that can't be pinned: whether they kept still while a run read them."""
+"""Tables of databases: whether they kept still, or could be kept still, while a run read them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from anonlib.config import Config
-from anonlib.errors import BusyError
+from anonlib.errors import BusyError, StorageError
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
 from anonlib.spark.source import Source, renamed
@@ -36,3 +39,15 @@ def require_steady(source: Source, before: Digest | None) -> None:
         with translated("source"):
             if digest(source.fresh) != before:
                 raise BusyError(CHANGED)
+
+
+@contextmanager
+def pinned(source: Source) -> Iterator[None]:
+    """Tells why the body failed, where it is that a table that was pinned is no more."""
+    try:
+        yield
+    except StorageError as error:
+        if source.database is not None and source.database.lost:
+            text = "source: the connection that kept the table as it was is lost; run it again"
+            raise StorageError(text) from error
+        raise

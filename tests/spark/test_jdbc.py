@@ -1,5 +1,5 @@
 """Reading from a database that can't share one state of a table among connections: Derby, which is
-among Spark's own jars, inside the JVM. PostgreSQL is in tests/cluster."""
+among Spark's own jars, inside the JVM. PostgreSQL is in test_database.py."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +56,8 @@ def derby(spark: SparkSession, tmp_path: Path) -> Any:
 def config(folder: Path, **changes: Any) -> dict[str, Any]:
     options = {"url": URL, "dbtable": "people", **PARTS}
     source = {"format": "jdbc", "options": options, "secrets": {"password": "JDBC_PASSWORD"}}
-    return settings(folder, source=source, attributes={"part": {"role": "drop"}}, **changes)
+    part = {"part": {"role": changes.pop("part", "drop")}}
+    return settings(folder, source=source, attributes=part, **changes)
 
 
 def lose_rows(spark: SparkSession) -> None:
@@ -90,7 +91,7 @@ def test_a_table_that_changes_between_passes(
     monkeypatch.setenv("JDBC_PASSWORD", "correct-horse")
 
     def change() -> None:
-        derby('UPDATE people SET "illness" = (SELECT "illness" FROM people WHERE "part" = 12)')
+        derby('UPDATE people SET "illness" = \'RAWVALUE-illness-2\' WHERE "part" = 11')
         lose_rows(spark)
 
     said = shell.release(config(shell.folder), hooks={"partition started": change})
@@ -117,7 +118,7 @@ def test_a_table_that_changes_while_parts_are_read(
         return found
 
     monkeypatch.setattr(steady, "digest", slow)
-    said = shell.release(config(shell.folder, attributes={"part": {"role": "insensitive"}}))
+    said = shell.release(config(shell.folder, part="insensitive"))
     assert said.code == 1
     assert "the table changed while it was read" in said.error
     assert not left(shell.folder / "out")

@@ -1,0 +1,114 @@
+"""Releases read without Spark: by deltalake, polars and DuckDB, compared with what Spark reads."""
+
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import anonlib
+from tests.spark.test_sources import KEPT, NUMBER, VALUES, config
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+
+CATEGORY = {"role": "quasi_identifier", "scale": "nominal"}
+TREE = "x;left;*\ny;left;*\nz;right;*\nw;right;*\n"
+
+
+def rows(spark: SparkSession) -> DataFrame:
+    """24 rows of every type that is published, and of every shape of generalized values."""
+    found = [
+        (
+            i % 5,
+            i % 7 / 2,
+            "abc"[i % 3],
+            "xyzw"[i % 4],
+            *[v[i % len(v)] for _, v in VALUES.values()],
+        )
+        for i in range(24)
+    ]
+    types = ", ".join(f"{name} {type}" for name, (type, _) in VALUES.items())
+    return spark.createDataFrame(found, f"age int, hours double, city string, job string, {types}")
+
+
+@pytest.fixture(scope="module")
+def release(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("consumers")
+    (folder / "job.csv").write_text(TREE)
+    job = {**CATEGORY, "hierarchy": str(folder / "job.csv")}
+    roles = {"age": NUMBER, "hours": NUMBER, "city": CATEGORY, "job": job}
+    source = {"format": "dataframe", "path": "given"}
+    raw = config(folder / "t", source, **roles, **dict.fromkeys(VALUES, KEPT))
+    shapes = {"age": "interval", "city": "set", "job": "proportional"}
+    raw |= {"recode": {"columns": shapes}}
+    raw["release"]["partition_by"] = ["flag"]
+    result = anonlib.release(anonlib.parse(raw), dataframe=rows(spark))
+    assert result.notes == ()
+    return str(folder / "t")
+
+
+def plain(table: pa.Table) -> list[str]:
+    """Rows in one form, whatever order rows and columns come in."""
+    names = sorted(table.column_names)
+    return sorted(repr([_value(row[name]) for name in names]) for row in table.to_pylist())
+
+
+def _value(value: Any) -> Any:
+    """A map is its sorted items; some readers give them as such."""
+    if isinstance(value, dict):
+        return sorted((k, _value(v)) for k, v in value.items())
+    if isinstance(value, list):
+        if value and all(isinstance(v, dict) and {*v} == {"key", "value"} for v in value):
+            value = [(v["key"], v["value"]) for v in value]
+        return [_value(v) for v in value]
+    return [_value(v) for v in value] if isinstance(value, tuple) else value
+
+
+def test_every_reader_sees_what_spark_sees(spark: SparkSession, release: str) -> None:
+    expected = spark.read.format("delta").load(release).toArrow()
+    table = deltalake.DeltaTable(release)
+    dataset = duckdb.from_arrow(table.to_pyarrow_dataset())
+    query = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t")
+    readers = {
+        "deltalake": table.to_pyarrow_table(),
+        "deltalake, SQL": pa.table(query.read_all()),
+        "polars": pl.read_delta(release).to_arrow(),
+        "DuckDB": pa.table(dataset.to_arrow_table()),
+    }
+    for name, found in readers.items():
+        assert plain(found) == plain(expected), name
+    types = {field.name: field.type for field in table.to_pyarrow_table().schema}
+    wanted = {field.name: field.type for field in expected.schema}
+    exact = ("age", "hours", "whole", "exact", "day", "moment", "local", "flag", "raw", "nested")
+    for name in exact:
+        assert str(types[name]).replace(" not null", "") == str(wanted[name]), name
+
+
+def test_nothing_but_what_readers_know(release: str) -> None:
+    """No deletion vectors, no column mapping: a table of the first protocol but for local times."""
+    protocol = deltalake.DeltaTable(release).protocol()
+    assert protocol.reader_features == ["timestampNtz"]
+
+
+def test_names_that_readers_do_not_take(spark: SparkSession, tmp_path: Path) -> None:
+    """The run says so; without this note, some would show nulls for values."""
+    frame = rows(spark).select("age", "hours").toDF("the age", "h.ours")
+    raw = config(
+        tmp_path / "t",
+        {"format": "dataframe", "path": "given"},
+        **{"the age": NUMBER, "h.ours": NUMBER},
+    )
+    result = anonlib.release(anonlib.parse(raw), dataframe=frame)
+    assert len(result.notes) == 1
+    assert result.notes[0].startswith("columns the age: ")
+    with pytest.raises(Exception, match="column mapping"):
+        pl.read_delta(str(tmp_path / "t"))
+    table = deltalake.DeltaTable(str(tmp_path / "t"))
+    assert table.to_pyarrow_table()["the age"].null_count == 24
+    query = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t")
+    expected = spark.read.format("delta").load(str(tmp_path / "t")).toArrow()
+    assert plain(pa.table(query.read_all())) == plain(expected)
