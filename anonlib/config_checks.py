@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from anonlib import registry
-from anonlib.config import RESERVED_PREFIX, Attribute, Config
+from anonlib.config import RESERVED_PREFIX, Attribute, Config, Spark
 from anonlib.config_databases import database_problems, name_problems, secret_problems
 from anonlib.errors import InputError, Problem
 from anonlib.evaluation import gate_problems, measure_problems
@@ -19,11 +19,15 @@ from anonlib.recode import Recoder
 from anonlib.resolve import bound, joint_columns
 from anonlib.schema import Role, Scale
 
+#: Settings of Spark that guard what is private, or that are the operator's.
+GUARDED = ("spark.anonlib.", "spark.redaction.", "spark.sql.redaction.", "spark.io.encryption.")
+
 
 def check(config: Config) -> list[Problem]:
     """All problems that are visible without the source."""
     return [
         *_source(config),
+        *spark_problems(config.spark),
         *_names(config),
         *_attributes(config),
         *_hierarchies(config),
@@ -70,6 +74,13 @@ def _source(config: Config) -> Iterator[Problem]:
     if source.version is not None and source.format not in ("delta", "table"):
         yield Problem("source.version", "only Delta tables have versions")
     yield from secret_problems(source)
+
+
+def spark_problems(spark: Spark) -> Iterator[Problem]:
+    """The settings of Spark that a config or a sweep file may not make."""
+    for name in spark.conf:
+        if name.lower().startswith(GUARDED):
+            yield Problem(f"spark.conf.{name}", "is not for configs to set; remove it")
 
 
 def _names(config: Config) -> Iterator[Problem]:

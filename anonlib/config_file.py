@@ -2,7 +2,6 @@
 of these in one report."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -13,13 +12,13 @@ from pydantic import BaseModel, ValidationError
 from anonlib import registry
 from anonlib.config import NOT_A_NUMBER, Config, Evaluate, takes_number
 from anonlib.config_checks import check
+from anonlib.config_environment import interpolated
+from anonlib.config_limits import MAX_BYTES, MAX_DEPTH, too_many
 from anonlib.config_yaml import apply_override, join, read_yaml
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 
-MAX_BYTES = 1_000_000
-MAX_DEPTH = 30
 DEFAULTS: dict[str, Any] = {
     "partition": {"steps": [{"type": "kmeans"}]},
     "kernel": {"type": "mdav"},
@@ -44,7 +43,6 @@ _ON_ATTRIBUTES = (
     *("attributes", "one_row_per_person", "unit", "pseudonyms", "recode.columns"),
     *("privacy.models", "release.partition_by"),
 )
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -121,8 +119,9 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     tree = copied(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
-    tree = interpolated(tree, "", problems)
-    tree = _with_defaults(tree)
+    if large := [*too_many(tree)]:
+        raise ConfigError([*problems, *large])
+    tree = _with_defaults(interpolated(tree, problems))
     if folder is not None:
         _locate_hierarchies(tree, folder)
     _build_plugins(tree, problems)
@@ -141,7 +140,7 @@ def _reason(error: Exception) -> str:
 def copied(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
     """The same in fresh dicts and lists, which the steps that follow may change."""
     if depth > MAX_DEPTH:
-        problems.append(Problem(where, "nested too deeply"))
+        problems.append(Problem(where, f"nested too deeply; at most {MAX_DEPTH} levels"))
         return None
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -153,28 +152,6 @@ def copied(value: object, where: str, problems: list[Problem], depth: int = 0) -
         problems.append(Problem(where, "keys are text; put the others in quotes"))
     items = [(key, item) for key, item in value.items() if isinstance(key, str)]
     return {key: copied(item, join(where, key), problems, depth + 1) for key, item in items}
-
-
-def interpolated(value: Any, where: str, problems: list[Problem]) -> Any:
-    """Texts with ${NAME} and ${NAME:-default} replaced from the environment."""
-    if isinstance(value, dict):
-        return {k: interpolated(v, join(where, k), problems) for k, v in value.items()}
-    if isinstance(value, list):
-        return [interpolated(v, join(where, i), problems) for i, v in enumerate(value)]
-    if not isinstance(value, str):
-        return value
-
-    def replace(match: re.Match[str]) -> str:
-        name = match.group(1)
-        default: str | None = match.group(2)
-        found = os.environ.get(name, default)
-        if found is None:
-            text = f"environment variable {name} is not set (a default is ${{{name}:-...}})"
-            problems.append(Problem(where, text))
-            return ""
-        return found
-
-    return _VARIABLE.sub(replace, value)
 
 
 def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:

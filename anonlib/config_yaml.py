@@ -5,38 +5,50 @@ from typing import Any
 
 import yaml
 
+from anonlib.config_limits import MAX_DEPTH, MAX_KEY, MAX_NODES, MAX_NUMBER, MAX_TEXT
 from anonlib.errors import Problem
 
 _PLAIN = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map")
 )
+_NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 _KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL)
 
 
 def read_yaml(text: str) -> Any:
     """The value in a YAML text. Raises yaml.YAMLError, without any value in its `problem`."""
-    try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
-    except RecursionError:
-        raise yaml.constructor.ConstructorError(None, None, "nested too deeply") from None
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses what YAML would silently swallow: a key that is there twice, aliases, tags. Dates
-    stay texts."""
+    """Refuses what YAML would silently swallow: a key that is there twice, aliases, tags; and what
+    is larger than a config can be, as soon as that shows. Dates stay texts."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
         first: [(tag, regexp) for tag, regexp in resolvers if tag in _PLAIN]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    depth = n_nodes = 0
+
     def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self.n_nodes += 1
+        if self.n_nodes > MAX_NODES:
+            raise _too_large(f"more than {MAX_NODES:,} keys and values", event.start_mark)
+        if self.depth > MAX_DEPTH:
+            raise _too_large(f"nested too deeply; at most {MAX_DEPTH} levels", event.start_mark)
         if self.check_event(yaml.AliasEvent):
             event = self.get_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
                 None, None, "aliases are not allowed", event.start_mark
             )
-        return super().compose_node(parent, index)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(node, yaml.ScalarNode):
+            _require_short(node)
+        return node
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         if node.tag not in _PLAIN:
@@ -53,10 +65,25 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise _refused("keys are text; put this one in quotes", key_node)
+            if len(key) > MAX_KEY:
+                raise _refused(f"a key of more than {MAX_KEY:,} characters", key_node)
             if key in seen:
                 raise _refused(f"key {key!r} is there twice", key_node)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+def _require_short(node: yaml.ScalarNode) -> None:
+    number = node.tag in _NUMBERS
+    most = MAX_NUMBER if number else MAX_TEXT
+    if len(node.value) > most:
+        what = "number" if number else "text"
+        hint = "; put text in quotes" if number else ""
+        raise _too_large(f"a {what} of more than {most:,} characters{hint}", node.start_mark)
+
+
+def _too_large(text: str, mark: Any) -> yaml.YAMLError:
+    return yaml.composer.ComposerError(None, None, text, mark)
 
 
 def _refused(text: str, node: Any) -> yaml.YAMLError:
@@ -87,6 +114,9 @@ def parts_of(key: str) -> list[str]:
 def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
     """Sets what is at a dotted key."""
     parts = parts_of(key)
+    if len(parts) > MAX_DEPTH:
+        problems.append(Problem(where[:MAX_KEY], f"nested too deeply; at most {MAX_DEPTH} levels"))
+        return
     node: Any = tree
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         index: Any = part

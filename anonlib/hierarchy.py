@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 from anonlib.block import Ints, Tree
 from anonlib.errors import InputError
 from anonlib.folding import fold
-from anonlib.hierarchy_file import Nodes, csv_text, read_csv, read_yaml, yaml_text
+from anonlib.hierarchy_file import (
+    MAX_BYTES,
+    MAX_YAML_BYTES,
+    Nodes,
+    csv_text,
+    read_csv,
+    read_yaml,
+    yaml_text,
+)
 
 #: How a file's name ends -> how its text is read; any other name is read as the first.
 READERS: dict[str, Callable[[str], Nodes]] = {
@@ -140,21 +148,34 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
     A name stands for one node. Cost: the size of the file.
 
-    Raises InputError with all that is wrong, by line.
+    Raises InputError with all that is wrong, by line, and where the file or its tree is too large.
     """
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-    except OSError as error:
-        reason = error.strerror or "I/O error"
-        raise InputError(f"hierarchy {path}: can't be read ({reason})") from None
-    except ValueError:
-        raise InputError(f"hierarchy {path}: not UTF-8 text") from None
+    text = _text(Path(path))
     try:
         nodes = READERS.get(Path(path).suffix.lower(), read_csv)(text)
     except InputError as error:
         raise InputError(f"hierarchy {path}: {error}") from None
     return Hierarchy.of(nodes)
+
+
+def _text(path: Path) -> str:
+    """What a hierarchy's file says."""
+    read = READERS.get(path.suffix.lower(), read_csv)
+    most = MAX_BYTES if read is read_csv else MAX_YAML_BYTES
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe might never end
+            raise InputError(f"hierarchy {path}: can't be read (no plain file)")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            more = "" if read is read_csv else "; write it as CSV"
+            raise InputError(f"hierarchy {path}: larger than {most:,} bytes{more}")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or "I/O error"
+        raise InputError(f"hierarchy {path}: can't be read ({reason})") from None
+    except ValueError:
+        raise InputError(f"hierarchy {path}: not UTF-8 text") from None
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:

@@ -14,6 +14,9 @@ from anonlib.errors import InputError
 
 #: ARX writes the first of these; the first that gives one root is taken.
 SEPARATORS = ";,"
+#: Files, in bytes, and trees that are larger are refused; YAML takes far longer to read.
+MAX_BYTES, MAX_YAML_BYTES = 100_000_000, 5_000_000
+MAX_NODES, MAX_DEPTH = 2_000_000, 2_000
 #: What YAML reads as this text without quotes, if it does not read it as a number or the like.
 _PLAIN = re.compile(r"\w[\w .+*/()<>=%&$-]*(?<! )")
 #: The longest key that YAML takes without a mark before it.
@@ -31,9 +34,17 @@ class Nodes:
         self.names: list[str] = []
         self.parent: list[int] = []
         self.lines: list[int] = []
+        self._depth: list[int] = []
 
     def add(self, name: str, parent: int | None, line: int = 0) -> int:
-        """A new node's number; the root is the first, and has no parent."""
+        """A new node's number; the root is the first, and has no parent. Raises InputError where
+        the tree is too large."""
+        depth = 0 if parent is None else self._depth[parent] + 1
+        if len(self.names) >= MAX_NODES:
+            _refuse([f"has more than {MAX_NODES:,} values and groups"])
+        if depth > MAX_DEPTH:
+            _refuse([f"{_lines([line])} more than {MAX_DEPTH:,} groups within each other"])
+        self._depth.append(depth)
         self.names.append(name)
         self.parent.append(0 if parent is None else parent)
         self.lines.append(line)
@@ -84,7 +95,7 @@ def read_csv(text: str) -> Nodes:
     """The tree in a CSV text. Raises InputError with all that is wrong, by line."""
     found = [rows for each in SEPARATORS if (rows := _rows(text, each)) is not None]
     if not found:
-        _refuse(["not CSV"])
+        _refuse([f"not CSV, or a name of more than {csv.field_size_limit():,} characters"])
     rows = min(found, key=_doubts)
     problems = [*_row_problems(rows)]
     if problems:

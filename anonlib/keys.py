@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from anonlib.config import Config, MasterKey, Source
 from anonlib.errors import ConfigError, Problem
 
-MIN_BYTES = 16
+MIN_BYTES, MAX_BYTES = 16, 65_536
 
 
 def pseudonym_key(config: Config, run_id: str) -> bytes:
@@ -93,11 +93,14 @@ def _master(section: MasterKey, where: str) -> bytes:
     else:
         where, missing = f"{where}.key_file", "the file can't be read"
         try:
-            key = Path(section.key_file or "").read_bytes().strip()
+            with Path(section.key_file or "").open("rb") as file:
+                key = file.read(MAX_BYTES + 1).strip()
         except (OSError, ValueError):
             key = b""
     if not key:
         raise ConfigError([Problem(where, f"{missing}; put the master key there")])
     if len(key) < MIN_BYTES:
         raise ConfigError([Problem(where, f"the master key is shorter than {MIN_BYTES} bytes")])
+    if len(key) > MAX_BYTES:
+        raise ConfigError([Problem(where, f"the master key is longer than {MAX_BYTES:,} bytes")])
     return key

@@ -13,8 +13,9 @@ from anonlib import registry
 from anonlib.audit import AuditReport
 from anonlib.config import Config
 from anonlib.config_file import with_usual_measures
-from anonlib.errors import InfeasibleError, InputError
+from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.keys import backlog_key, ledger_key, pseudonym_key
+from anonlib.minimum_k import PROPERTY, minimum_k_problems
 from anonlib.progress import Progress
 from anonlib.resolve import bound_models
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
@@ -61,6 +62,7 @@ def release(
     private = ledger_key(config), backlog_key(config)
     with progress.stage("start"):
         spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
+        _require_minimum_k(spark, config)
     target = Target(spark, config.release)
     registered(spark, config)  # a name that is taken is refused before anything is written
     past = open_past(spark, config, target, *private)
@@ -89,6 +91,14 @@ def release(
             with lease(spark, target.path, run_id), settled(spark):
                 past.backlog.add(run_id, source)
             return waits(spark, config, target, run_id, past.backlog, error)
+
+
+def _require_minimum_k(spark: SparkSession, config: Config) -> None:
+    """Raises ConfigError where the config's k is below the operator's minimum."""
+    # That of the application, which a session can't lower.
+    submitted = spark.sparkContext.getConf().get(PROPERTY)
+    if problems := [*minimum_k_problems(config, submitted, spark.conf.get(PROPERTY, None))]:
+        raise ConfigError(problems)
 
 
 def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
@@ -120,6 +130,7 @@ def audit(
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(config.spark.conf)
+        _require_minimum_k(spark, config)
     with progress.stage("audit", spark), translated(f"table {table}"):
         reader = spark.read.format("delta")
         if version is not None:
@@ -141,6 +152,7 @@ def evaluate(
     run_id = _new_run_id()
     with progress.stage("start"):
         spark = session(config.spark.conf)
+        _require_minimum_k(spark, config)
     target = Target(spark, config.release)
     if not trial and target.version < 0:
         text = f"no table is at {target.path}; release it first, or measure a trial (--trial)"
@@ -211,6 +223,7 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(config.spark.conf)
+        _require_minimum_k(spark, config)
     with progress.stage("scan", spark):
         registered(spark, config)
         source = open_source(spark, config)

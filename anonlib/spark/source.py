@@ -16,6 +16,7 @@ from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.keys import secret_options
 from anonlib.resolve import resolve
 from anonlib.schema import Field, Role, Scale, Schema, is_atomic
+from anonlib.spark.condition import filtered
 from anonlib.spark.database import Database, jdbc_options, open_database
 from anonlib.spark.errors import translated
 from anonlib.spark.generator import generate
@@ -128,9 +129,7 @@ def _opened(
 
 def renamed(frame: DataFrame, config: Config) -> tuple[DataFrame, DataFrame]:
     """The rows of a source that the config is about, and the same with columns c0..cN."""
-    if config.source.where:
-        with translated("source.where"):
-            frame = frame.where(config.source.where)
+    frame = filtered(frame, config.source.where)
     return frame, frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
 
 

@@ -21,6 +21,7 @@ from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
 from anonlib.resolve import resolve
 from anonlib.schema import Field, Schema
+from anonlib.spark.condition import require_plain
 from anonlib.spark.errors import translate, translated
 from anonlib.spark.scan import require_readable
 from anonlib.spark.source import open_source, read
@@ -149,6 +150,8 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     with translated(f"cases.{point.case}.derive", denied=InputError):
         if derived:
             frame, _ = read(spark, config)
+            for name, text in derived.items():
+                require_plain(frame, text, f"cases.{point.case}.derive.{name}")
             frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
             frame.schema  # noqa: B018 (wrong expressions show here)
     source = open_source(spark, config, frame)

@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonlib.config import Config
-from anonlib.config_file import build_plugin, copied, interpolated, parse, problems_of, read_raw
+from anonlib.config_checks import spark_problems
+from anonlib.config_environment import interpolated
+from anonlib.config_file import build_plugin, copied, parse, problems_of, read_raw
 from anonlib.config_yaml import apply_override, parts_of, put
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.controller import Controller
@@ -49,18 +51,19 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     tree = copied(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
-    tree = interpolated(tree, "", problems)
+    tree = interpolated(tree, problems)
     try:
         file = SweepFile.model_validate(tree)
     except ValidationError as error:
         raise ConfigError([*problems, *problems_of(error, SweepFile, "")]) from None
-    points: list[Point] = []
-    for name, case in file.cases.items():
-        points += _Expansion(file, name, case, folder, problems).points()
+    problems += spark_problems(file.spark)
+    cases = [_Expansion(file, name, case, folder, problems) for name, case in file.cases.items()]
+    n = sum(n_points(case.grid()) for case in cases) * file.seeds
+    if n > MAX_POINTS:
+        text = f"{n:,} points with all seeds, at most {MAX_POINTS:,}"
+        raise ConfigError([*problems, Problem("grid", text)])
+    points = [point for case in cases for point in case.points()]
     problems += _picks(file, points)
-    if len(points) * file.seeds > MAX_POINTS:
-        text = f"{len(points) * file.seeds:,} points with all seeds, at most {MAX_POINTS:,}"
-        problems.append(Problem("grid", text))
     if problems:
         raise ConfigError(problems)
     return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
@@ -85,10 +88,6 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
         problems.append(Problem(f"{where}.seed", "give `seeds`, how many there are, instead"))
     if wrong or hidden:
         return []
-    n_points = prod(map(len, grid.values()))
-    if n_points > MAX_POINTS:
-        problems.append(Problem(where, f"{n_points:,} points, at most {MAX_POINTS:,}"))
-        return []
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -99,6 +98,14 @@ def _is_hidden(key: str) -> bool:
         all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
         for path in _HIDDEN
     )
+
+
+def n_points(grid: Any) -> int:
+    """How many combinations `grid_points` gives, told without making them."""
+    if isinstance(grid, list):
+        return sum(map(n_points, grid))
+    each = grid.values() if isinstance(grid, dict) else ()
+    return prod(len(values) for values in each if isinstance(values, list))
 
 
 @dataclass
@@ -123,20 +130,19 @@ class _Expansion:
         for key, value in self.case.set.items():
             put(tree, key, value, f"{where}.set.{key}", self.problems)
         found = []
-        for parameters in self._grid(where):
+        place = "grid" if self.case.grid is None else f"{where}.grid"
+        for parameters in grid_points(self.grid(), place, self.problems):
             point = self._point(tree, parameters, home)
             found += [] if point is None else [point]
         return found
 
-    def _grid(self, where: str) -> list[dict[str, Any]]:
+    def grid(self) -> Any:
+        """The grid of the case, or a list of such."""
         own, common = self.case.grid, self.file.grid
         if isinstance(own, dict):
             each = common if isinstance(common, list) else [common]
-            grids = [{**grid, **own} if isinstance(grid, dict) else grid for grid in each]
-            return grid_points(grids, f"{where}.grid", self.problems)
-        if own is not None:
-            return grid_points(own, f"{where}.grid", self.problems)
-        return grid_points(common, "grid", self.problems)
+            return [{**grid, **own} if isinstance(grid, dict) else grid for grid in each]
+        return common if own is None else own
 
     def _base(self, where: str) -> tuple[dict[str, Any] | None, Path]:
         """The config of the case, and the folder that its paths are relative to."""
@@ -147,7 +153,8 @@ class _Expansion:
         if not isinstance(given, Mapping):
             self.problems.append(Problem(f"{where}.config", "a config is a mapping of sections"))
             return None, home
-        tree = interpolated(copied(given, "", self.problems), f"{where}.config", self.problems)
+        plain = copied(given, "", self.problems)
+        tree = interpolated(plain, self.problems, f"{where}.config")
         return {key: value for key, value in tree.items() if key not in _IDLE}, home
 
     def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:

@@ -62,7 +62,11 @@ class TestFile:
             ("a: !!python/object:os.system x", "tags are not allowed"),
             ("a: !!set {x}", "tags are not allowed"),
             ("a: !!int x", "can't be read"),
-            ("a: " + "1" * 5_000, "can't be read; put it in quotes"),
+            (
+                "a: " + "1" * 5_000,
+                "line 1: a number of more than 100 characters; put text in quotes",
+            ),
+            ("a: !!int " + "1" * 5_000, "a number of more than 100 characters"),
             ("a: " + "[" * 5_000, "nested too deeply"),
             ("a: \x00", "not valid YAML"),
             (b"a: \xff", "not UTF-8 text"),

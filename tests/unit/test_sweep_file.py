@@ -69,11 +69,6 @@ class TestGrid:
         grid_points({key: ["a"]}, "grid", found)
         assert [problem.where for problem in found] == [f"grid.{key}"]
 
-    def test_too_many_points_are_not_made(self) -> None:
-        found: list[Any] = []
-        grid_points({letter: [*range(10)] for letter in "abcdefghij"}, "grid", found)
-        assert [problem.where for problem in found] == ["grid"]
-
 
 class TestPoints:
     def test_seeds_come_last(self) -> None:

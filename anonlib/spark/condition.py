@@ -1,0 +1,67 @@
+"""SQL in configs: what it may say of a row. It is read in the session of the run, so it could reach
+other tables and any Java method there."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.errors import ConfigError, Problem
+from anonlib.spark.errors import translated
+
+#: Columns, values and functions in a condition; Spark takes the square of it to tell what they are.
+MAX_PARTS = 5_000
+#: Expressions of Spark's by the name of their class -> why they are refused.
+_REFUSED = {
+    "CallMethodViaReflection": "reflect and java_method call any code",
+    "RaiseError": "raise_error and assert_true show values in Spark's own logs",
+    "ApplyFunctionExpression": "functions of catalogs may be any code",
+}
+_TIME = "now, current_date, current_user and the like say other things at other times"
+
+
+def filtered(frame: DataFrame, condition: str | None) -> DataFrame:
+    """The rows for which the config's `source.where` is true; all without one.
+
+    Raises ConfigError where it is more than a condition on the columns of a row, InputError where
+    it is no SQL.
+    """
+    if not condition:
+        return frame
+    with translated("source.where"):
+        require_plain(frame, condition, "source.where")
+        return frame.where(condition)
+
+
+def require_plain(frame: DataFrame, text: str, where: str) -> None:
+    """Raises ConfigError unless an SQL expression on a frame's columns has no subquery, calls
+    nothing but Spark's own functions, and says the same of a row whenever it is asked: rows are
+    read several times."""
+    jvm: Any = frame.sparkSession._jvm
+    parser = frame.sparkSession._jsparkSession.sessionState().sqlParser()
+    catalyst = jvm.org.apache.spark.sql.catalyst.expressions
+    # Before Spark looks for other tables.
+    if catalyst.SubqueryExpression.hasSubquery(parser.parseExpression(text)):
+        raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
+    plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "Project":
+        raise ConfigError([Problem(where, "an expression on the columns of one row is needed")])
+    problems = [Problem(where, said) for said in _wrong(plan.projectList().apply(0))]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _wrong(expression: Any) -> Iterator[str]:
+    if expression.collectLeaves().size() > MAX_PARTS:
+        yield f"more than {MAX_PARTS:,} columns and values"
+        return
+    names = {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}
+    yield from (_REFUSED[name] for name in sorted(names & {*_REFUSED}))
+    if any(name.endswith("UDF") or name.startswith("SQLFunction") for name in names):
+        yield "functions that users define may be any code"
+    if any(name.startswith("Current") or name in ("Now", "LocalTimestamp") for name in names):
+        yield _TIME
+    if not expression.deterministic() and not names & {*_REFUSED}:
+        yield "rand, uuid, input_file_name and the like say other things of a row each time"

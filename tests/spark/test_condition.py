@@ -1,0 +1,89 @@
+"""What `source.where` may say: no more than a condition on the columns of one row."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from anonlib.errors import ConfigError, InputError
+from anonlib.spark import condition as limits
+from anonlib.spark.condition import filtered, require_plain
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> Iterator[DataFrame]:
+    spark.range(3).createOrReplaceTempView("anonlib_other")
+    # A function of the session's, as a catalog or a notebook may have it.
+    spark.udf.register("anonlib_double", lambda x: 2 * x, "long")
+    yield spark.range(6).selectExpr("id", "cast(id as string) as `a.b`", "array(id) as many")
+    spark.catalog.dropTempView("anonlib_other")
+    spark.sql("DROP TEMPORARY FUNCTION anonlib_double")
+
+
+@pytest.mark.parametrize(
+    ("condition", "n"),
+    [
+        (None, 6),
+        ("id > 1 and `a.b` in ('2', '3', 'reflect(x)') or id is null", 2),
+        ("exists(many, x -> x > 4)", 1),
+        ("try_cast(`a.b` as date) is null and `a.b` like '%3'", 1),
+    ],
+)
+def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
+    assert filtered(frame, condition).count() == n
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("id in (select id from anonlib_other)", "subqueries are not allowed"),
+        ("id > (select max(id) from no_such_table)", "subqueries are not allowed"),
+        ("exists(select 1) or id > 1", "subqueries are not allowed"),
+        ("reflect('java.lang.Math', 'abs', 1) = '1'", "reflect and java_method call any code"),
+        ("java_method('java.lang.Math', 'abs', 1) = '1'", "reflect and java_method"),
+        ("try_reflect('java.lang.Math', 'abs', 1) = '1'", "reflect and java_method"),
+        ("raise_error(`a.b`) is null", "raise_error and assert_true"),
+        ("assert_true(id > 9, `a.b`) is null", "raise_error and assert_true"),
+        ("anonlib_double(id) = 2", "functions that users define"),
+        ("rand() > 0.5", "each time"),
+        ("uuid() = `a.b`", "each time"),
+        ("input_file_name() = ''", "each time"),
+        ("monotonically_increasing_id() > 1", "each time"),
+        ("now() > timestamp'2024-01-01'", "at other times"),
+        ("current_date() > date'2024-01-01'", "at other times"),
+        ("unix_timestamp() > 1", "at other times"),
+        ("localtimestamp() is null", "at other times"),
+        ("current_user() = 'root'", "at other times"),
+        ("max(id) > 1", "one row"),
+    ],
+)
+def test_refused(frame: DataFrame, condition: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        filtered(frame, condition)
+    (problem,) = caught.value.problems
+    assert problem.where == "source.where"
+    assert said in problem.text
+
+
+def test_not_sql(frame: DataFrame) -> None:
+    for condition in ("id >", "id > 1; drop table x", "id > 1 union select 1"):
+        with pytest.raises(InputError, match=r"^source\.where: not valid SQL$"):
+            filtered(frame, condition)
+    with pytest.raises(InputError, match=r"^source\.where: an unknown column$"):
+        filtered(frame, "nope > 1")
+
+
+def test_long_ones(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_PARTS", 4)
+    assert filtered(frame, "id in (1, 2, 3)").count() == 3
+    with pytest.raises(ConfigError, match=r"source\.where: more than 4 columns and values"):
+        filtered(frame, "id in (1, 2, 3, 4)")
+
+
+def test_other_expressions(frame: DataFrame) -> None:
+    """Those that sweeps derive columns by."""
+    require_plain(frame, "pmod(xxhash64(id, 'y'), 2) + sqrt(id)", "x")
+    with pytest.raises(ConfigError, match=r"^x: reflect"):
+        require_plain(frame, "reflect('java.lang.Math', 'abs', 1)", "x")
