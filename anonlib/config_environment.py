@@ -82,6 +82,9 @@ class _Environment:
             result += between + text
             end = match.end()
         result, known = result + template[end:], known + template[end:]
+        if (_place(keys) or _sql(keys)) and "${" in _VARIABLE.sub("", template):
+            text = "${ stands for a variable of the environment: ${NAME} or ${NAME:-default}"
+            self.problems.append(Problem(where, text))
         if _place(keys) and len(_UP.findall(result)) > len(_UP.findall(known)):
             self.problems.append(Problem(where, "environment variables make a way up (..) in it"))
         return result

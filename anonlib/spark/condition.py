@@ -39,6 +39,9 @@ def require_plain(frame: DataFrame, text: str, where: str) -> None:
     """Raises ConfigError unless an SQL expression on a frame's columns has no subquery, calls
     nothing but Spark's own functions, and says the same of a row whenever it is asked: rows are
     read several times."""
+    if "${" in text:
+        said = "Spark would replace ${ here, by a variable or a setting; rename the column"
+        raise ConfigError([Problem(where, said)])
     jvm: Any = frame.sparkSession._jvm
     parser = frame.sparkSession._jsparkSession.sessionState().sqlParser()
     catalyst = jvm.org.apache.spark.sql.catalyst.expressions

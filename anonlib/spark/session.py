@@ -2,6 +2,7 @@
 keep raw values out of spills and logs."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,16 +10,23 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
 
+#: Names of settings whose values are secrets.
+SECRET = (
+    r"(?i)secret|passw|pwd|token|credential|signature"
+    r"|(access|account|private|shared|api|encryption)[._-]?key|fs\.azure"
+)
 #: What every run needs, on a session of ours or of others.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
     # Literals of plans may be raw values (a `where`, a category): no text of a plan shows them.
     "spark.sql.redaction.string.regex": "(?s).+",
+    "spark.sql.redaction.options.regex": f"{SECRET}|url",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     # HotSpot leaves methods above this many bytes to its interpreter; then Spark rather compiles
     # each operator by itself.
@@ -35,6 +43,8 @@ STARTED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Shuffle, spill and broadcast files hold raw values: encrypted at rest.
     "spark.io.encryption.enabled": "true",
+    # What the environment page, the event log and Spark's logs leave out.
+    "spark.redaction.regex": SECRET,
     "spark.ui.showConsoleProgress": "false",
 }
 
@@ -81,7 +91,8 @@ def _start(settings: dict[str, str]) -> SparkSession:
             conf["spark.driver.extraJavaOptions"] = f"{log} {options}".strip()
         builder = SparkSession.builder.config(map=dict(conf))
         try:
-            with _silent_jvm():
+            with _silent_jvm(), _files_for_no_other_writer():
+                _launch(conf)
                 started = builder.getOrCreate()
         except Exception as error:
             text = (
@@ -92,6 +103,25 @@ def _start(settings: dict[str, str]) -> SparkSession:
     if submitted and not os.environ.get("ANONLIB_DEBUG"):
         started.sparkContext.setLogLevel("OFF")
     return started
+
+
+def _launch(conf: Mapping[str, str]) -> None:
+    """Starts the JVM, if there is none, without the settings that are secrets: everybody on the
+    machine can read its command line. They are made when the session starts."""
+    plain = SparkConf(loadDefaults=False)
+    plain.setAll([(key, value) for key, value in conf.items() if not re.search(SECRET, key)])
+    SparkContext._ensure_initialized(conf=plain)
+
+
+@contextmanager
+def _files_for_no_other_writer() -> Iterator[None]:
+    """What is started here makes files that only their owner can write to."""
+    before = os.umask(0o077)
+    os.umask(before | 0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _require_delta(found: SparkSession) -> None:

@@ -81,7 +81,7 @@ class Storage:
         # whole file is, and does not.
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         with translated(f"path {path}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)

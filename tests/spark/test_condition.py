@@ -57,6 +57,7 @@ def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
         ("localtimestamp() is null", "at other times"),
         ("current_user() = 'root'", "at other times"),
         ("max(id) > 1", "one row"),
+        ("`a.b` = '${env:HOME}'", "Spark would replace"),
     ],
 )
 def test_refused(frame: DataFrame, condition: str, said: str) -> None:

@@ -236,6 +236,14 @@ class TestEnvironment:
             assert where == field
             assert value not in said
 
+    @pytest.mark.parametrize("text", ["${env:KEY}", "${ROOT", "${ROOT-x}", "${spark.x}"])
+    def test_other_forms(self, text: str) -> None:
+        """Spark would take some of them for its own."""
+        source = {"format": "csv", "path": f"a/{text}", "where": f"a = '{text}'"}
+        found = refused(good(source=source))
+        assert {*found} == {"source.path", "source.where"}
+        assert all("${NAME} or ${NAME:-default}" in said for said in found.values())
+
     def test_sql_words(self, given: pytest.MonkeyPatch) -> None:
         given.setenv("DAY", "2024-01-31 12:00")
         source = {**good()["source"], "where": "day = '${DAY}'"}
