@@ -46,8 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Exception, KeyboardInterrupt) as error:
-        config = getattr(args, "conf", None)
-        return report(error, log_format=args.log_format, debug=args.debug, config=config)
+        config, progress = getattr(args, "conf", None), getattr(args, "progress", None)
+        form, debug = args.log_format, args.debug
+        return report(error, log_format=form, debug=debug, config=config, progress=progress)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -206,6 +207,27 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
+def _runs(args: argparse.Namespace) -> int:
+    path = Path(args.place)
+    if path.suffix in (".yaml", ".yml") or path.is_file():
+        from anonlib.config_file import load
+
+        place = load(path, args.overrides).runs_path
+    else:
+        place = args.place
+    from anonlib.spark.runs import past_runs
+
+    with progress_of(args) as progress, progress.stage("look"):
+        found = past_runs(place, args.since, args.target)
+    if args.json:
+        print_json(found)
+    else:
+        from anonlib.show_runs import print_runs
+
+        print_runs(found)
+    return 0
+
+
 def _show(args: argparse.Namespace) -> int:
     from anonlib.show import console, print_rows
     from anonlib.spark.tables import published_rows
@@ -231,6 +253,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "generate": _generate,
     "show": _show,
     "report": _report,
+    "runs": _runs,
 }
 
 

@@ -6,9 +6,12 @@ asks for more.
 
 import sys
 import traceback
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from anonlib.errors import AnonlibError, ProblemsError
+
+if TYPE_CHECKING:
+    from anonlib.progress import Progress
 
 INTERRUPTED = (
     "interrupted: stopped before it was done; what is left behind is removed by the next run"
@@ -22,14 +25,15 @@ def report(
     log_format: Literal["text", "json"] = "text",
     debug: bool = False,
     config: str | None = None,
+    progress: "Progress | None" = None,
 ) -> int:
-    """Tells the user on stderr; the exit code."""
+    """Tells the user on stderr; the exit code. `progress` knows which run it was, if it was one."""
     code = error.exit_code if isinstance(error, AnonlibError) else 1
     if debug:
         sys.stderr.write(f"{DEBUG_WARNING}\n")
         traceback.print_exception(error)
     if log_format == "json":
-        _json(error, code, config)
+        _json(error, code, config, progress)
     else:
         for line in _lines(error, config):
             sys.stderr.write(f"{line}\n")
@@ -50,10 +54,11 @@ def _lines(error: BaseException, config: str | None) -> list[str]:
     return [f"error: {problems}{place}:", *bullets]
 
 
-def _json(error: BaseException, code: int, config: str | None) -> None:
-    from anonlib.show_progress import write_json
+def _json(error: BaseException, code: int, config: str | None, progress: "Progress | None") -> None:
+    from anonlib.show_progress import run_fields, write_json
 
-    fields: dict[str, object] = {"error": type(error).__name__, "exit_code": code}
+    run = {} if progress is None else run_fields(progress)
+    fields: dict[str, object] = {**run, "error": type(error).__name__, "exit_code": code}
     if isinstance(error, ProblemsError):
         fields["config"] = config
         fields["problems"] = [{"where": p.where, "text": p.text} for p in error.problems]

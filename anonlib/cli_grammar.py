@@ -2,6 +2,7 @@
 
 import argparse
 import textwrap
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from anonlib.errors import InputError
@@ -103,6 +104,15 @@ def whole_number(least: int | None) -> Any:
         return number
 
     return parse
+
+
+def utc_time(text: str) -> datetime:
+    """A kind of argument: dates and times, in UTC where they name no other zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("a date such as 2026-01-31 is needed") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def dedented(text: str) -> str:

@@ -13,6 +13,7 @@ from anonlib.cli_grammar import (
     add_verb,
     dedented,
     global_flags,
+    utc_time,
     whole_number,
 )
 from anonlib.cli_hierarchy_parser import add_hierarchy
@@ -34,6 +35,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
               anonlib evaluate people.yaml --trial          what a release would be worth
               anonlib audit out/people --conf people.yaml   verify any table
               anonlib show out/people                       look at what is published
+              anonlib runs people.yaml                      list past runs and their verdicts
               anonlib hierarchy build --help                make a generalization tree
 
             {EXIT_CODES}
@@ -57,6 +59,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
         _generate,
         _show,
         _report,
+        _runs,
     ):
         add(verbs)
     return top.parse_args(argv)
@@ -260,3 +263,30 @@ def _report(verbs: Any) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="the HTML file; RUN.html beside the record if left out"
     )
+
+
+def _runs(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "runs",
+        "list the runs that ended, newest first: what they published, and what was verified",
+        """
+            Every run of `release` and `evaluate` is noted in a private Delta table, also one that
+            failed: RECORD/runs, or where `accountability.runs` of its config says.
+
+            examples:
+              anonlib runs conf/adult.yaml
+              anonlib runs conf/adult.yaml --since 2026-01-31
+              anonlib runs s3a://org/private/runs --target s3a://org/out/adult --json
+        """,
+    )
+    parser.add_argument("place", metavar="CONF|PATH", help="a config, or the folder of the table")
+    add_overrides(parser)
+    parser.add_argument(
+        "--since",
+        type=utc_time,
+        metavar="TIME",
+        help="those that ended at this time or later: 2026-01-31, or 2026-01-31T12:00 (UTC)",
+    )
+    parser.add_argument("--target", metavar="TABLE", help="those of this table only")
+    add_json(parser)

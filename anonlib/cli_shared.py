@@ -22,10 +22,12 @@ def config_of(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
 
 
 def progress_of(args: argparse.Namespace) -> "ShownProgress":
-    """How this run shows its progress."""
+    """How this run shows its progress. It stays with the arguments, for who reports an error."""
     from anonlib.show_progress import make_progress
 
-    return make_progress(args.log_format, quiet=args.quiet)
+    args.progress = make_progress(args.log_format, quiet=args.quiet)
+    progress: ShownProgress = args.progress
+    return progress
 
 
 def write_text(path: Path, text: str) -> None:

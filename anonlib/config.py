@@ -272,6 +272,26 @@ class Evaluate(Section):
     )
 
 
+#: A text for people to read.
+Words = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Accountability(Section):
+    """Who answers for a release, and what it is for: noted in the private table of runs."""
+
+    approver: Words | None = Field(
+        default=None, description="who approved the release: a role or a name"
+    )
+    purpose: Words | None = Field(default=None, description="what it is released for")
+    recipients: tuple[Words, ...] = Field(default=(), description="who gets it")
+    runs: str | None = Field(
+        default=None,
+        min_length=1,
+        description="folder of the private Delta table of runs, which several configs may share; "
+        "RECORD/runs if left out",
+    )
+
+
 class Gate(Section):
     """A bound that figures must keep, else nothing is published."""
 
@@ -307,6 +327,13 @@ class Config(Section):
     pseudonyms: Pseudonyms | None = None
     evaluate: Evaluate | None = None
     gates: tuple[Gate, ...] = Field((), description="what `evaluate` must find before the commit")
+    accountability: Accountability = Accountability()
+    events: str | None = Field(
+        None,
+        min_length=1,
+        description="file on this machine that OpenLineage events of runs are appended to, a line "
+        "each, or a folder for a file of each run; ANONLIB_EVENTS of the environment if left out",
+    )
     max_categories: int = Field(
         10_000, ge=2, le=MAX_INT, description="most distinct values of a nominal or ordinal column"
     )
@@ -323,6 +350,11 @@ class Config(Section):
         """Where the table of figures is."""
         given = self.evaluate and self.evaluate.metrics
         return given or f"{self.record_path.rstrip('/')}/metrics"
+
+    @property
+    def runs_path(self) -> str:
+        """Where the table of runs is."""
+        return self.accountability.runs or f"{self.record_path.rstrip('/')}/runs"
 
     @property
     def all_models(self) -> tuple[PrivacyModel, ...]:

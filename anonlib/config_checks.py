@@ -386,6 +386,11 @@ def _places(config: Config) -> Iterator[Problem]:
     places = {f"release.{name}": path for name, path in private.items()}
     if config.evaluate is not None:
         places["evaluate.metrics"] = config.metrics_path
+    places["accountability.runs"] = config.runs_path
+    if config.events is not None:
+        places["events"] = config.events
+        if "://" in config.events:
+            yield Problem("events", "must be a file or folder of this machine")
     for where, path in places.items():
         if f"{_folder(path)}/".startswith(f"{release}/"):
             yield Problem(where, "lies in the release, which is public; it is private")

@@ -19,19 +19,21 @@ from anonlib.minimum_k import PROPERTY, minimum_k_problems
 from anonlib.progress import Progress
 from anonlib.resolve import bound_models
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
+from anonlib.runs import require_words
 from anonlib.schema import Column
 from anonlib.spark.backlog import can_wait
 from anonlib.spark.catalog import registered
 from anonlib.spark.done import finish, record_path, waits
 from anonlib.spark.earlier import Earlier, look_back
 from anonlib.spark.errors import translated
-from anonlib.spark.evaluate import case_of, evaluated, make_metrics_folder
+from anonlib.spark.evaluate import case_of, evaluated, table_of_figures
 from anonlib.spark.grouped import refuse_inexact
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.past import open_past
 from anonlib.spark.publish import Target, reader_notes
 from anonlib.spark.purge import owed, purge
 from anonlib.spark.run import Run, keep
+from anonlib.spark.runs import Accounting, accounted, table_of_runs
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
@@ -58,11 +60,21 @@ def release(
     """
     progress = progress or Progress()
     run_id = config.release.run_id or _new_run_id()
+    with accounted("release", config, run_id, progress) as accounting:
+        return accounting.account.ended(_released(config, accounting, progress, dataframe))
+
+
+def _released(
+    config: Config, accounting: Accounting, progress: Progress, dataframe: DataFrame | None
+) -> ReleaseResult:
+    account = accounting.account
+    run_id = account.run_id
     key = pseudonym_key(config, run_id)
     private = ledger_key(config), backlog_key(config)
     with progress.stage("start"):
         spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
         _require_minimum_k(spark, config)
+    accounting.opened(spark)
     target = Target(spark, config.release)
     registered(spark, config)  # a name that is taken is refused before anything is written
     past = open_past(spark, config, target, *private)
@@ -74,20 +86,22 @@ def release(
         return waits(spark, config, target, run_id, past.backlog)
     with progress.stage("open", spark):
         source = open_source(spark, config, dataframe, past.waiting_rows())
+    account.source_version = source.version
     with closing(source), pinned(source):
         try:
             with progress.stage("scan", spark):
                 earlier = look_back(config, target, source, past.ledger)
                 scanned = _scan(source, config, earlier.published)
-            run = Run(spark, config, progress, run_id, target, key, earlier, past)
+            account.n_rows_in = scanned.n_rows
+            run = Run(spark, config, progress, account, target, key, earlier, past)
             # Before anything is written: a run that could not be recorded is not begun.
-            _make_record_folder(spark, config)
+            _make_private_folders(spark, config)
             with lease(spark, target.path, run_id) as held, settled(spark):
                 return run.through(source, scanned, held)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
             if past.backlog is None or not can_wait(error):
                 raise
-            _make_record_folder(spark, config)
+            _make_private_folders(spark, config)
             with lease(spark, target.path, run_id), settled(spark):
                 past.backlog.add(run_id, source)
             return waits(spark, config, target, run_id, past.backlog, error)
@@ -110,11 +124,12 @@ def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
         target.renew()
 
 
-def _make_record_folder(spark: SparkSession, config: Config) -> None:
+def _make_private_folders(spark: SparkSession, config: Config) -> None:
     records = Storage(spark, config.record_path)
     records.make_private(records.root)
     if config.evaluate is not None:
-        make_metrics_folder(spark, config)
+        table_of_figures(spark, config).make_folder()
+    table_of_runs(spark, config).make_folder()
 
 
 def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
@@ -149,10 +164,20 @@ def evaluate(
     """
     config = with_usual_measures(config)
     progress = progress or Progress()
-    run_id = _new_run_id()
+    verb = "trial" if trial else "evaluate"
+    with accounted(verb, config, _new_run_id(), progress) as accounting:
+        return accounting.account.ended(_evaluated(config, accounting, progress, trial=trial))
+
+
+def _evaluated(
+    config: Config, accounting: Accounting, progress: Progress, *, trial: bool
+) -> ReleaseResult:
+    account = accounting.account
+    run_id = account.run_id
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)
+    accounting.opened(spark)
     target = Target(spark, config.release)
     if not trial and target.version < 0:
         text = f"no table is at {target.path}; release it first, or measure a trial (--trial)"
@@ -162,14 +187,16 @@ def evaluate(
         target.check_free()
     with progress.stage("open", spark):
         source = open_source(spark, config)
+    account.source_version = source.version
     with closing(source):
         past = open_past(spark, config, target, ledger_key(config), b"")
         with progress.stage("scan", spark):
             earlier = look_back(config, target, source, past.ledger) if trial else Earlier()
             scanned = _scan(source, config, earlier.published)
+        account.n_rows_in = scanned.n_rows
         key = pseudonym_key(config, run_id)
-        run = Run(spark, config, progress, run_id, target, key, earlier, past)
-        _make_record_folder(spark, config)
+        run = Run(spark, config, progress, account, target, key, earlier, past)
+        _make_private_folders(spark, config)
         with lease(spark, target.path, run_id) as held, settled(spark):
             if trial:
                 return run.trial(source, scanned, held)
@@ -179,7 +206,7 @@ def evaluate(
 def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
     """What the published table is worth, as far as it can be told without links to its source."""
     config, schema = run.config, source.schema
-    report = audit(run.target.path, config, run.progress, run.target.version)
+    report = run.account.report = audit(run.target.path, config, run.progress, run.target.version)
     table = run.target.published()
     place = {name: f"p{i}" for i, name in enumerate(table.columns)}
     if missing := [column.name for column in schema.released if column.name not in place]:
@@ -220,6 +247,7 @@ def sweep(sweep: Sweep, progress: Progress | None = None, *, retry: bool = False
 
 def check(config: Config, progress: Progress | None = None) -> CheckResult:
     """Resolves a config against its source, with all that the figures of a scan rule out."""
+    require_words(config.accountability)
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(config.spark.conf)

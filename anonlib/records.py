@@ -63,7 +63,7 @@ def manifest(
             for name, value in ({} if hidden else outcome.losses).items()
         },
         **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
-        "software": _software(),
+        "software": software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
 
@@ -101,7 +101,7 @@ def record(
         "categories": {
             source.schema.by_id(e.id).name: e.n_categories for e in scan.encodings if e.nominal
         },
-        "software": _software(),
+        "software": software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
 
@@ -149,5 +149,6 @@ def _coarse(n_rows: int, k: int) -> str:
     return f"<{k}" if 0 < n_rows < k else str(n_rows)
 
 
-def _software() -> dict[str, str]:
+def software() -> dict[str, str]:
+    """The versions of what a run depends on."""
     return {"python": platform.python_version(), **{name: version(name) for name in SOFTWARE}}

@@ -72,21 +72,36 @@ class LogProgress(ShownProgress):
 
 
 class JsonProgress(ShownProgress):
-    """One JSON object per line."""
+    """One JSON object per line, which says of which run, target and stage it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stages: list[str] = []  # that run, each within the one before
 
     def started(self, name: str, spark: Any) -> None:
         super().started(name, spark)
-        write_json(event="started", stage=name)
+        self._stages.append(name)
+        self._write("started")
 
     def ended(self, name: str, seconds: float) -> None:
-        event = "failed" if self.failing(name) else "done"
-        write_json(event=event, stage=name, seconds=round(seconds, 3))
+        self._write("failed" if self.failing(name) else "done", seconds=round(seconds, 3))
+        self._stages.pop()
 
     def advanced(self, name: str, done: int, total: int, left: float) -> None:
-        write_json(event="advanced", stage=name, done=done, total=total, seconds_left=round(left))
+        self._write("advanced", done=done, total=total, seconds_left=round(left))
 
     def note(self, text: str) -> None:
-        write_json(event="note", text=text)
+        self._write("note", text=text)
+
+    def _write(self, event: str, **fields: Any) -> None:
+        stage = {"stage": self._stages[-1]} if self._stages else {}
+        write_json(event=event, **run_fields(self), **stage, **fields)
+
+
+def run_fields(progress: Progress) -> dict[str, str]:
+    """Whose a line is, as far as there is a run."""
+    fields = {"run_id": progress.run_id, "target": progress.target}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _advanced(done: int, total: int, left: float) -> str:
@@ -139,7 +154,7 @@ class TerminalProgress(ShownProgress):
 
     def started(self, name: str, spark: Any) -> None:
         super().started(name, spark)
-        tasks = None if spark is None else _Tasks(spark, name)
+        tasks = None if spark is None else _Tasks(spark, self.group(name))
         task = self._lines.add_task(name, total=None, tasks="")
         with self._lock:
             self._running.append((name, task, tasks))
@@ -192,10 +207,10 @@ class TerminalProgress(ShownProgress):
 class _Tasks:
     """The tasks of the jobs in a stage's group, done and in all."""
 
-    def __init__(self, spark: Any, name: str):
+    def __init__(self, spark: Any, group: str):
         self.done = self.total = 0
         self._tracker = spark.sparkContext.statusTracker()
-        self._group = f"anonlib {name}"
+        self._group = group
         self._before = set(self._tracker.getJobIdsForGroup(self._group))
 
     def look(self) -> None:

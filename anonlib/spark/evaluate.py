@@ -14,15 +14,17 @@ from anonlib.errors import AnonlibError, StorageError
 from anonlib.evaluation import Evaluation, judged
 from anonlib.keys import token_key
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.progress import Progress
+from anonlib.progress import Progress, Unseen
+from anonlib.records import config_digest
 from anonlib.results import ReleaseResult
+from anonlib.runs import place
 from anonlib.spark.case import Case, held
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import kept
 from anonlib.spark.make import Marks, make
+from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.scan import Scan, scan
 from anonlib.spark.source import Source
-from anonlib.spark.storage import Storage
 
 #: The table of figures: a row for each figure of each run.
 METRICS = T.StructType(
@@ -35,6 +37,10 @@ METRICS = T.StructType(
         T.StructField("of", T.StringType()),
         T.StructField("value", T.DoubleType()),
         T.StructField("note", T.StringType()),
+        # Which is enough to group by; all else of a run is in the table of runs.
+        T.StructField("target", T.StringType()),
+        T.StructField("version", T.LongType()),
+        T.StructField("config_sha256", T.StringType()),
     ]
 )
 
@@ -111,35 +117,31 @@ def _shadow_of(
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = token_key(), token_key()
             folder = f"{work}/shadow-{share:g}"
-            made = make(train, scanned, config, folder, *keys, Marks(), Progress())
+            made = make(train, scanned, config, folder, *keys, Marks(), Unseen())
             chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
             return made.staged if chosen is None else made.staged.where(chosen)
 
     return shadow
 
 
-def make_metrics_folder(spark: SparkSession, config: Config) -> Storage:
-    """The folder of the table of figures: private, unless it is there and others' matter."""
-    storage = Storage(spark, config.metrics_path)
-    if not storage.exists(storage.root):
-        storage.make_private(storage.root)
-    return storage
+def table_of_figures(spark: SparkSession, config: Config) -> PrivateTable:
+    """Where the figures of the config's runs are."""
+    return PrivateTable(spark, config.metrics_path, "evaluate.metrics")
 
 
 def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) -> None:
     """Appends the figures of a run to the table of figures."""
     if result.evaluation is None:
         return
-    storage = make_metrics_folder(spark, config)
     now = datetime.datetime.now(datetime.UTC)
     figures = (*_as_figures(result.losses), *result.evaluation.figures())
+    version = result.table_version if result.table_version >= 0 else None
+    run = (place(result.table), version, config_digest(config))
     rows = [
-        (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note)
+        (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
         for measure, f in figures
     ]
-    with translated("evaluate.metrics"):
-        frame = spark.createDataFrame(rows, METRICS).coalesce(1)
-        frame.write.format("delta").mode("append").save(storage.root)
+    table_of_figures(spark, config).append(rows, METRICS)
 
 
 def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:

@@ -14,6 +14,7 @@ from anonlib.progress import Progress
 from anonlib.records import manifest, record
 from anonlib.results import Outcome as Ending
 from anonlib.results import ReleaseResult
+from anonlib.runs import Account
 from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan
 from anonlib.spark.catalog import register
@@ -57,11 +58,15 @@ class Run:
     spark: SparkSession
     config: Config
     progress: Progress
-    run_id: str
+    account: Account
     target: Target
     key: bytes
     earlier: Earlier
     past: Past
+
+    @property
+    def run_id(self) -> str:
+        return self.account.run_id
 
     def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
         """Stage, audit, measure, judge by the gates, publish, record. Raises GateError where these
@@ -98,10 +103,12 @@ class Run:
             rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
             report = audited(rows, config, schema, made.planned, table)
+            self.account.report = report
             require(report, found, made.planned, scanned, config)
             whole = report
             if table is not None:
                 whole = audited_whole(table, config, report, self.target.published().count())
+                self.account.report = whole
             nodes = released_nodes(_published(rows, schema) if table is None else table, schema)
         return Audited(made, rows, found, report, whole, nodes)
 
@@ -177,7 +184,9 @@ class Run:
             record=record_path(self.spark, self.config, self.run_id),
             seconds=dict(self.progress.seconds),
         )
-        return keep(self.spark, self.config, result, source, scanned, done.made.planned)
+        kept = keep(self.spark, self.config, result, source, scanned, done.made.planned)
+        self.account.result = kept
+        return kept
 
 
 def keep(
