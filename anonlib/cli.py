@@ -208,24 +208,9 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace) -> int:
-    path = Path(args.place)
-    if path.suffix in (".yaml", ".yml") or path.is_file():
-        from anonlib.config_file import load
+    from anonlib.cli_runs import run
 
-        place = load(path, args.overrides).runs_path
-    else:
-        place = args.place
-    from anonlib.spark.runs import past_runs
-
-    with progress_of(args) as progress, progress.stage("look"):
-        found = past_runs(place, args.since, args.target)
-    if args.json:
-        print_json(found)
-    else:
-        from anonlib.show_runs import print_runs
-
-        print_runs(found)
-    return 0
+    return run(args)
 
 
 def _show(args: argparse.Namespace) -> int:

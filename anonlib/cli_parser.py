@@ -278,6 +278,7 @@ def _runs(verbs: Any) -> None:
               anonlib runs conf/adult.yaml
               anonlib runs conf/adult.yaml --since 2026-01-31
               anonlib runs s3a://org/private/runs --target s3a://org/out/adult --json
+              anonlib runs conf/batches.yaml --person - < person.json
         """,
     )
     parser.add_argument("place", metavar="CONF|PATH", help="a config, or the folder of the table")
@@ -289,4 +290,10 @@ def _runs(verbs: Any) -> None:
         help="those that ended at this time or later: 2026-01-31, or 2026-01-31T12:00 (UTC)",
     )
     parser.add_argument("--target", metavar="TABLE", help="those of this table only")
+    parser.add_argument(
+        "--person",
+        metavar="FILE",
+        help="say instead which runs released a person, as the config's ledger knows: a JSON "
+        "object of what identifies the person in the source, by column; - reads it from stdin",
+    )
     add_json(parser)

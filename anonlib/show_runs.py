@@ -8,7 +8,7 @@ from rich.text import Text
 
 from anonlib.cli_errors import plain
 from anonlib.show import console
-from anonlib.show_parts import headed
+from anonlib.show_parts import bullets, headed
 
 _GOOD = ("published", "waiting", "evaluated")
 
@@ -23,6 +23,8 @@ def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> 
             to.print()
         to.print(Text(plain(target or ""), style="bold"), soft_wrap=True)
         table = headed("ended (UTC)", "run", "outcome", ">rows", "verdicts")
+        for column in table.columns[:-1]:
+            column.no_wrap = True
         for run in runs:
             if run["target"] == target:
                 table.add_row(*_cells(run))
@@ -48,3 +50,16 @@ def _verdicts(run: Mapping[str, Any]) -> str:
     if gates:
         told.append(f"{sum(bool(gate['passed']) for gate in gates)}/{len(gates)} gates")
     return ", ".join(told) or plain(run.get("error") or "")
+
+
+def print_person(found: Mapping[str, bool | None], to: Console | None = None) -> None:
+    """Which runs released a person."""
+    to = to or console()
+    words = {True: "released", False: "not released", None: "unknown"}
+    table = headed("run", "person")
+    for run_id, released in found.items():
+        table.add_row(Text(plain(run_id)), Text(words[released]))
+    to.print(table if found else Text("no runs"))
+    if None in found.values():
+        text = "unknown: the ledger lacks the run, or was written with another key"
+        bullets(to, "notes", [text])

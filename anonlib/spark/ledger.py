@@ -2,7 +2,7 @@
 verified then. It is private, and counts for nothing without its key."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config import Config
-from anonlib.errors import ConfigError, Problem, StorageError, sanitized
+from anonlib.errors import ConfigError, InputError, Problem, StorageError, sanitized
 from anonlib.keys import key_check
 from anonlib.schema import Schema
 from anonlib.spark.digest import Digest
@@ -113,6 +113,23 @@ class Ledger:
             ).collect()[0]
         return int(row["n"]), bool(row["unnamed"])
 
+    def released(self, person: Mapping[str, str], runs: Iterable[str]) -> dict[str, bool | None]:
+        """Whether each of these runs released a person, whose values are given by column as the
+        source has them; None where the ledger lacks the run, or it was written with another key.
+
+        Raises InputError where the values are not those that the ledger knows persons by.
+        """
+        found: dict[str, bool | None] = dict.fromkeys(runs)
+        for entry in self.entries(found):
+            if entry.key_check == key_check(self._key):
+                token = bytes.fromhex(_token(entry.persons, person, self._key))
+                with translated("release.ledger"):
+                    path = f"{self._folder(entry.run_id)}/tokens"
+                    tokens = self._spark.read.schema(TOKENS).parquet(path)
+                    rows = tokens.where(F.col("token") == F.lit(token)).limit(1).count()
+                found[entry.run_id] = rows > 0
+        return found
+
     def write(
         self,
         run_id: str,
@@ -177,6 +194,21 @@ def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
         what = f"the tokens of {batch.num_rows} rows"
         found = sanitized(what, partial(keyed, batch.columns, key))
         yield pa.RecordBatch.from_arrays([found], ["token"])
+
+
+def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: bytes) -> str:
+    """The token of a person by the values of columns, as hex text."""
+    wanted = [name for name, _ in persons]
+    if {*wanted} != {*given}:
+        raise InputError(f"the ledger knows persons by: {', '.join(wanted)}; name these columns")
+    columns = []
+    for name, type in persons:
+        try:
+            columns.append(pa.array([given[name]], pa.string()).cast(pa.type_for_alias(type)))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            text = f"{name}: the value can't be read as {type}, which the ledger knows"
+            raise InputError(text) from None
+    return str(keyed(columns, key)[0].as_py())
 
 
 def _entry(found: dict[str, Any]) -> Entry:

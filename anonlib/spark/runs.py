@@ -1,6 +1,6 @@
 """The private table of runs: a row for each that ended, whatever its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anonlib.config import Config
-from anonlib.errors import AnonlibError, InputError, StorageError
+from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.events import Events
+from anonlib.keys import ledger_key
 from anonlib.progress import Progress, restore_group, set_group
 from anonlib.runs import Account, place, require_words
 from anonlib.spark.errors import translated
+from anonlib.spark.ledger import Ledger
 from anonlib.spark.private_table import PrivateTable
+from anonlib.spark.publish import Target
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 
@@ -185,3 +188,15 @@ def _column(field: T.StructField) -> Column:
     if isinstance(field.dataType, T.TimestampType):
         return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss'Z'").alias(field.name)
     return column
+
+
+def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool | None]:
+    """Whether each run that published to a config's target released a person, as its ledger of
+    persons says; None where that can't tell. Raises ConfigError without a ledger."""
+    key = ledger_key(config)
+    if not key:
+        text = "required: without a ledger nobody knows which persons a run released"
+        raise ConfigError([Problem("release.ledger", text)])
+    spark = session(config.spark.conf)
+    target = Target(spark, config.release)
+    return Ledger(spark, config, target.path, key).released(person, sorted(target.runs()))

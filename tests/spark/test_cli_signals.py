@@ -38,5 +38,6 @@ def test_release_is_interrupted(number: signal.Signals, tmp_path: Path) -> None:
     assert "anonymize: failed after" in lines[-2]
     assert lines[-1].startswith("interrupted: ")
     assert out == ""
-    left = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert left == []
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path for path in files if "runs" not in path.parts] == []
+    assert files  # that it was interrupted is noted

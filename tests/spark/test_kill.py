@@ -243,7 +243,7 @@ def test_failed_audit(
     write_people(tmp_path)
     config = settings(tmp_path, release=OVERWRITE)
     older_table(spark, config["release"]["path"])
-    before = settled_files(tmp_path / "out")
+    before = settled_files(Path(config["release"]["path"]))
     audit = pipeline.auditing.audit
 
     def stricter(frame: DataFrame, spec: Any, whole: DataFrame | None) -> Any:
@@ -255,7 +255,8 @@ def test_failed_audit(
     assert said.code == 3
     assert said.error.startswith("error: the audit failed, nothing was published: k_anonymity k=59")
     assert len(said.error.splitlines()) == 1
-    assert settled_files(tmp_path / "out") == before
+    assert settled_files(Path(config["release"]["path"])) == before
+    assert left(tmp_path / "out") == {"table", "table.private"}
     # Rows that are lost or come twice on the way are noticed.
     whole = make.anonymized
 
@@ -267,7 +268,7 @@ def test_failed_audit(
     said = shell.release(config)
     assert said.code == 3
     assert "rows don't add up, nothing was published: 60 scanned" in said.error
-    assert settled_files(tmp_path / "out") == before
+    assert settled_files(Path(config["release"]["path"])) == before
 
 
 # --- run ids

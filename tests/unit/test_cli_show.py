@@ -219,10 +219,16 @@ class TestProgress:
         ]
 
     def test_json(self, capsys: pytest.CaptureFixture[str]) -> None:
-        stages(JsonProgress())
-        events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-        assert [(e["event"], e.get("stage", e.get("text"))) for e in events] == [
-            *(("started", "scan"), ("note", "a note"), ("done", "scan")),
+        progress = JsonProgress()
+        progress.note("no run yet")
+        progress.run_id, progress.target = "r1", "/out/table"
+        stages(progress)
+        first, *events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        assert (first["event"], first["text"]) == ("note", "no run yet")
+        assert not {"run_id", "target", "stage"} & {*first}
+        assert {(e["run_id"], e["target"]) for e in events} == {("r1", "/out/table")}
+        assert [(e["event"], e["stage"]) for e in events] == [
+            *(("started", "scan"), ("note", "scan"), ("done", "scan")),
             *(("started", "publish"), ("failed", "publish")),
             *(("started", "clean"), ("done", "clean")),
         ]
@@ -245,7 +251,7 @@ class TestProgress:
             import time
             from anonlib.show_progress import TerminalProgress, make_progress
             class Tracker:
-                def getJobIdsForGroup(self, group): return [1] if group == "anonlib scan" else []
+                def getJobIdsForGroup(self, group): return [1] if group == "anonlib r scan" else []
                 def getJobInfo(self, job): return type("J", (), {"stageIds": [1, 2]})
                 def getStageInfo(self, id):
                     return type("S", (), {
@@ -254,8 +260,11 @@ class TestProgress:
                 sparkContext = property(lambda self: self)
                 def statusTracker(self): return Tracker()
                 def setJobGroup(self, *args): Tracker.jobs = True
+                def getLocalProperty(self, key): return None
+                def setLocalProperty(self, key, value): pass
             progress = make_progress("text", quiet=False)
             assert type(progress) is TerminalProgress
+            progress.run_id = "r"
             Tracker.getJobIdsForGroup = lambda self, group, seen=[]: (seen.append(1), seen[1:])[1]
             with progress:
                 with progress.stage("scan", Spark()):

@@ -1,0 +1,136 @@
+"""Past runs on the terminal, and how a person is named."""
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from anonlib import cli
+from anonlib.cli_grammar import utc_time
+from anonlib.show import console
+from anonlib.show_runs import print_person, print_runs
+
+
+def run(run_id: str, **found: Any) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "ended": "2026-01-31T12:34:56Z",
+        "outcome": "published",
+        "target": "/out/adult",
+        "rows_out": 1_234_567,
+        "verdicts": [{"model": "k", "holds": True}, {"model": "l", "holds": True}],
+        "gates": [],
+        "error": None,
+        **found,
+    }
+
+
+def printed(runs: list[dict[str, Any]]) -> list[str]:
+    to = console(io.StringIO())
+    to.width = 80
+    print_runs(runs, to)
+    text = to.file.getvalue()  # type: ignore[attr-defined]
+    return [line.rstrip() for line in text.splitlines()]
+
+
+class TestRuns:
+    def test_lines(self) -> None:
+        long = "20260131T123456Z-0123abcd"
+        failed = {"outcome": "audit failed", "rows_out": None, "error": "AuditError"}
+        found = printed(
+            [
+                run(long),
+                run("b", target="/out/other", gates=[{"gate": "g", "passed": False}]),
+                run("c", verdicts=[{"model": "k", "holds": False}], **failed),
+                run("d", verdicts=[], outcome="failed", rows_out=None, error="InputError"),
+            ]
+        )
+        assert max(map(len, found)) <= 80
+        text = " ".join(found)
+        assert found[0] == "/out/adult"
+        (first,) = (line for line in found if long in line)
+        assert first.split()[:5] == ["2026-01-31", "12:34", long, "published", "1,234,567"]
+        assert found.index("/out/other") > found.index(next(x for x in found if "InputError" in x))
+        for told in ("2/2 hold, 0/1 gates", "0/1", "audit failed", "failed"):
+            assert told in text
+
+    def test_none(self) -> None:
+        assert printed([]) == ["no runs"]
+
+    def test_nothing_that_a_terminal_obeys(self) -> None:
+        assert "\x1b" not in "".join(printed([run("a\x1b[31m", target="\x1b[2J")]))
+
+
+class TestPerson:
+    def test_words(self) -> None:
+        to = console(io.StringIO())
+        print_person({"r1": True, "r2": False, "r3": None}, to)
+        lines = to.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert [line.split(maxsplit=1)[1].strip() for line in lines[1:4]] == [
+            "released",
+            "not released",
+            "unknown",
+        ]
+        assert "the ledger lacks the run" in lines[-1]
+
+    @pytest.mark.parametrize(
+        "text", ["Ann", "[]", "{}", '{"a": null}', '{"a": 1.5}', '{"a": true}']
+    )
+    def test_files_that_name_nobody(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+    ) -> None:
+        (tmp_path / "person.json").write_text(text)
+        assert self.main(tmp_path, str(tmp_path / "person.json")) == 2
+        said = capsys.readouterr().err
+        assert "--person: must be a JSON object" in said
+        assert "Ann" not in said
+
+    def test_no_file_no_config(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.main(tmp_path, str(tmp_path / "none")) == 2
+        assert "--person: can't be read" in capsys.readouterr().err
+        assert cli.main(["runs", str(tmp_path), "--person", "-"]) == 2
+        assert "needs a config" in capsys.readouterr().err
+
+    def test_stdin_and_no_ledger(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given = SimpleNamespace(buffer=io.BytesIO(b'{"name": "Ann", "year": 1980}'))
+        monkeypatch.setattr("sys.stdin", given)
+        assert self.main(tmp_path, "-") == 2
+        said = capsys.readouterr().err
+        assert "release.ledger: required" in said
+        assert "Ann" not in said
+
+    def main(self, folder: Path, person: str) -> int:
+        """The exit code with a config that has no ledger."""
+        config = {
+            "source": {"format": "generator", "rows": 10},
+            "attributes": {"age": {"role": "quasi_identifier", "scale": "continuous"}},
+            "one_row_per_person": True,
+            "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
+            "release": {"path": str(folder / "out")},
+        }
+        path = folder / "config.yaml"
+        path.write_text(json.dumps(config))
+        return cli.main(["runs", str(path), "--person", person])
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("2026-01-31T12:00", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("2026-01-31T12:00+02:00", datetime(2026, 1, 31, 10, tzinfo=UTC)),
+    ],
+)
+def test_times(text: str, time: datetime) -> None:
+    assert utc_time(text) == time
+
+
+def test_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["runs", "out", "--since", "yesterday"]) == 2
+    assert "--since: a date such as 2026-01-31 is needed" in capsys.readouterr().err
