@@ -81,7 +81,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "a file is corrupt or not of this format",
     ),
     (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
-    (r"Concurrent\w*Exception|DELTA_CONCURRENT", BusyError, "the table changed meanwhile"),
+    (
+        r"Concurrent\w*Exception|DELTA_CONCURRENT|(Protocol|Metadata)ChangedException",
+        BusyError,
+        "the table changed meanwhile",
+    ),
 )
 _OURS = re.compile(r"anonlib\.errors\.BlockError: ([^\n]*)")
 

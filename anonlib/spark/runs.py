@@ -148,7 +148,7 @@ def _note_success(accounting: Accounting) -> None:
         account = accounting.account
         text = f"run {account.run_id} ended well ({account.outcome}), but could not be noted in "
         again = f"; run it again with `--run-id {account.run_id}`"
-        more = again if account.outcome == "published" else ""
+        more = again if account.outcome in ("published", "done") else ""
         raise StorageError(f"{text}the table of runs: {error}{more}") from error
 
 

@@ -72,6 +72,17 @@ def test_append_twice(shell: Shell, spark: SparkSession, tmp_path: Path) -> None
     again = shell.release(config(tmp_path, batch(90, 12)), "--run-id", "two")
     assert "Run two is done already" in again.out
     assert table(spark, tmp_path).count() == 102
+    person = tmp_path / "person.json"
+    for number, runs in ((70, ["two"]), (1, ["one"]), (200, [])):
+        person.write_text(json.dumps({"name": f"{MARKER}-name-{number}"}))
+        said = shell("runs", str(tmp_path / "config.yaml"), "--person", str(person), "--json")
+        found = json.loads(said.out)
+        assert [run_id for run_id, released in found.items() if released] == runs
+        assert {*found} == {"one", "two", "three"}
+        assert MARKER not in said.out + said.err
+    person.write_text('{"city": "x"}')
+    said = shell("runs", str(tmp_path / "config.yaml"), "--person", str(person))
+    refused(said, 2, "the ledger knows persons by: name; name these columns")
     assert left(tmp_path / "out") == {"table", "table.private"}
     assert holding(MARKER + "-name", tmp_path / "out") == []
     assert holding(KEY, tmp_path / "out") == []

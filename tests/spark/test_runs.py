@@ -135,7 +135,7 @@ def test_runs_that_follow(released: Released, shell: Shell, spark: SparkSession)
     found = past_runs(released.runs)
     told = [(row["run_id"], row["outcome"], row["error"]) for row in found]
     assert told[:2] == [("r3", "infeasible", "InfeasibleError"), ("r2", "failed", "InputError")]
-    assert (found[0]["rows_in"], found[0]["verdicts"]) == (60, [])
+    assert (found[0]["rows_out"], found[0]["verdicts"]) == (None, [])
 
     listed = shell("runs", path)
     assert listed.code == 0
@@ -157,13 +157,15 @@ def test_a_run_that_can_not_be_noted(released: Released, monkeypatch: pytest.Mon
         raise StorageError("accountability.runs: no space left on the disk")
 
     monkeypatch.setattr(PrivateTable, "append", fail)
-    config = released.config
-    for change in (
-        {"release": {**config["release"], "path": str(released.folder / "none"), "run_id": "r4"}},
-    ):
-        models = [{"type": "k_anonymity", "k": 500}]
-        with pytest.raises(InfeasibleError):  # the first error is told
-            anonlib.release(anonlib.parse({**config, **change, "privacy": {"models": models}}))
+    config = {**released.config, "privacy": {"models": [{"type": "k_anonymity", "k": 500}]}}
+    config["release"] = {"path": str(released.folder / "none")}
+    with pytest.raises(InfeasibleError):  # the first error is the one that is told
+        anonlib.release(anonlib.parse(config))
+    # Of a run that is done, whose note is missing.
+    config = {**released.config, "accountability": {"runs": str(released.folder / "elsewhere")}}
+    text = "run r1 ended well .* could not be noted in the table of runs: accountability.runs: no s"
+    with pytest.raises(StorageError, match=text):
+        anonlib.release(anonlib.parse(config))
 
 
 def test_drivers_append_at_once(spark: SparkSession, tmp_path: Path) -> None:
@@ -175,7 +177,7 @@ def test_drivers_append_at_once(spark: SparkSession, tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(append, range(4)))
-    wider = schema.add("more", T.LongType())
+    wider = T.StructType([*schema, T.StructField("more", T.LongType())])
     table = PrivateTable(spark, str(tmp_path / "runs"), "runs")
     table.append([("r4", 1)], wider)
     rows = table.rows()

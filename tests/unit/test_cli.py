@@ -34,6 +34,7 @@ VERBS = (
     "generate",
     "show",
     "report",
+    "runs",
 )
 
 
