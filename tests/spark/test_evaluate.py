@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from anonlib import registry
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.spark.case import Case
+from anonlib.spark.runs import past_runs
 from tests.spark.support import (
     MARKER,
     Shell,
@@ -136,6 +137,11 @@ def test_gates_stop_a_release(
     assert record["outcome"] == "stopped"
     assert record["evaluation"]["gates"][0]["passed"] is False
     assert metrics(spark, tmp_path) == [("published", "n", 60.0), ("stopped", "n", 60.0)]
+    row, _ = past_runs(str(tmp_path / "out" / "table.private" / "runs"))
+    assert (row["outcome"], row["exit_code"], row["error"]) == ("stopped", 4, "GateError")
+    assert row["gates"] == [{"gate": "probe.n at most 59", "passed": False}]
+    assert (row["rows_out"], row["version"]) == (60, None)
+    assert Path(row["record"]).name == "r2.json"
     assert left(tmp_path / "out") == {"table", "table.private"}
     gates = [{"figure": "probe.n", "at_most": 60}]
     assert shell.release(config(tmp_path, gates=gates), "--run-id", "r2").code == 0

@@ -1,0 +1,98 @@
+"""Stages and their job groups, and whose run a line of the log is."""
+
+import json
+from typing import Any
+
+import pytest
+
+from anonlib.cli_errors import report
+from anonlib.errors import InputError
+from anonlib.progress import Progress, Unseen
+
+GROUP = "spark.jobGroup.id"
+
+
+class Context:
+    """A Spark context, as far as groups go; the session as well."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str | None] = {GROUP: "mine"}
+        self.sparkContext = self
+
+    def getLocalProperty(self, key: str) -> str | None:
+        return self.properties.get(key)
+
+    def setLocalProperty(self, key: str, value: str | None) -> None:
+        self.properties[key] = value
+
+    def setJobGroup(self, group: str, description: str, interrupt: bool) -> None:
+        self.properties[GROUP] = group
+        self.properties["spark.job.description"] = description
+
+    @property
+    def group(self) -> str | None:
+        return self.properties[GROUP]
+
+
+class Watching:
+    """Notes what it is told of stages."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def stage_started(self, name: str) -> None:
+        self.told.append(name)
+
+    def stage_ended(self, name: str, failure: BaseException | None) -> None:
+        self.told.append((name, failure))
+
+
+class TestGroups:
+    def test_of_a_run_and_its_stages(self) -> None:
+        spark, progress = Context(), Progress()
+        progress.run_id = "r1"
+        with progress.stage("scan", spark):
+            assert spark.group == spark.properties["spark.job.description"] == "anonlib r1 scan"
+            with progress.stage("shadow", spark):
+                assert spark.group == "anonlib r1 shadow"
+                with Unseen().stage("anonymize", spark):
+                    assert spark.group == "anonlib r1 shadow"
+            assert spark.group == "anonlib r1 scan"
+        assert spark.properties == {
+            GROUP: "mine",
+            "spark.job.description": None,
+            "spark.job.interruptOnCancel": None,
+        }
+        assert {*progress.seconds} == {"scan", "shadow"}
+
+    def test_of_no_run(self) -> None:
+        spark = Context()
+        with Progress().stage("scan", spark):
+            assert spark.group == "anonlib scan"
+
+    def test_stays_after_a_failure(self) -> None:
+        """Until then, its tasks may still be running."""
+        spark = Context()
+        with pytest.raises(ZeroDivisionError), Progress().stage("scan", spark):
+            raise ZeroDivisionError
+        assert spark.group == "anonlib scan"
+
+
+def test_watchers_are_told_what_ended_a_stage() -> None:
+    progress, watching, error = Progress(), Watching(), ZeroDivisionError()
+    progress.watcher = watching
+    with progress.stage("scan"):
+        pass
+    with pytest.raises(ZeroDivisionError), progress.stage("audit"):
+        raise error
+    assert watching.told == ["scan", ("scan", None), "audit", ("audit", error)]
+
+
+def test_errors_name_their_run(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress()
+    for run in ({}, {"run_id": "r1", "target": "/out"}):
+        vars(progress).update(run)
+        assert report(InputError("no"), log_format="json", progress=progress) == 2
+        found = json.loads(capsys.readouterr().err)
+        assert {key: found[key] for key in ("run_id", "target") if key in found} == run
+        assert (found["event"], found["text"]) == ("error", "no")
