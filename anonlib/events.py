@@ -180,7 +180,9 @@ def _file(account: Account) -> Path | None:
         return None
     if "://" in given:
         raise InputError(f"{EVENTS}: must be a file or folder of this machine")
-    path = Path(given)
+    path = Path(given).absolute()
+    if path.is_relative_to(account.target):
+        raise InputError(f"{EVENTS}: lies in the release, which is public; it is private")
     return path / f"{account.run_id}.jsonl" if given.endswith("/") or path.is_dir() else path
 
 

@@ -181,6 +181,9 @@ class TestEvents:
         monkeypatch.setenv(EVENTS, "s3://bucket/events")
         with pytest.raises(InputError, match="file or folder of this machine"):
             Events(account())
+        monkeypatch.setenv(EVENTS, "/data/out/events/")
+        with pytest.raises(InputError, match="lies in the release"):
+            Events(account())
         monkeypatch.delenv(EVENTS)
         Events(account()).begin()  # to nowhere
 
