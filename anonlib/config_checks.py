@@ -1,7 +1,7 @@
 """What a config must satisfy beyond the types of its fields, before any table is looked at."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from anonlib import registry
@@ -383,6 +383,7 @@ def _places(config: Config) -> Iterator[Problem]:
         private["ledger"] = config.ledger_path
     if config.release.backlog is not None:
         private["backlog"] = config.backlog_path
+    yield from _buckets({"source": config.source.path or "", "release": release, **private})
     places = {f"release.{name}": path for name, path in private.items()}
     if config.evaluate is not None:
         places["evaluate.metrics"] = config.metrics_path
@@ -394,6 +395,18 @@ def _places(config: Config) -> Iterator[Problem]:
     for where, path in places.items():
         if f"{_folder(path)}/".startswith(f"{release}/"):
             yield Problem(where, "lies in the release, which is public; it is private")
+
+
+def _buckets(paths: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with paths of S3."""
+    for name, path in paths.items():
+        where = f"{name}.path" if name in ("source", "release") else f"release.{name}"
+        scheme, _, rest = path.partition("://")
+        bucket, _, folder = rest.partition("/")
+        if scheme == "s3a" and "@" in bucket:
+            yield Problem(where, "credentials don't belong in a path; remove what is before the @")
+        elif scheme == "s3a" and name != "source" and not folder.strip("/"):
+            yield Problem(where, "name a folder in the bucket")
 
 
 def _folder(path: str) -> str:

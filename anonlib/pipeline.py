@@ -119,8 +119,8 @@ def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
     """Removes what a dead run left, and finishes a purge that it began."""
     tidy(spark, target.path, run_id)
     if owed(target):
-        with lease(spark, target.path, run_id):
-            purge(spark, target)
+        with lease(spark, target.path, run_id) as held:
+            purge(spark, target, held)
         target.renew()
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.config import Source
 from anonlib.keys import secret_options
-from anonlib.spark.jars import POSTGRESQL, ensure_jars
+from anonlib.spark.jars import postgresql_jar
 
 URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
 #: Rows at a time: PostgreSQL's driver would else hold a whole part of the table in memory.
@@ -101,8 +101,7 @@ def _add_driver(spark: SparkSession) -> None:
         jvm.java.lang.Class.forName(DRIVER, False, loader)
     except Exception:
         java: Any = spark._jsparkSession
-        for path in ensure_jars([POSTGRESQL]):
-            java.sessionState().resourceLoader().addJar(str(path))
+        java.sessionState().resourceLoader().addJar(str(postgresql_jar()))
 
 
 def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:

@@ -21,14 +21,14 @@ def finish(
 ) -> ReleaseResult:
     """A committed run: what is known of it, with an interrupted clean-up finished, and the name
     in the catalog that may be missing."""
-    with lease(spark, target.path, run_id):
+    with lease(spark, target.path, run_id) as held:
         newest = next(iter(target.commits()), None)
         storage, path = Storage(spark, target.path), manifest_path(target.path)
         there = storage.read(path) if storage.exists(path) else None
         if newest is not None and newest.text != there:
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target.runs())
-        purge(spark, target)
+        purge(spark, target, held)
         register(spark, config, run_id, target.version_of(run_id))
     return _done(spark, config, target, run_id)
 

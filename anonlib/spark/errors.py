@@ -14,6 +14,10 @@ from anonlib.errors import AnonlibError, BlockError, BusyError, InputError, Stor
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 DENIED = "permission denied"
+CREDENTIALS = (
+    "the store has found no credentials, or refuses them; give them in the environment "
+    "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or by the machine's role"
+)
 #: what a text of the JVM contains -> our error and its text
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (
@@ -36,6 +40,22 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         r"JDBC_EXTERNAL_ENGINE_SYNTAX_ERROR|relation \S+ does not exist|syntax error at",
         InputError,
         "the database has no such table or column, or does not understand the query",
+    ),
+    (
+        r"ClassNotFoundException: (Class )?org\.apache\.hadoop\.fs\.s3a\.",
+        InputError,
+        "s3a:// needs jars: run `python -m anonlib.spark.jars --s3` once",
+    ),
+    (
+        r"UnsupportedFileSystemException|No FileSystem for scheme",
+        InputError,
+        "Spark knows no such store; that of S3 is s3a://",
+    ),
+    (r"UnknownStoreException|NoSuchBucket", InputError, "no such bucket"),
+    (
+        r"NoAuthWithAWSException|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken",
+        StorageError,
+        CREDENTIALS,
     ),
     (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
     (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
@@ -87,6 +107,10 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "the table changed meanwhile",
     ),
 )
+#: What stores say of a file that may not be there yet: 412, or 409 to one of two at once.
+_THERE = re.compile(
+    r"FileAlreadyExistsException|PreconditionFailed|ConditionalRequestConflict|Status Code: 412"
+)
 _OURS = re.compile(r"anonlib\.errors\.BlockError: ([^\n]*)")
 
 
@@ -129,6 +153,11 @@ def translate(
         if re.search(pattern, text):
             return (denied if meaning == DENIED else kind)(f"{what}: {meaning}")
     return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
+
+
+def refused_since_there(error: Exception) -> bool:
+    """Whether a store refused to make a file because there is one."""
+    return bool(_THERE.search(_full_text(error)))
 
 
 def _full_text(error: Exception) -> str:

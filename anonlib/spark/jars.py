@@ -1,11 +1,14 @@
-"""Delta's jars, and PostgreSQL's driver: fetched once, checked by sha256 at every use.
+"""Delta's jars, on demand those of S3 and PostgreSQL's driver: fetched once, checked by sha256 at
+every use.
 
-`python -m anonlib.spark.jars` fetches what is missing and prints the paths.
+`python -m anonlib.spark.jars` fetches what is missing and prints the paths; with `--s3` also those
+for paths that begin with `s3a://` (12 MB), which every session of ours then has.
 
 Environment: ANONLIB_JARS, the folder that holds them; ANONLIB_MAVEN_URL, the base URL of a Maven
 repository to download from, instead of Maven Central through the Ivy that Spark ships.
 """
 
+import argparse
 import contextlib
 import hashlib
 import os
@@ -18,7 +21,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 from anonlib.errors import AnonlibError, InputError
 
@@ -77,25 +82,52 @@ def jar_dir() -> Path:
     return Path(cache) / "anonlib" / "jars"
 
 
-def ensure_jars(jars: Sequence[Jar] = JARS) -> list[Path]:
-    """Paths of the jars in `jar_dir()`, each verified; what is missing is fetched.
+def s3_jars() -> list[Jar]:
+    """Hadoop's S3A and the modules of the AWS SDK that it uses; Spark has what else they need."""
+    lines = (files("anonlib.spark") / "s3_jars.txt").read_text("ascii").splitlines()
+    found = []
+    for line in lines:
+        sha256, coordinates = line.split()
+        group, artifact, version = coordinates.split(":")
+        found.append(Jar(group, artifact, version, sha256))
+    return found
+
+
+def postgresql_jar() -> Path:
+    """The path of PostgreSQL's driver; as `ensure_jars`."""
+    [path] = _ensured({jar_dir() / POSTGRESQL.name: POSTGRESQL})
+    return path
+
+
+def ensure_jars(*, s3: bool | None = None) -> list[Path]:
+    """Paths of the jars of all sessions in `jar_dir()`, each verified; what is missing is fetched.
+
+    Those of S3 are among them if `s3`; if it is left out, where they were asked for before.
 
     Raises InputError when a jar can't be fetched, or has not the content it should have (it is
     removed then).
     """
     folder = jar_dir()
-    paths = [folder / jar.name for jar in jars]
-    for jar, path in zip(jars, paths, strict=True):
-        try:
-            if not path.is_file():
-                _fetch(jar, path)
+    folder = jar_dir()
+    wanted = {folder / jar.name: jar for jar in JARS}
+    if (folder / "s3").is_dir() if s3 is None else s3:
+        wanted |= {folder / "s3" / jar.name: jar for jar in s3_jars()}
+    return _ensured(wanted)
+
+
+def _ensured(wanted: Mapping[Path, Jar]) -> list[Path]:
+    folder = jar_dir()
+    try:
+        if missing := {path: jar for path, jar in wanted.items() if not path.is_file()}:
+            _fetch(missing, folder)
+        for path, jar in wanted.items():
             _verify(jar, path)
-        except OSError as error:
-            raise InputError(
-                f"{path}: {error.strerror or error}. Set ANONLIB_JARS to a folder that can be "
-                "written, or that holds the jars."
-            ) from error
-    return paths
+    except OSError as error:
+        raise InputError(
+            f"{folder}: {error.strerror or error}. Set ANONLIB_JARS to a folder that can be "
+            "written, or that holds the jars."
+        ) from error
+    return [*wanted]
 
 
 def _verify(jar: Jar, path: Path) -> None:
@@ -109,17 +141,20 @@ def _verify(jar: Jar, path: Path) -> None:
         )
 
 
-def _fetch(jar: Jar, path: Path) -> None:
-    """Fetch and verify into a temporary folder beside `path`, then move into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as work:
-        got = Path(work) / jar.name
+def _fetch(missing: Mapping[Path, Jar], folder: Path) -> None:
+    """Fetch and verify into a temporary folder beside the jars, then move into place."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as work:
         if base := os.environ.get("ANONLIB_MAVEN_URL"):
-            _download(f"{base.rstrip('/')}/{jar.path_in_repository}", jar, got)
+            for jar in missing.values():
+                _download(f"{base.rstrip('/')}/{jar.path_in_repository}", jar, Path(work, jar.name))
         else:
-            _retrieve(jar, got)
-        _verify(jar, got)
-        got.replace(path)
+            _retrieve([*missing.values()], Path(work))
+        for jar in missing.values():
+            _verify(jar, Path(work, jar.name))
+        for path, jar in missing.items():
+            path.parent.mkdir(exist_ok=True)
+            Path(work, jar.name).replace(path)
 
 
 def _download(url: str, jar: Jar, target: Path) -> None:
@@ -135,7 +170,7 @@ def _download(url: str, jar: Jar, target: Path) -> None:
         raise _unreachable(jar, f"ANONLIB_MAVEN_URL gave {type(error).__name__}: {error}") from None
 
 
-def _retrieve(jar: Jar, target: Path) -> None:
+def _retrieve(jars: Sequence[Jar], folder: Path) -> None:
     """With the Ivy among pyspark's own jars: its built-in settings know Maven Central."""
     import pyspark
 
@@ -144,24 +179,39 @@ def _retrieve(jar: Jar, target: Path) -> None:
     java_home = os.environ.get("JAVA_HOME")
     java = Path(java_home, "bin", "java") if java_home else shutil.which("java")
     if ivy is None:
-        raise _unreachable(jar, f"no Ivy among Spark's jars in {home}")
+        raise _unreachable(jars[0], f"no Ivy among Spark's jars in {home}")
     if java is None:
-        raise _unreachable(jar, "no Java found, set JAVA_HOME")
-    arguments = ["-cp", str(ivy), "org.apache.ivy.Main"]
-    arguments += ["-warn", "-notransitive", "-confs", "default", "-types", "jar"]
-    arguments += ["-cache", str(target.parent / "cache")]
-    arguments += ["-dependency", jar.group, jar.artifact, jar.version]
-    arguments += ["-retrieve", str(target.parent / "[artifact]-[revision].[ext]")]
+        raise _unreachable(jars[0], "no Java found, set JAVA_HOME")
+    wanted = folder / "ivy.xml"
+    wanted.write_text(_ivy_file(jars), "utf-8")
+    arguments = ["-cp", str(ivy), "org.apache.ivy.Main", "-warn", "-ivy", str(wanted)]
+    arguments += ["-types", "jar", "-cache", str(folder / "cache")]
+    arguments += ["-retrieve", str(folder / "[artifact]-[revision].[ext]")]
     options = [str(java), *_proxy_options(os.environ)]
-    said = _run([*options, *arguments], jar)
-    if "PKIX" in said and not target.is_file():
+    said = _run([*options, *arguments], jars[0])
+    if "PKIX" in said and _lacking(jars, folder):
         # Java's own list of authorities lacks one that this machine trusts.
-        said = _run([*options, *_trust_options(target.parent / "trust.p12"), *arguments], jar)
-    if not target.is_file():
+        said = _run([*options, *_trust_options(folder / "trust.p12"), *arguments], jars[0])
+    if lacking := _lacking(jars, folder):
         reason = "the repository can't be reached or does not have it"
         if "PKIX" in said:
             reason = "Java does not trust the repository's certificate"
-        raise _unreachable(jar, reason)
+        raise _unreachable(lacking[0], reason)
+
+
+def _ivy_file(jars: Sequence[Jar]) -> str:
+    """Ivy's list of just these jars, without what they depend on."""
+    lines = [
+        f"<dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} "
+        f'rev={quoteattr(jar.version)} transitive="false" conf="default"/>'
+        for jar in jars
+    ]
+    about = '<info organisation="anonlib" module="jars"/><dependencies>'
+    return f'<ivy-module version="2.0">{about}{"".join(lines)}</dependencies></ivy-module>'
+
+
+def _lacking(jars: Sequence[Jar], folder: Path) -> list[Jar]:
+    return [jar for jar in jars if not (folder / jar.name).is_file()]
 
 
 def _run(command: list[str], jar: Jar) -> str:
@@ -225,10 +275,12 @@ def _unreachable(jar: Jar, reason: str) -> InputError:
     )
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Fetch what is missing and print the paths."""
+    parser = argparse.ArgumentParser("python -m anonlib.spark.jars", description=main.__doc__)
+    parser.add_argument("--s3", action="store_true", help="those for s3a:// paths too")
     try:
-        paths = ensure_jars()
+        paths = ensure_jars(s3=parser.parse_args(argv).s3)
     except AnonlibError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

@@ -19,6 +19,7 @@ from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.schema import Schema
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
+from anonlib.spark.lease import Lease
 from anonlib.spark.source import row_hash
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
@@ -144,14 +145,22 @@ class Target:
             raise BusyError(CHANGED)
 
     def publish(
-        self, staged: DataFrame, names: Mapping[str, str], expected: Digest, run_id: str, text: str
+        self,
+        staged: DataFrame,
+        names: Mapping[str, str],
+        expected: Digest,
+        held: Lease,
+        run_id: str,
+        text: str,
     ) -> int:
         """Copies the staged columns (id -> name, in the order of a table that is appended to) in
         random order in one commit with `text` as its metadata; returns the new version.
 
         The written files are read again and compared with `expected` before the commit. Raises
         BusyError when the table changed since the run began; StorageError when what was written
-        is not what was audited. Then, as on any failure, the written files are removed.
+        is not what was audited, or the lease is lost: it is looked at right before the commit,
+        since on object stores Delta does not keep the commits of two drivers apart. Then, as on
+        any failure, the written files are removed.
         """
         with translated("release.path"):
             transaction = self._log.startTransaction()
@@ -167,7 +176,9 @@ class Target:
                     actions = self._write(renamed, transaction, run_id, text)
                 if self._written(actions, transaction, list(names), staged) != expected:
                     raise StorageError("the written files differ from the audited table")
-                return int(transaction.commit(actions, self._operation(text)))
+                with held.committing():
+                    self.require_unchanged()
+                    return int(transaction.commit(actions, self._operation(text)))
             except BaseException:
                 self._remove(actions, run_id)
                 raise

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.spark.errors import translated
+from anonlib.spark.lease import Lease
 from anonlib.spark.publish import Commit, Target
 from anonlib.spark.storage import Storage
 
@@ -29,7 +30,7 @@ def owed(target: Target) -> Commit | None:
     return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
 
 
-def purge(spark: SparkSession, target: Target) -> None:
+def purge(spark: SparkSession, target: Target, held: Lease) -> None:
     """Removes the data files that a replaced version had and all that the log says of it.
 
     The table stays readable at every step: a checkpoint without a trace of the old version comes
@@ -41,7 +42,7 @@ def purge(spark: SparkSession, target: Target) -> None:
     replaced = owed(target)
     if replaced is None:
         return
-    with translated(FAILED), _as_metadata(spark, target.commits()[0].text):
+    with translated(FAILED), _as_metadata(spark, target.commits()[0].text), held.committing():
         name = "delta.`" + target.path.replace("`", "``") + "`"
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
         target.checkpoint()

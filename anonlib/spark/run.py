@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from anonlib.audit import AuditReport
 from anonlib.config import Config
-from anonlib.errors import GateError, StorageError
+from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
 from anonlib.keys import token_key
 from anonlib.progress import Progress
@@ -139,8 +139,7 @@ class Run:
         text = manifest(
             self.config, self.run_id, done.whole, found, scanned.n_rows, split_by, trees
         )
-        if not held.still_held():
-            raise StorageError("the lease on the target was lost; nothing was published")
+        held.require()
         names = self.earlier.names(schema)
         self.target.require_unchanged()
         expected = found.digest
@@ -149,10 +148,10 @@ class Run:
         after = self.earlier.digest_with(expected)
         self.past.before_commit(self.run_id, source, after, done.whole)
         require_steady(source, scanned.observed)
-        self.target.publish(done.rows, names, expected, self.run_id, text)
+        self.target.publish(done.rows, names, expected, held, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target.runs())
-        purge(self.spark, self.target)
+        purge(self.spark, self.target, held)
         return self.target.version_of(self.run_id)
 
     def _record(

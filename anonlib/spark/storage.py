@@ -7,8 +7,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.errors import StorageError
-from anonlib.spark.errors import translated
+from anonlib.errors import InputError, StorageError
+from anonlib.spark.errors import refused_since_there, translated
+
+#: Hadoop's name of writing a file only where none is, decided by the store (If-None-Match).
+CONDITIONAL = "fs.option.create.conditional.overwrite"
+#: Stores whose plain create is as good as that.
+ATOMIC = ("hdfs", "viewfs", "webhdfs", "ofs", "o3fs", "abfs", "abfss", "gs")
 
 
 class Storage:
@@ -64,17 +69,35 @@ class Storage:
     def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
         """Writes a small file, readable by its owner only unless `public`.
 
-        With `new`, raises FileExistsError if it is there.
+        With `new`, raises FileExistsError if it is there: of several writers at once, one writes.
+        Raises InputError where a store can't tell which.
         """
         if self.local:
             self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
             return
-        if new and self.exists(path):
-            raise FileExistsError(path)
         with translated(f"path {path}"):
-            stream = self._fs.create(self._path(path), not new)
-            stream.write(text.encode("utf-8"))
-            stream.close()
+            try:
+                stream = self._created(path) if new else self._fs.create(self._path(path), True)
+                stream.write(text.encode("utf-8"))
+                stream.close()
+            except Exception as error:
+                if new and refused_since_there(error):
+                    raise FileExistsError(path) from None
+                raise
+
+    def _created(self, path: str) -> Any:
+        """A stream to a file that is not there yet."""
+        place = self._path(path)
+        if self._fs.hasPathCapability(place, CONDITIONAL):
+            return self._fs.createFile(place).must(CONDITIONAL, "true").build()
+        scheme = self.root.partition(":")[0]
+        if scheme in ATOMIC:
+            return self._fs.create(place, False)
+        raise InputError(
+            f"path {path}: {scheme}:// has no conditional writes here, so that runs at the same "
+            "time can't be kept apart; use s3a:// with fs.s3a.create.conditional.enabled, a local "
+            f"path, or one of {', '.join(ATOMIC)}"
+        )
 
     def _write_local(self, path: Path, text: str, new: bool, mode: int) -> None:
         # Hadoop's local create is not atomic and leaves checksum files; a link or a rename of a
@@ -96,7 +119,8 @@ class Storage:
             temporary.unlink(missing_ok=True)
 
     def make_private(self, path: str) -> None:
-        """Makes a folder that only its owner can look into."""
+        """Makes a folder that only its owner can look into. Object stores have no permissions of
+        folders: there the bucket's policy must keep others out."""
         with translated(f"path {path}"):
             mode = self._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
             if not self._fs.mkdirs(self._path(path), mode):

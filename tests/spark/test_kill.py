@@ -19,7 +19,7 @@ from anonlib import pipeline
 from anonlib.errors import BusyError
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.spark import make, publish
-from anonlib.spark.lease import Lease, lease, work_folder
+from anonlib.spark.lease import Lease, _born, lease, work_folder
 from tests.spark.support import (
     Shell,
     Step,
@@ -88,7 +88,7 @@ def test_kill(
     # What is left is its owner's only, and says whose it was.
     work = out / "_table.anonlib"
     assert stat.S_IMODE(work.stat().st_mode) == 0o700
-    assert (work / "lease.json").is_file()
+    assert (work / "lease-1.json").is_file()
     assert (work / "staging").exists() == (moment != "partition started")
 
     assert shell.release(config).code == 0
@@ -113,14 +113,14 @@ def leave_behind(storage: Any, holder: dict[str, Any]) -> Path:
     work = Path(storage.local_path(work_folder(storage.root)))
     (work / "staging").mkdir(parents=True)
     (work / "staging" / "rows.parquet").write_text("rows")
-    (work / "lease.json").write_text(json.dumps(holder))
+    (work / "lease-1.json").write_text(json.dumps(holder))
     return work
 
 
 def own_lease(storage: Any) -> dict[str, Any]:
-    """What the lease of this very process says."""
-    held = Lease(storage, work_folder(storage.root), "other")
-    return {**json.loads(held._text()), "new_target": False}
+    """What the lease of another living process of this host says."""
+    held, pid = Lease(storage, work_folder(storage.root), "other"), os.getppid()
+    return {**json.loads(held._text()), "pid": pid, "born": _born(pid), "new_target": False}
 
 
 def dead_pid() -> int:
@@ -134,11 +134,16 @@ def dead_pid() -> int:
     [
         (dict, True),
         (lambda: {"pid": dead_pid()}, False),
+        # This very process, which has no such lease: it could not be given back.
+        (lambda: {"pid": os.getpid(), "born": _born(os.getpid())}, False),
         (lambda: {"pid": 1}, False),  # alive, but not as old as it should be
         (lambda: {"boot": "before"}, False),
         (lambda: {"host": "elsewhere", "beat": time.time() - 60}, True),
         (lambda: {"host": "elsewhere", "beat": time.time() - 600}, False),
+        (lambda: {"host": "elsewhere", "beat": time.time() - 600, "committing": True}, True),
+        (lambda: {"host": "elsewhere", "beat": time.time() - 4000, "committing": True}, False),
         (lambda: {"host": "elsewhere", "beat": "soon"}, False),
+        (lambda: {"free": True}, False),
     ],
 )
 def test_lease_of_another(spark: SparkSession, storage: Any, change: Any, alive: bool) -> None:
@@ -147,7 +152,7 @@ def test_lease_of_another(spark: SparkSession, storage: Any, change: Any, alive:
     if alive:
         with pytest.raises(BusyError, match="another run \\(other, on "), _lease(spark, storage):
             pass
-        assert json.loads((work / "lease.json").read_text()) == holder
+        assert json.loads((work / "lease-1.json").read_text()) == holder
         assert (work / "staging" / "rows.parquet").exists()
     else:
         with _lease(spark, storage) as held:
@@ -165,7 +170,7 @@ def _lease(spark: SparkSession, storage: Any) -> Any:
 
 def test_half_written_lease(spark: SparkSession, storage: Any) -> None:
     work = leave_behind(storage, {})
-    (work / "lease.json").write_text('{"run_id": "o')
+    (work / "lease-1.json").write_text('{"run_id": "o')
     with _lease(spark, storage):
         assert not (work / "staging").exists()
     assert not work.exists()

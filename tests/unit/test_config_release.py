@@ -78,3 +78,46 @@ def test_units_need_the_ledger() -> None:
     found = problems({"mode": "append", "acknowledge_returning": True}, **of_unit)
     assert "with a `unit`" in found["release.ledger"]
     assert problems({"mode": "append", "ledger": ENV}, **of_unit) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "text"),
+    [
+        (
+            {"spark": {"conf": {"spark.hadoop.fs.s3a.secret.key": "HUSH"}}},
+            "spark.conf",
+            "credentials don't belong in a config: remove spark.hadoop.fs.s3a.secret.key",
+        ),
+        ({"spark": {"conf": {"fs.s3a.bucket.b.access.key": "HUSH"}}}, "spark.conf", "b.access.key"),
+        ({"spark": {"conf": {"spark.executorEnv.AWS_SESSION_TOKEN": "HUSH"}}}, "spark.conf", "TOK"),
+        (
+            {"spark": {"conf": {"spark.driver.extraJavaOptions": "-Daws.secretAccessKey=HUSH"}}},
+            "spark.conf",
+            "remove spark.driver.extraJavaOptions",
+        ),
+        (
+            {
+                "source": {
+                    "format": "csv",
+                    "path": "s3a://bucket/a.csv",
+                    "options": {"fs.s3a.session.token": "HUSH"},
+                }
+            },
+            "source.options",
+            "remove fs.s3a.session.token, and give them in the environment (AWS_ACCESS_KEY_ID",
+        ),
+        ({"release": {"path": "s3a://bucket/"}}, "release.path", "name a folder in the bucket"),
+        ({"release": {"path": "s3a://ID:HUSH@bucket/a"}}, "release.path", "before the @"),
+        ({"release": {"path": "a", "record": "s3a://b"}}, "release.record", "name a folder"),
+    ],
+)
+def test_object_stores(changes: dict[str, Any], where: str, text: str) -> None:
+    """Their credentials never stand in a config, and never in what is said of it."""
+    found = problems(**{"release": {}, **changes})
+    assert text in found[where]
+    assert "HUSH" not in str(found)
+
+
+def test_settings_of_object_stores() -> None:
+    conf = {"spark.hadoop.fs.s3a.endpoint": "http://localhost:9", "fs.s3a.path.style.access": True}
+    assert problems({"path": "s3a://bucket/people"}, spark={"conf": conf}) == {}
