@@ -46,6 +46,10 @@ STARTED = {
     # What the environment page, the event log and Spark's logs leave out.
     "spark.redaction.regex": SECRET,
     "spark.ui.showConsoleProgress": "false",
+    # What waits to be sent to an object store stays in memory: S3A's files are not encrypted, and
+    # a killed run leaves them. A task has a few parts of this size.
+    "spark.hadoop.fs.s3a.fast.upload.buffer": "array",
+    "spark.hadoop.fs.s3a.multipart.size": "16M",
 }
 
 #: Only for one on this machine.

@@ -76,14 +76,21 @@ class Storage:
             self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
             return
         with translated(f"path {path}"):
-            try:
-                stream = self._created(path) if new else self._fs.create(self._path(path), True)
-                stream.write(text.encode("utf-8"))
-                stream.close()
-            except Exception as error:
-                if new and refused_since_there(error):
-                    raise FileExistsError(path) from None
-                raise
+            written = self._stored(path, text, new)
+        if not written:
+            raise FileExistsError(path)
+
+    def _stored(self, path: str, text: str, new: bool) -> bool:
+        """Whether the file was written: not if it shall be `new`, and is there."""
+        try:
+            stream = self._created(path) if new else self._fs.create(self._path(path), True)
+            stream.write(text.encode("utf-8"))
+            stream.close()
+        except Exception as error:
+            if new and refused_since_there(error):
+                return False
+            raise
+        return True
 
     def _created(self, path: str) -> Any:
         """A stream to a file that is not there yet."""

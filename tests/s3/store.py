@@ -1,0 +1,219 @@
+"""What the tests on object stores share: moto's server, and before it a proxy that loses requests,
+stops when it is told to, and lets one conditional write through at a time (moto looks first and
+writes then)."""
+
+import http.client
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+BUCKET = "releases"
+#: moto takes any signature, but tells the unsigned from the others.
+_SIGNED = "AWS4-HMAC-SHA256 Credential=tests/20200101/us-east-1/s3/aws4_request, Signature=0"
+#: Headers that are between neighbours.
+_HOP = {"connection", "date", "expect", "keep-alive", "server", "transfer-encoding"}
+
+
+@dataclass
+class Store:
+    """An object store behind a proxy. `requests` are all that came, lost ones too, as METHOD PATH;
+    `lost` counts those that were not answered as they should be.
+
+    One request in `one_in` is lost, by a generator of fixed seed: every other time it is refused,
+    else it is carried out and its answer lost. Once `stops_at` is true of a request the store is
+    gone: that request and all after it are refused until `start`; `how` says whether that request
+    is carried out, or whether it is the only one, whose answer is lost. A `deaf` store does not
+    know of conditional writes.
+    """
+
+    moto: int
+    one_in: int = 0
+    stops_at: Callable[[str], bool] = lambda request: False
+    how: Literal["before", "after", "once"] = "before"
+    stopped: bool = False
+    deaf: bool = False
+    requests: list[str] = field(default_factory=list)
+    lost: int = 0
+    port: int = 0
+    _random: random.Random = field(default_factory=lambda: random.Random(7))
+    _counting: threading.Lock = field(default_factory=threading.Lock)
+    conditional: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """The store is there, and well."""
+        self.one_in, self.stopped, self.deaf = 0, False, False
+        self.stops_at, self.how = lambda request: False, "before"
+
+    def fate(self, request: str) -> str:
+        """What becomes of a request: "well", "refused" or "unanswered"."""
+        with self._counting:
+            self.requests.append(request)
+            if not self.stopped and self.stops_at(request):
+                if self.how == "once":
+                    self.stops_at = lambda request: False
+                self.stopped = self.how != "once"
+                if self.how != "before":
+                    return "unanswered"
+            ill = self.stopped or (self.one_in and self._random.random() < 1 / self.one_in)
+            if not ill:
+                return "well"
+            self.lost += 1
+            return "refused" if self.stopped or self.lost % 2 else "unanswered"
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """Asks moto itself."""
+        headers = {"Authorization": _SIGNED, "Content-Type": "application/octet-stream"}
+        url = f"http://127.0.0.1:{self.moto}/{BUCKET}{path}"
+        request = urllib.request.Request(url, body, headers, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return bytes(answer.read())
+
+    def put(self, key: str, body: bytes) -> None:
+        self.ask("PUT", f"/{urllib.parse.quote(key)}", body)
+
+    def get(self, key: str) -> bytes:
+        return self.ask("GET", f"/{urllib.parse.quote(key)}")
+
+    def keys(self, prefix: str = "") -> set[str]:
+        """The objects, without the marks of folders."""
+        found = ET.fromstring(self.ask("GET", f"?list-type=2&prefix={urllib.parse.quote(prefix)}"))
+        assert found.findtext("{*}IsTruncated") == "false"
+        keys = {str(key.text) for key in found.iterfind("{*}Contents/{*}Key")}
+        return {key for key in keys if not key.endswith("/")}
+
+    def texts(self) -> dict[str, bytes]:
+        return {key: self.get(key) for key in self.keys()}
+
+    def save(self, folder: Path) -> Path:
+        """Copies all objects to a folder of the disk."""
+        for key, data in self.texts().items():
+            path = folder / key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return folder
+
+
+class _Proxy(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    store: Store
+
+    def _pass_on(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length) if length else None
+        fate = self.store.fate(f"{self.command} {urllib.parse.unquote(self.path)}")
+        if fate == "refused":
+            self._answer(503, [], b"")
+            return
+        status, headers, data = self._through(body)
+        if fate == "unanswered":
+            self.close_connection = True
+            self.connection.close()
+            return
+        self._answer(status, headers, data)
+
+    def _through(self, body: bytes | None) -> tuple[int, list[tuple[str, str]], bytes]:
+        sent = {k: v for k, v in self.headers.items() if k.lower() not in _HOP}
+        if self.store.deaf:
+            sent.pop("If-None-Match", None)
+        moto = http.client.HTTPConnection("127.0.0.1", self.store.moto, timeout=120)
+        with self.store.conditional if "If-None-Match" in sent else nullcontext():
+            moto.request(self.command, self.path, body, sent)
+            answer = moto.getresponse()
+            kept = [(k, v) for k, v in answer.getheaders() if k.lower() not in _HOP]
+            data = answer.read()
+        moto.close()
+        return answer.status, kept, data
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
+        self.send_response_only(status)
+        for key, value in headers:
+            if key.lower() != "content-length" or self.command == "HEAD":
+                self.send_header(key, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(data)))
+        elif status == 503:
+            self.send_header("Content-Length", "0")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _pass_on
+
+    def log_message(self, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def store() -> Iterator[Store]:
+    """An empty store with one bucket. Skips the test where moto is not installed."""
+    server = Path(sys.prefix) / "s3" / "bin" / "moto_server"
+    if not server.exists():
+        pytest.skip("no object store: `scripts/test --s3` installs one")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    moto = subprocess.Popen(
+        [server, "-H", "127.0.0.1", "-p", str(port)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    found = Store(port)
+    handler = type("Proxy", (_Proxy,), {"store": found})
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    proxy.daemon_threads = True
+    found.port = proxy.server_port
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        _wait_for(moto, found)
+        yield found
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+        moto.send_signal(signal.SIGTERM)
+        moto.wait(30)
+
+
+def _wait_for(moto: subprocess.Popen[bytes], found: Store) -> None:
+    end = time.monotonic() + 120
+    while True:
+        try:
+            found.ask("PUT", "")
+            return
+        except OSError:
+            assert moto.poll() is None, "moto ended"
+            assert time.monotonic() < end, "moto does not answer"
+            time.sleep(0.2)
+
+
+def spark_settings(endpoint: str) -> dict[str, str]:
+    """Hadoop's settings for a store on this machine: few new tries, and quick, where it is gone."""
+    settings = {
+        "endpoint": endpoint,
+        "path.style.access": "true",
+        "attempts.maximum": "6",
+        "retry.limit": "2",
+        "retry.interval": "50ms",
+        "connection.timeout": "20s",
+    }
+    return {f"fs.s3a.{key}": value for key, value in settings.items()}

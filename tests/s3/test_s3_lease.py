@@ -1,0 +1,163 @@
+"""Leases where files have no locks: of several runs one wins, and nobody takes another's."""
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.spark.jars import jar_dir
+from anonlib.spark.lease import Lease, tidy, work_folder
+from anonlib.spark.storage import Storage
+from tests.s3.store import BUCKET, Store, spark_settings
+
+pytestmark = [pytest.mark.s3, pytest.mark.spark]
+
+TARGET = f"s3a://{BUCKET}/out/table"
+WORK = "out/_table.anonlib"
+RUNS = 4
+
+
+@pytest.fixture
+def storage(spark: SparkSession, s3: Store, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    """The store as a session sees it. File systems are made anew: Hadoop keeps them by bucket."""
+    if not (jar_dir() / "s3").is_dir():
+        pytest.skip("no jars of S3: `scripts/test --s3` fetches them")
+    keys = {"fs.s3a.access.key": "tests", "fs.s3a.secret.key": "tests"}
+    for key, value in {
+        **spark_settings(s3.endpoint),
+        **keys,
+        "fs.s3a.impl.disable.cache": "true",
+    }.items():
+        spark.conf.set(key, value)
+    return Storage(spark, TARGET)
+
+
+def new_lease(storage: Storage, run_id: str) -> Lease:
+    return Lease(storage, work_folder(storage.root), run_id)
+
+
+def race(storage: Storage) -> tuple[list[Lease], list[str]]:
+    """Several runs take the lease at the same time: the winners, and what the others are told."""
+    start = Barrier(RUNS)
+
+    def take(i: int) -> Lease | str:
+        held = new_lease(storage, f"run-{i}")
+        start.wait()
+        try:
+            held.take()
+        except BusyError as error:
+            return str(error)
+        return held
+
+    with ThreadPoolExecutor(RUNS) as pool:
+        found = [*pool.map(take, range(RUNS))]
+    return [r for r in found if isinstance(r, Lease)], [r for r in found if isinstance(r, str)]
+
+
+def holder(**changes: Any) -> bytes:
+    """The lease of a run on another host."""
+    base = {"run_id": "other", "token": "t", "host": "elsewhere", "pid": 1, "every": 10.0}
+    return json.dumps({**base, "beat": time.time(), **changes}).encode()
+
+
+def test_one_of_several_wins(storage: Storage, s3: Store) -> None:
+    """A new target, a lease that was given back, and one of a dead run."""
+    s3.put("out/table/part-0.parquet", b"of a run that died")
+    for number, dead in ((1, False), (2, False), (7, True)):
+        if dead:
+            s3.put(f"{WORK}/lease-6.json", holder(beat=time.time() - 600, new_target=True))
+            s3.put(f"{WORK}/staging/part-0.parquet", b"staged")
+        winners, told = race(storage)
+        assert (len(winners), len(told)) == (1, RUNS - 1)
+        for text in told:
+            assert "is writing this target; wait for it to end" in text or "just taken" in text
+        assert s3.keys("out/") == {
+            f"{WORK}/lease-{number}.json",
+            *(() if dead else ("out/table/part-0.parquet",)),
+        }
+        with pytest.raises(BusyError, match=r"another run \(run-\d, on .*, process \d+\) is wri"):
+            new_lease(storage, "late").take()
+        winners[0].release()
+        assert json.loads(s3.get(f"{WORK}/lease-{number}.json")) == {"free": True}
+    before = len(s3.requests)
+    tidy(storage._spark, TARGET, "next")
+    assert not [request for request in s3.requests[before:] if request.startswith("PUT")]
+
+
+def test_a_run_that_was_taken_for_dead(storage: Storage, s3: Store) -> None:
+    """It commits nothing more, and neither its beat nor its end touches the other's lease."""
+    held = new_lease(storage, "slow")
+    held.take()
+    with held.committing():
+        assert json.loads(s3.get(f"{WORK}/lease-1.json"))["committing"]
+    other = holder()
+    s3.put(f"{WORK}/lease-2.json", other)
+    s3.put(f"{WORK}/staging/part-0.parquet", b"the other's")
+    assert not held.still_held()
+    with pytest.raises(StorageError, match="the lease on the target was lost"), held.committing():
+        raise AssertionError("it commits")
+    held._renew()
+    held.release()
+    assert s3.get(f"{WORK}/lease-2.json") == other
+    assert f"{WORK}/staging/part-0.parquet" in s3.keys(WORK)
+    with pytest.raises(BusyError, match=r"another run \(other, on elsewhere"):
+        new_lease(storage, "next").take()
+
+
+def test_the_slow_one_comes_back(storage: Storage, s3: Store) -> None:
+    """A run that seemed dead when it was looked at, and beats before its lease is taken."""
+    s3.put(f"{WORK}/lease-1.json", holder(beat=time.time() - 600))
+    held = new_lease(storage, "hasty")
+    write = storage.write
+
+    def beats_first(path: str, text: str, **more: Any) -> None:
+        s3.put(f"{WORK}/lease-1.json", holder())
+        write(path, text, **more)
+
+    storage.write = beats_first  # type: ignore[method-assign]
+    with pytest.raises(BusyError, match=r"another run \(other, on elsewhere"):
+        held.take()
+    assert json.loads(s3.get(f"{WORK}/lease-2.json")) == {"free": True}
+
+
+def lost_answer(s3: Store) -> None:
+    """The first lease is written, and nobody hears of it."""
+    s3.stops_at = lambda request: request.startswith("PUT") and "/lease-1.json" in request
+    s3.how = "once"
+
+
+def deaf(s3: Store) -> None:
+    s3.deaf = True
+
+
+@pytest.mark.parametrize(("ill", "refused"), [(lost_answer, ""), (deaf, "ignores the condition")])
+def test_stores_that_err(
+    storage: Storage, s3: Store, ill: Callable[[Store], None], refused: str
+) -> None:
+    ill(s3)
+    held = new_lease(storage, "one")
+    if refused:
+        with pytest.raises(InputError, match=refused):
+            held.take()
+        assert json.loads(s3.get(f"{WORK}/lease-1.json")) == {"free": True}
+    else:
+        held.take()
+        assert held.still_held()
+        held.release()
+
+
+def test_stores_without_conditional_writes(storage: Storage, s3: Store) -> None:
+    storage._spark.conf.set("fs.s3a.create.conditional.enabled", "false")
+    try:
+        plain = Storage(storage._spark, TARGET)
+        with pytest.raises(InputError, match="s3a:// has no conditional writes here"):
+            new_lease(plain, "one").take()
+    finally:
+        storage._spark.conf.unset("fs.s3a.create.conditional.enabled")
+    assert s3.keys() == set()
