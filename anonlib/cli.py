@@ -46,9 +46,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Exception, KeyboardInterrupt) as error:
-        config, progress = getattr(args, "conf", None), getattr(args, "progress", None)
-        form, debug = args.log_format, args.debug
-        return report(error, log_format=form, debug=debug, config=config, progress=progress)
+        return report(
+            error,
+            log_format=args.log_format,
+            debug=args.debug,
+            config=getattr(args, "conf", None),
+            verb=getattr(args, "verb", None),
+            progress=getattr(args, "progress", None),
+        )
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -107,7 +112,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     else:
         from anonlib.show import print_evaluation
 
-        print_evaluation(result, args.conf)
+        print_evaluation(result, args.conf, args.overrides)
     passed = result.evaluation is None or all(gate.passed for gate in result.evaluation.gates)
     return 0 if passed else GATE_FAILED
 
@@ -123,7 +128,7 @@ def _check(args: argparse.Namespace) -> int:
     else:
         from anonlib.show import print_check
 
-        print_check(result, args.conf)
+        print_check(result, args.conf, args.overrides)
     return 0
 
 

@@ -7,10 +7,12 @@ from typing import Any, NoReturn
 
 from anonlib.errors import InputError
 
-EXIT_CODES = (
-    "exit codes: 0 done, 2 config or input error, 3 audit failed, 4 a gate not passed, "
-    "1 anything else"
-)
+#: What help is written in; longer lines break on narrow terminals.
+WIDTH = 79
+EXIT_CODES = "exit codes: 0 done, 2 config or input, 3 audit failed, 4 gate failed, 1 else"
+
+#: How help tells a default.
+SHOWN = "(default: %(default)s)"
 
 
 class UsageError(InputError):
@@ -59,7 +61,7 @@ def add_verb(verbs: Any, name: str, summary: str, epilog: str = "") -> argparse.
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=summary,
-        description=summary[:1].upper() + summary[1:] + ".",
+        description=textwrap.fill(summary[:1].upper() + summary[1:] + ".", WIDTH),
         epilog=dedented(epilog),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[global_flags(default=False)],
@@ -82,7 +84,7 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override a field of the config, e.g. --set privacy.models.0.k=5",
+        help="override a field of the config, as often as needed: privacy.models.0.k=5",
     )
 
 

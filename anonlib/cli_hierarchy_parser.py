@@ -5,6 +5,7 @@ from typing import Any
 
 from anonlib.cli_grammar import (
     EXIT_CODES,
+    SHOWN,
     Parser,
     add_conf,
     add_json,
@@ -16,8 +17,9 @@ from anonlib.cli_grammar import (
 #: Levels of dates, from low to high.
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
 NOTES = """
-    Missing values are no leaves: they stand under the root. The file holds the distinct
-    values of the column, and its groups' names are published with what is released as them.
+    Missing values are no leaves: they stand under the root. The file holds the
+    distinct values of the column, and its groups' names are published with what
+    is released as them.
 """
 
 
@@ -65,8 +67,8 @@ def _intervals(kinds: Any) -> None:
         kinds,
         "intervals",
         "intervals of numbers, of given widths or of about as many rows each",
-        "anonlib hierarchy build intervals --parts 16 4 --conf people.yaml --column pay "
-        "--out pay.csv",
+        "anonlib hierarchy build intervals --widths 5 10 --range 17 90 --out age.csv",
+        "anonlib hierarchy build intervals --parts 16 4 --values ages.txt --out age.csv",
     )
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument(
@@ -83,7 +85,7 @@ def _intervals(kinds: Any) -> None:
         help="intervals by level, from many to few, each dividing the one before: 16 4. Their "
         "bounds tell how the values are distributed",
     )
-    parser.add_argument("--origin", metavar="X", help="where an interval begins: 0")
+    parser.add_argument("--origin", metavar="X", help="where an interval begins (default: 0)")
     _add_values(parser, ranges="numbers")
 
 
@@ -99,13 +101,14 @@ def _mask(kinds: Any) -> None:
         nargs="+",
         type=whole_number(1),
         metavar="N",
-        help="how many characters of the longest value each level masks; 1 2 3 ... if left out",
+        help="how many characters of the longest value each level masks (default: 1 2 3 ...)",
     )
     parser.add_argument(
         "--pad",
         default="",
         metavar="C",
-        help="mask short values as if filled up with C on the left: 0 for numbers without zeros",
+        help="mask short values as if filled up with C on the left, such as 0 for numbers "
+        "(default: don't)",
     )
     _add_values(parser, ranges="numbers")
 
@@ -115,8 +118,7 @@ def _dates(kinds: Any) -> None:
         kinds,
         "dates",
         "days, months, quarters, years, decades",
-        "anonlib hierarchy build dates --levels month year --range 2020-01-01 2025-12-31 "
-        "--out day.csv",
+        "anonlib hierarchy build dates --range 2020-01-01 2025-12-31 --out day.csv",
     )
     parser.add_argument(
         "--levels",
@@ -124,7 +126,7 @@ def _dates(kinds: Any) -> None:
         choices=DATE_LEVELS,
         default=list(DATE_LEVELS),
         metavar="LEVEL",
-        help=f"some of {', '.join(DATE_LEVELS)}; all if left out",
+        help=f"some of {', '.join(DATE_LEVELS)} (default: all)",
     )
     _add_values(parser, ranges="days")
 
@@ -134,8 +136,7 @@ def _groups(kinds: Any) -> None:
         kinds,
         "groups",
         "neighbours of an ordered list",
-        "anonlib hierarchy build groups --order low medium high highest --fan-out 2 "
-        "--out level.yaml",
+        "anonlib hierarchy build groups --order low mid high --fan-out 2 --out pay.yaml",
     )
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--order", nargs="+", metavar="VALUE", help="the values, in their order")
@@ -155,7 +156,7 @@ def _frequency(kinds: Any) -> None:
         kinds,
         "frequency",
         "rare values together, deep down (Huffman's tree); it tells what is how frequent",
-        "anonlib hierarchy build frequency --conf people.yaml --column job --out job.yaml",
+        "anonlib hierarchy build frequency --values jobs.txt --out job.yaml",
     )
     _add_fan_out(parser)
     _add_values(parser)
@@ -166,8 +167,8 @@ def _target(kinds: Any) -> None:
         kinds,
         "target",
         "values alike in a target together; it tells which are",
-        "anonlib hierarchy build target --target income --conf people.yaml --column job "
-        "--out job.yaml",
+        "anonlib hierarchy build target --target income --conf people.yaml \\\n"
+        "      --column job --out job.yaml",
     )
     parser.add_argument("--target", required=True, metavar="NAME", help="a column of few classes")
     _add_fan_out(parser)
@@ -175,11 +176,11 @@ def _target(kinds: Any) -> None:
     parser.add_argument("--column", required=True, metavar="NAME", help="the column")
 
 
-def _kind(kinds: Any, name: str, summary: str, example: str) -> argparse.ArgumentParser:
-    parser = add_verb(kinds, name, summary, f"example:\n  {example}")
+def _kind(kinds: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+    parser = add_verb(kinds, name, summary, "\n  ".join(["examples:", *examples]))
     parser.add_argument("--out", required=True, metavar="FILE", help="what to write: .csv or .yaml")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    parser.add_argument("--root", default="*", metavar="NAME", help="the name of the root: *")
+    parser.add_argument("--root", default="*", metavar="NAME", help=f"the root's name {SHOWN}")
     return parser
 
 
@@ -192,14 +193,18 @@ def _add_values(parser: argparse.ArgumentParser, ranges: str = "") -> None:
         given.add_argument(
             "--range", nargs=2, metavar=("LOW", "HIGH"), help=f"all {ranges} from LOW to HIGH"
         )
-        parser.add_argument("--step", metavar="X", help="of a range: 1")
+        parser.add_argument("--step", metavar="X", help="of a range (default: 1)")
     parser.add_argument("--column", metavar="NAME", help="with --conf: the column")
     add_overrides(parser)
 
 
 def _add_fan_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--fan-out", type=whole_number(2), default=2, metavar="N", help="most nodes below one: 2"
+        "--fan-out",
+        type=whole_number(2),
+        default=2,
+        metavar="N",
+        help=f"most nodes below one {SHOWN}",
     )
 
 
@@ -214,7 +219,9 @@ def _show(actions: Any) -> None:
         """,
     )
     parser.add_argument("file", metavar="FILE", help="CSV or YAML")
-    parser.add_argument("--nodes", type=whole_number(1), default=60, metavar="N", help="60")
+    parser.add_argument(
+        "--nodes", type=whole_number(1), default=60, metavar="N", help=f"how many nodes {SHOWN}"
+    )
 
 
 def _check(actions: Any) -> None:

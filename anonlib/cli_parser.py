@@ -6,6 +6,7 @@ from typing import Any
 
 from anonlib.cli_grammar import (
     EXIT_CODES,
+    SHOWN,
     Parser,
     add_conf,
     add_json,
@@ -23,6 +24,11 @@ FORMATS = ("delta", "parquet", "csv")
 
 def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
     """The arguments. Raises UsageError; SystemExit(0) after --help and --version."""
+    return make_parser(version).parse_args(argv)
+
+
+def make_parser(version: str) -> Parser:
+    """The whole grammar."""
     top = Parser(
         prog="anonlib",
         description="Anonymizes tables on Spark and Delta Lake, and audits what it publishes.",
@@ -62,7 +68,7 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
         _runs,
     ):
         add(verbs)
-    return top.parse_args(argv)
+    return top
 
 
 def _release(verbs: Any) -> None:
@@ -73,14 +79,18 @@ def _release(verbs: Any) -> None:
         f"""
             examples:
               anonlib release conf/quickstart.yaml
-              anonlib release conf/adult.yaml --set kernel=mondrian --set release.mode=overwrite
-              anonlib release conf/adult.yaml --run-id 2026-01-31    done once, however often run
+              anonlib release conf/adult.yaml --set kernel=mondrian --set seed=8
+              anonlib release conf/adult.yaml --run-id 2026-01-31    done once
 
             {EXIT_CODES}
         """,
     )
     add_conf(parser, "conf")
-    parser.add_argument("--run-id", metavar="ID", help="a run that is committed is not repeated")
+    parser.add_argument(
+        "--run-id",
+        metavar="ID",
+        help="the run's name; one that is committed is not run again (default: a new one)",
+    )
     add_json(parser)
 
 
@@ -90,6 +100,9 @@ def _evaluate(verbs: Any) -> None:
         "evaluate",
         "measure what a release is worth and how risky it is, and judge it by the config's gates",
         f"""
+            What to measure and the gates are the config's `evaluate` and `gates`;
+            `anonlib measures` lists what there is.
+
             examples:
               anonlib evaluate conf/adult.yaml               the published table
               anonlib evaluate conf/adult.yaml --trial       a release that is not published
@@ -110,8 +123,11 @@ def _audit(verbs: Any) -> None:
         "audit",
         "verify a published table against the privacy models of a config",
         f"""
-            example:
+            Classes are counted anew, by code of its own; the source is not read.
+
+            examples:
               anonlib audit out/adult --conf conf/adult.yaml
+              anonlib audit out/adult --conf conf/adult.yaml --set privacy.models.0.k=20
 
             {EXIT_CODES}
         """,
@@ -122,13 +138,26 @@ def _audit(verbs: Any) -> None:
         "--version",
         type=whole_number(0),
         metavar="N",
-        help="the table's version; the latest if left out",
+        help="the table's version (default: the latest)",
     )
     add_json(parser)
 
 
 def _check(verbs: Any) -> None:
-    parser = add_verb(verbs, "check", "compare a config with its source, and run nothing")
+    parser = add_verb(
+        verbs,
+        "check",
+        "compare a config with its source, and run nothing",
+        f"""
+            Says what each column is released as, and all problems at once. The source is
+            scanned, so that models which can't hold on it are found as well.
+
+            example:
+              anonlib check conf/adult.yaml
+
+            {EXIT_CODES}
+        """,
+    )
     add_conf(parser, "conf")
     add_json(parser)
 
@@ -139,8 +168,8 @@ def _sweep(verbs: Any) -> None:
         "sweep",
         "try a grid of configs on small tables in memory, and measure what each is worth",
         f"""
-            Nothing is published. Results are appended to a private Delta table as they come; points
-            that have one are not tried again.
+            Nothing is published. Results are appended to a private Delta table as they
+            come; points that have one are not tried again.
 
             examples:
               anonlib sweep conf/papers/price.yaml --set seeds=3
@@ -161,15 +190,19 @@ def _init(verbs: Any) -> None:
         "init",
         "look at a table and draft a config for it, every guess marked for review",
         """
+            The draft has names, types and counts, but no value of the table.
+
             examples:
               anonlib init people.csv.gz --out people.yaml
               anonlib init shop.customers --format table
-              anonlib init export.txt --format csv --option delimiter=';' --option header=true
+              anonlib init export.txt --format csv --option delimiter=';'
         """,
     )
     parser.add_argument("source", metavar="SOURCE", help="file, folder, or catalog table")
     parser.add_argument(
-        "--format", metavar="F", help="csv, parquet, json, orc, delta, table, ...; else guessed"
+        "--format",
+        metavar="F",
+        help="csv, parquet, json, orc, delta, table, ... (default: a guess)",
     )
     parser.add_argument(
         "--option",
@@ -179,7 +212,7 @@ def _init(verbs: Any) -> None:
         metavar="KEY=VALUE",
         help="an option of Spark's reader",
     )
-    parser.add_argument("--out", metavar="FILE", help="where to write it; stdout if left out")
+    parser.add_argument("--out", metavar="FILE", help="where to write it (default: stdout)")
 
 
 def _schema(verbs: Any) -> None:
@@ -198,7 +231,7 @@ def _schema(verbs: Any) -> None:
 def _plugins(verbs: Any) -> None:
     for verb, what, field in (
         ("kernels", "the kernels", "kernel='{type: mondrian, mode: relaxed}'"),
-        ("models", "the privacy models", "privacy.models.1='{type: t_closeness, t: 0.3}'"),
+        ("models", "the privacy models", "privacy.models.1='{type: p_sensitive, p: 3}'"),
         ("partitioners", "the partitioners", "partition.steps.0='{type: single}'"),
         ("measures", "the measures of a release", "evaluate.measures='[marginals]'"),
     ):
@@ -208,7 +241,7 @@ def _plugins(verbs: Any) -> None:
             f"list {what}: parameters, defaults, meaning, reference",
             f"""
                 example:
-                  anonlib release conf/adult.yaml --set {field}
+                  anonlib check people.yaml --set {field}
             """,
         )
         add_json(parser)
@@ -224,10 +257,22 @@ def _generate(verbs: Any) -> None:
               anonlib generate --rows 1000000 --out data/people
         """,
     )
-    parser.add_argument("--rows", type=whole_number(0), default=100_000, metavar="N", help="100000")
-    parser.add_argument("--seed", type=whole_number(None), default=0, metavar="S", help="0")
-    parser.add_argument("--out", required=True, metavar="PATH", help="folder to write; not there")
-    parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], help=FORMATS[0])
+    parser.add_argument(
+        "--rows", type=whole_number(0), default=100_000, metavar="N", help=f"rows {SHOWN}"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(None),
+        default=0,
+        metavar="S",
+        help=f"same seed, same rows {SHOWN}",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="PATH", help="the folder to write, which must not be there"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default=FORMATS[0], help=f"how it is written {SHOWN}"
+    )
 
 
 def _show(verbs: Any) -> None:
@@ -241,7 +286,9 @@ def _show(verbs: Any) -> None:
         """,
     )
     parser.add_argument("table", metavar="TABLE", help="folder of a published table")
-    parser.add_argument("--rows", type=whole_number(1), default=10, metavar="N", help="10")
+    parser.add_argument(
+        "--rows", type=whole_number(1), default=10, metavar="N", help=f"how many {SHOWN}"
+    )
     parser.add_argument(
         "--force", action="store_true", help="also a table that anonlib has not published"
     )
@@ -261,7 +308,7 @@ def _report(verbs: Any) -> None:
     parser.add_argument("run", metavar="RUN", help="the run's private record; with --conf, its id")
     add_conf(parser, "--conf")
     parser.add_argument(
-        "--out", metavar="FILE", help="the HTML file; RUN.html beside the record if left out"
+        "--out", metavar="FILE", help="the HTML file (default: RUN.html beside the record)"
     )
 
 

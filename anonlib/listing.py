@@ -84,4 +84,6 @@ def _written(value: Any) -> str:
     """A value as YAML has it."""
     if value is None:
         return "null"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from anonlib.registry import Plugin
 
@@ -64,6 +64,14 @@ class Measure(Plugin):
     usual: ClassVar[bool] = True
     #: whether it looks at `Case.pairs`, which there are before the commit only
     needs_pairs: ClassVar[bool] = False
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        names: object = getattr(cls, "names", {})
+        texts = [*names, *names.values()] if isinstance(names, Mapping) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            expected = "must map the name of each figure to a text that says what it means"
+            raise TypeError(f"{cls.__name__}.names {expected}")
 
     @property
     def held_out(self) -> float:

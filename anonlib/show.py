@@ -14,7 +14,7 @@ from rich.text import Text
 
 from anonlib import registry
 from anonlib.cli_errors import plain
-from anonlib.listing import Listing
+from anonlib.listing import Listing, Parameter
 from anonlib.results import CheckResult, ReleaseResult
 from anonlib.show_figures import figure_notes, print_figures
 from anonlib.show_parts import bullets, headed, pairs, places
@@ -55,11 +55,16 @@ def print_release(
         places(to, _release_places(result, config, overrides))
 
 
-def print_evaluation(result: ReleaseResult, config: str, to: Console | None = None) -> None:
-    """The figures of a release, or of a trial."""
+def print_evaluation(
+    result: ReleaseResult,
+    config: str,
+    overrides: Sequence[str] = (),
+    to: Console | None = None,
+) -> None:
+    """The figures of a release, or of a trial, by a config and its `--set` overrides."""
     to = to or console()
     trial = result.table_version < 0
-    what = "a trial release, not published" if trial else plain(result.table)
+    what = "a trial release, not published" if trial else plain(local(result.table))
     to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
     to.print(pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
     _print_found(result, to)
@@ -67,7 +72,7 @@ def print_evaluation(result: ReleaseResult, config: str, to: Console | None = No
     to.print()
     places(to, [("record", local(result.record)), ("report", local(result.report))])
     if trial:
-        places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
+        places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
 
 
 def _print_found(result: ReleaseResult, to: Console) -> None:
@@ -112,8 +117,13 @@ def lone_notes(report: "AuditReport") -> list[str]:
     ]
 
 
-def print_check(result: CheckResult, config: str, to: Console | None = None) -> None:
-    """A config as it was resolved against its source."""
+def print_check(
+    result: CheckResult,
+    config: str,
+    overrides: Sequence[str] = (),
+    to: Console | None = None,
+) -> None:
+    """A config, with its `--set` overrides, as it was resolved against its source."""
     to = to or console()
     head = Text.assemble(plain(config), ": ", ("fits its source", "bold green"))
     to.print(head, soft_wrap=True)
@@ -129,7 +139,7 @@ def print_check(result: CheckResult, config: str, to: Console | None = None) -> 
     to.print(pairs([*rows, ("partition", result.partition)]))
     bullets(to, "notes", [plain(note) for note in result.notes])
     to.print()
-    places(to, [("release it", f"{program()} release {shlex.quote(config)}")])
+    places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
 
 
 def print_listings(listings: Iterable[Listing], to: Console | None = None) -> None:
@@ -141,11 +151,7 @@ def print_listings(listings: Iterable[Listing], to: Console | None = None) -> No
         to.print(Text(listing.type, style="bold"))
         to.print(Text(listing.summary))
         if listing.parameters:
-            table = headed("parameter", "default", "allowed", "meaning")
-            for each in listing.parameters:
-                default = "required" if each.default is None else each.default
-                table.add_row(each.name, default, each.allowed, each.description)
-            to.print(table)
+            to.print(_parameters(listing.parameters))
         if listing.figures:
             table = headed("figure", "meaning")
             for name, meaning in listing.figures.items():
@@ -154,6 +160,16 @@ def print_listings(listings: Iterable[Listing], to: Console | None = None) -> No
         facts = [("cost", listing.cost), ("reference", listing.reference)]
         if any(text for _, text in facts):
             to.print(pairs([(name, text) for name, text in facts if text]))
+
+
+def _parameters(parameters: Iterable[Parameter]) -> Table:
+    """A line for each; lists have one for each of their parts, and are never broken elsewhere."""
+    table = headed("parameter", "default", "allowed", "meaning")
+    table.columns[1].no_wrap = True
+    for each in parameters:
+        default = "required" if each.default is None else each.default.replace(", ", ",\n ")
+        table.add_row(each.name, default, each.allowed, each.description)
+    return table
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
@@ -218,15 +234,19 @@ def _release_places(
     table = local(result.table)
     version = f" (version {result.table_version})" if result.table_version >= 0 else ""
     quoted = shlex.quote(table)
-    conf = " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
         ("record", f"{local(result.record)} (private)"),
         *([("report", f"{local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),
-        ("audit it", f"{program()} audit {quoted} --conf {conf}"),
+        ("audit it", f"{program()} audit {quoted} --conf {_given(config, overrides)}"),
     ]
+
+
+def _given(config: str, overrides: Sequence[str]) -> str:
+    """The config and its overrides, as they stand in a command."""
+    return " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
 
 
 def local(path: str) -> str:

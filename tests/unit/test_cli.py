@@ -1,5 +1,6 @@
 """The command line without Spark: grammar, exit codes, what is said and what is not."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from anonlib import cli, cli_errors, listing
 from anonlib.cli import main
+from anonlib.cli_parser import make_parser
 from anonlib.errors import AuditError, BusyError, ConfigError, InputError, Problem, StorageError
 
 CONFIG = """
@@ -36,6 +38,13 @@ VERBS = (
     "report",
     "runs",
 )
+HIERARCHY = [
+    *[["hierarchy", action] for action in ("build", "show", "check")],
+    *[
+        ["hierarchy", "build", kind]
+        for kind in ("intervals", "mask", "dates", "groups", "frequency", "target")
+    ],
+]
 
 
 @pytest.fixture
@@ -68,6 +77,25 @@ class TestGrammar:
     def test_help_of_verbs(self, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([verb, "--help"]) == 0
         assert "--log-format" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("argv", [[], *[[verb] for verb in VERBS], *HIERARCHY], ids=" ".join)
+    def test_help_fits_and_tells_defaults(
+        self, argv: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """On 80 columns, but for groups of flags in usages, which argparse does not break."""
+        monkeypatch.setenv("COLUMNS", "80")
+        assert main([*argv, "--help"]) == 0
+        usage, _, rest = capsys.readouterr().out.partition("\n\n")
+        assert [line for line in rest.splitlines() if len(line) > 80] == []
+        assert max(map(len, usage.splitlines())) < 90
+        parser: Any = make_parser("1")
+        for name in argv:
+            (verbs,) = [each for each in parser._actions if isinstance(each.choices, dict)]
+            parser = verbs.choices[name]
+        for action in parser._actions:
+            assert action.help or isinstance(action.choices, dict), action.dest
+            if action.default not in (None, False, "", [], argparse.SUPPRESS, "==SUPPRESS=="):
+                assert "default" in action.help or action.dest == "log_format", action.dest
 
     def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version"]) == 0
@@ -161,12 +189,12 @@ class TestFailures:
     def _no_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.monkeypatch = monkeypatch
 
-    def run(self, error: BaseException, *flags: str) -> int:
+    def run(self, error: BaseException, *flags: str, verb: str = "schema") -> int:
         def fail(args: object) -> int:
             raise error
 
-        self.monkeypatch.setitem(cli.VERBS, "schema", fail)
-        return main(["schema", *flags])
+        self.monkeypatch.setitem(cli.VERBS, verb, fail)
+        return main([verb, *flags])
 
     @pytest.mark.parametrize(
         ("error", "code"),
@@ -214,7 +242,22 @@ class TestFailures:
     @pytest.mark.parametrize("flags", [[], ["--log-format", "json"]])
     def test_interrupted(self, flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(KeyboardInterrupt(), *flags) == 1
-        assert "interrupted: " in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert "interrupted: stopped before it was done" in err
+        assert "next run" not in err  # of a verb that leaves nothing behind
+
+    @pytest.mark.parametrize(
+        ("verb", "told"),
+        [
+            ("release", "; what is left behind is removed by the next run"),
+            ("sweep", "; results that are there are kept, and the next run goes on with the other"),
+        ],
+    )
+    def test_what_becomes_of_interrupted_work(
+        self, verb: str, told: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert self.run(KeyboardInterrupt(), "conf.yaml", verb=verb) == 1
+        assert told in capsys.readouterr().err
 
     def test_warnings_and_logs_are_silent(self, capsys: pytest.CaptureFixture[str]) -> None:
         import logging

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.errors import ConfigError
+from anonlib.measure import Measure
 from anonlib.privacy import Bools, CellCounts, PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -141,6 +142,16 @@ def test_two_foreign_ones_of_one_name_are_refused(foreign: Any) -> None:
     foreign(Foreign, Twin)
     with pytest.raises(registry.DuplicatePluginError):
         registry.plugins("privacy model")
+
+
+@pytest.mark.parametrize("names", [("share",), {"share": None}, {1: "a share"}, "share"])
+def test_a_measure_whose_figures_have_no_meanings_is_refused(names: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^Loose\.names must map the name of each figure to a text"
+    ):
+        type("Loose", (Measure,), {"__annotations__": {}, "names": names})
+    told = {"__annotations__": {}, "names": {"share": "a share"}}
+    assert type("Told", (Measure,), told).names == {"share": "a share"}
 
 
 def test_helpers_and_bases_are_no_plugins() -> None:

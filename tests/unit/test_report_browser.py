@@ -31,6 +31,8 @@ ASKED = """
       const text = e.getBoundingClientRect(), box = e.closest("svg").getBoundingClientRect();
       return text.left < box.left - 2 || text.right > box.right + 2;
     }).map((e) => e.textContent),
+    shaded: [...page.querySelectorAll(".wide")].filter(
+      (e) => e.scrollWidth > e.clientWidth).map((e) => getComputedStyle(e).backgroundAttachment),
     paper: getComputedStyle(page.body).backgroundColor,
     loaded: frame.contentWindow.performance.getEntriesByType("resource").map((e) => e.name),
   };
@@ -91,6 +93,8 @@ def test_fits_reads_and_loads_nothing(dark: bool, tmp_path: Path) -> None:
         assert page["loose"] == []
         assert page["cut"] == []
         assert page["loaded"] == []
+        assert set(page["shaded"]) <= {"local, local, scroll, scroll"}
+        assert page["shaded"] or width > 390 or text is not pages[0]
         assert page["paper"] == ("rgb(20, 24, 26)" if dark else "rgb(255, 255, 255)")
         assert len(page["drawings"]) == text.count("<svg")
         for drawn, colour, size in page["drawings"]:
