@@ -1,0 +1,236 @@
+"""Makes what a cluster needs of anonlib, for the Python and the machine that it runs on.
+
+    scripts/package [--out dist] [--python-prefix /usr] [--advisories all.zip ...] [--require-audit]
+
+The wheel and the zip are the same bytes at every run, the packed environment has the same packages:
+those of scripts/lock/runtime.txt. pyspark is not among them, since the cluster brings it.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from advisories import NotAuditedError, audited_offline, audited_online, report
+
+from anonlib.spark.jars import JARS, ensure_jars
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNTIME, TOOLS = ROOT / ".venv" / "runtime", ROOT / ".venv" / "tools"
+LOCK = ROOT / "scripts" / "lock" / "runtime.txt"
+README = """# anonlib {version}, packaged
+
+| file | what it is |
+| --- | --- |
+| {wheel} | the wheel: anonlib alone, for an environment that has its packages |
+| {zip} | the same as a zip, for `--py-files`: put before the environment's anonlib |
+| {environment} | anonlib and all it needs but pyspark, for `--archives {environment}#environment` |
+| jars/ | Delta's jars, for `--jars` |
+| jobs/ | what spark-submit starts |
+| conf/ | settings, for `--properties-file` |
+| sbom.cdx.json | the bill of materials (CycloneDX) of the environment and the jars |
+| AUDIT.txt | whether their known vulnerabilities were looked up, and what was found |
+| SHA256SUMS | of all files: `sha256sum --check SHA256SUMS` |
+
+The environment has links to a Python {python} below {prefix}, which must be there on every node
+(`scripts/package --python-prefix` links to another place), and is for {platform}.
+
+    mkdir environment && tar -xzf {environment} -C environment        # for the driver
+    export PYSPARK_DRIVER_PYTHON=$PWD/environment/bin/python PYSPARK_PYTHON=./environment/bin/python
+    spark-submit --master spark://HOST:7077 --properties-file conf/standalone.conf \\
+        --archives {environment}#environment --jars "$(ls jars/*.jar | paste -sd,)" \\
+        jobs/release.py CONFIG.yaml
+"""
+
+
+def main() -> int:
+    args = arguments()
+    out = args.out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        (ROOT / ".venv" / "package.lock").open("w") as file,
+        tempfile.TemporaryDirectory(dir=out, prefix=".package-") as work,
+    ):
+        fcntl.flock(file, fcntl.LOCK_EX)  # one at a time: all use the same environment
+        made = Path(work)
+        wheel = build_wheel(made)
+        shutil.copy(wheel, made / f"anonlib-{version(wheel)}.zip")
+        install(args.uv, wheel)
+        pack(made / f"anonlib-{version(wheel)}-environment.tar.gz", args.python_prefix)
+        copy_rest(made)
+        write_bill(made / "sbom.cdx.json")
+        clean = audit(made, args.advisories)
+        write_readme(made, wheel, args.python_prefix)
+        write_checksums(made)
+        put(made, out)
+    say(f"done: {out}")
+    return 0 if clean or not args.require_audit else 1
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/package", description="Makes what a cluster needs of anonlib."
+    )
+    parser.add_argument("--uv", default="uv", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="the folder (dist)")
+    parser.add_argument(
+        "--python-prefix",
+        metavar="DIR",
+        help="where the nodes' Python is, /usr for /usr/bin/python3",
+    )
+    parser.add_argument(
+        "--advisories",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="OSV records to audit by, without a network: folders or zips, as OSV exports them for "
+        "PyPI and Maven",
+    )
+    parser.add_argument(
+        "--require-audit",
+        action="store_true",
+        help="exit with 1 if the packages could not be audited, or a vulnerability is known",
+    )
+    return parser.parse_args()
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel; hatchling gives the same bytes for the same files."""
+    run("wheel", sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def version(wheel: Path) -> str:
+    return wheel.name.split("-")[1]
+
+
+def install(uv: str, wheel: Path) -> None:
+    """Into the environment that is packed. Its code is compiled once here, not by every executor;
+    by content, since unpacking may change times."""
+    python = str(RUNTIME / "bin" / "python")
+    pip = [uv, "pip", "install", "--quiet", "--no-deps", "--reinstall", "--python", python]
+    run("install", *pip, str(wheel))
+    compiled = ["-m", "compileall", "-q", "-x", "/tests/", "--invalidation-mode", "unchecked-hash"]
+    run("compile", python, *compiled, str(RUNTIME / "lib"), may_fail=True)
+
+
+def pack(archive: Path, python_prefix: str | None) -> None:
+    """The packages' own tests, 120 MB, are left out."""
+    prefix = [] if python_prefix is None else ["--python-prefix", python_prefix]
+    tool = [str(TOOLS / "bin" / "venv-pack"), "--quiet", "--prefix", str(RUNTIME)]
+    tool += ["--output", str(archive), "--compress-level", "1", "--exclude", "*/tests/*"]
+    run("packed environment", *tool, *prefix)
+    archive.chmod(0o644)
+
+
+def copy_rest(folder: Path) -> None:
+    for name, paths in {
+        "jars": ensure_jars(),
+        "jobs": sorted((ROOT / "jobs").glob("*.py")),
+        "conf": sorted((ROOT / "conf" / "spark").glob("*.conf")),
+    }.items():
+        (folder / name).mkdir()
+        for path in paths:
+            shutil.copy(path, folder / name)
+
+
+def write_bill(path: Path) -> None:
+    """The packages by what is installed, the jars by what is pinned."""
+    tool = [str(TOOLS / "bin" / "cyclonedx-py"), "environment", "--output-reproducible"]
+    tool += ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library"]
+    run("bill of materials", *tool, "-o", str(path), str(RUNTIME / "bin" / "python"))
+    bill = json.loads(path.read_text("utf-8"))
+    bill["components"] += [jar_component(jar) for jar in JARS]
+    path.write_text(json.dumps(bill, indent=2) + "\n", "utf-8")
+
+
+def jar_component(jar: Any) -> dict[str, Any]:
+    purl = f"pkg:maven/{jar.group}/{jar.artifact}@{jar.version}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "group": jar.group,
+        "name": jar.artifact,
+        "version": jar.version,
+        "purl": purl,
+        "hashes": [{"alg": "SHA-256", "content": jar.sha256}],
+    }
+
+
+def audit(folder: Path, advisories: list[Path]) -> bool:
+    """Writes what is known against the packages; whether they were audited and nothing is."""
+    bill = json.loads((folder / "sbom.cdx.json").read_text("utf-8"))
+    purls = [part["purl"] for part in bill["components"] if "purl" in part]
+    try:
+        if advisories:
+            found = audited_offline(purls, advisories)
+        else:
+            found = audited_online(TOOLS / "bin" / "pip-audit", LOCK)
+    except NotAuditedError as error:
+        text, clean = f"NOT AUDITED: {error}\n", False
+    else:
+        text, clean = report(found), not found.vulnerabilities
+    (folder / "AUDIT.txt").write_text(text, "utf-8")
+    say(text.rstrip())
+    return clean
+
+
+def write_readme(folder: Path, wheel: Path, python_prefix: str | None) -> None:
+    home = Path(sys.base_prefix)
+    text = README.format(
+        version=version(wheel),
+        wheel=wheel.name,
+        zip=f"anonlib-{version(wheel)}.zip",
+        environment=f"anonlib-{version(wheel)}-environment.tar.gz",
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        prefix=python_prefix or home,
+        platform=f"{os.uname().sysname} on {os.uname().machine}",
+    )
+    (folder / "README.md").write_text(text, "utf-8")
+
+
+def write_checksums(folder: Path) -> None:
+    lines = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        lines.append(f"{digest}  {path.relative_to(folder)}\n")
+    (folder / "SHA256SUMS").write_text("".join(lines), "utf-8")
+
+
+def put(made: Path, out: Path) -> None:
+    """In place of what an earlier run made; other files of the folder stay."""
+    for path in sorted(made.iterdir()):
+        there = out / path.name
+        if there.is_dir():
+            shutil.rmtree(there)
+        path.replace(there)
+
+
+def run(what: str, *command: str, may_fail: bool = False) -> None:
+    """Runs a tool; what it says is shown when it fails."""
+    began = time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode and not may_fail:
+        sys.exit(f"package: {what} failed:\n{done.stdout}{done.stderr}")
+    say(f"{what}: {time.monotonic() - began:.0f} s")
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"package: {text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
