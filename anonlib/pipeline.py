@@ -72,7 +72,8 @@ def _released(
     key = pseudonym_key(config, run_id)
     private = ledger_key(config), backlog_key(config)
     with progress.stage("start"):
-        spark = dataframe.sparkSession if dataframe is not None else session(config.spark.conf)
+        there = None if dataframe is None else dataframe.sparkSession
+        spark = session(config.spark.conf, there)
         _require_minimum_k(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)

@@ -37,14 +37,21 @@ REQUIRED = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
+#: What of it a release rests on: nobody may set it otherwise.
+FIXED = ("spark.sql.session.timeZone", "spark.sql.redaction.string.regex")
+
+ENCRYPTION = "spark.io.encryption.enabled"
+
 #: Only for a session that we start.
 STARTED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Shuffle, spill and broadcast files hold raw values: encrypted at rest.
-    "spark.io.encryption.enabled": "true",
+    ENCRYPTION: "true",
     # What the environment page, the event log and Spark's logs leave out.
     "spark.redaction.regex": SECRET,
+    # Executors log at the driver's level: errors of Spark's own may show values.
+    "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     # What waits to be sent to an object store stays in memory: S3A's files are not encrypted, and
     # a killed run leaves them. A task has a few parts of this size.
@@ -62,23 +69,54 @@ LOCAL = {
 }
 
 
-def session(settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The active session if there is one (a notebook), else a new one: that of spark-submit, or
+def session(
+    settings: Mapping[str, str] | None = None, given: SparkSession | None = None
+) -> SparkSession:
+    """The session given, else the active one (a notebook), else a new one: that of spark-submit, or
     one on this machine.
 
     `settings` are Spark's own names and values; on a session that is there only those that can
-    change at run time take effect. Raises InputError when Java or Delta is missing.
+    change at run time take effect. Raises InputError when Java or Delta is missing, through Spark
+    Connect, and where a setting that keeps raw values out of files and plans has no effect.
     """
     settings = dict(settings or {})
-    found = SparkSession.getActiveSession() or _start(settings)
+    found = given or SparkSession.getActiveSession() or _start(settings)
+    _refuse_connect(remote="connect" in type(found).__module__)
     for key, value in {**REQUIRED, **settings}.items():
         if found.conf.isModifiable(key):
             found.conf.set(key, value)
+    _require_settings(found, settings)
     _require_delta(found)
     return found
 
 
+def _refuse_connect(*, remote: bool) -> None:
+    if remote:
+        raise InputError(
+            "Spark Connect sessions can't be used: leases and Delta commits are made by classes "
+            "in the driver's JVM, which Connect does not reach; use spark-submit (jobs/), or a "
+            "session made with a `master` instead of `remote`"
+        )
+
+
+def _require_settings(found: SparkSession, settings: Mapping[str, str]) -> None:
+    """Raises InputError where a setting that the promises rest on is not as it must be."""
+    for key in FIXED:
+        if found.conf.get(key) != REQUIRED[key]:
+            text = f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
+            raise InputError(text)
+    on = found.sparkContext.getConf().get(ENCRYPTION, "false")
+    # A config that says false has said that the disks are encrypted by others.
+    if (on or "false").lower() != "true" and settings.get(ENCRYPTION) != "false":
+        raise InputError(
+            f"this Spark session writes shuffled and spilled rows to disks in clear: start it with "
+            f"{ENCRYPTION}=true (conf/spark/ has settings for spark-submit), or, if the disks are "
+            f'encrypted otherwise, say `spark: {{conf: {{{ENCRYPTION}: "false"}}}}` in the config'
+        )
+
+
 def _start(settings: dict[str, str]) -> SparkSession:
+    _refuse_connect(remote="SPARK_REMOTE" in os.environ or "spark.remote" in settings)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # spark-submit has started the JVM, with its own master, jars and logging.
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ

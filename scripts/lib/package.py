@@ -117,11 +117,15 @@ def version(wheel: Path) -> str:
 def install(uv: str, wheel: Path) -> None:
     """Into the environment that is packed. Its code is compiled once here, not by every executor;
     by content, since unpacking may change times."""
-    python = str(RUNTIME / "bin" / "python")
+    python, packages = str(RUNTIME / "bin" / "python"), RUNTIME / "lib"
     pip = [uv, "pip", "install", "--quiet", "--no-deps", "--reinstall", "--python", python]
     run("install", *pip, str(wheel))
+    done = RUNTIME / "anonlib-compiled"  # of the other packages, which stay
+    folders = packages.glob("*/site-packages/anonlib") if done.exists() else [packages]
     compiled = ["-m", "compileall", "-q", "-x", "/tests/", "--invalidation-mode", "unchecked-hash"]
-    run("compile", python, *compiled, str(RUNTIME / "lib"), may_fail=True)
+    # Some packages have files for other versions of Python, which don't compile.
+    run("compile", python, *compiled, *map(str, folders), may_fail=True)
+    done.touch()
 
 
 def pack(archive: Path, python_prefix: str | None) -> None:

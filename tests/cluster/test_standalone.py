@@ -1,0 +1,217 @@
+"""Releases on a real standalone cluster, submitted from the packed environment, and what happens
+to it: each ends in the right table, or with the target as it was."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from tests.cluster.standalone import Cluster, Packed, Submitted, packed, submit, wait_for
+from tests.spark.support import (
+    MARKER,
+    Shell,
+    left,
+    multiset,
+    people,
+    settings,
+    write_config,
+    write_people,
+)
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("standalone")]
+
+N_ROWS = 900
+#: Four tasks of a few blocks each.
+CHANGES: dict[str, Any] = {
+    "partition": {"steps": [{"type": "kmeans"}], "max_rows": 150},
+    "kernel": {"type": "troubled"},
+    "spark": {"partitions": 4},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Packed:
+    return packed(tmp_path_factory.mktemp("packed"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master and one steady worker, on node 1; tests add those that they hurt."""
+    started = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        started.start()
+        started.worker(1)
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture
+def second(cluster: Cluster) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker on node 2."""
+    worker = cluster.worker(2)
+    yield worker
+    if worker.poll() is None:
+        cluster.stop_worker(worker)
+
+
+def release(
+    cluster: Cluster,
+    made: Packed,
+    folder: Path,
+    trouble: str = "",
+    *,
+    name: str = "run",
+    archives: bool = False,
+    **conf: str,
+) -> Submitted:
+    """Submits a release to `folder`/out/table, with trouble on its executors."""
+    write_people(folder, people(N_ROWS))
+    config = write_config(folder, settings(folder, **CHANGES, release={"run_id": "monday"}))
+    (folder / "trouble").mkdir(exist_ok=True)
+    if trouble:
+        conf |= {
+            "spark.executorEnv.TROUBLE": trouble,
+            "spark.executorEnv.TROUBLE_DIR": str(folder / "trouble"),
+        }
+    wait_for("the end of the run before", cluster.idle)
+    return submit(cluster, made, folder / name, "release", config, archives=archives, **conf)
+
+
+def note(folder: Path, name: str) -> str:
+    """What the kernel wrote about its trouble, once it has."""
+    place = folder / "trouble" / name
+    wait_for(f"trouble: {name}", place.exists)
+    return place.read_text()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    cluster: Cluster, made: Packed, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Counter[str]:
+    """The rows of a run in peace, whose executors unpack the environment."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    worker = cluster.worker(2)
+    try:
+        code, said = release(cluster, made, folder, archives=True).ends()
+        assert code == 0, said
+        table, config = str(folder / "out" / "table"), str(folder / "config.yaml")
+        wait_for("the end of the run", cluster.idle)
+        audit = submit(
+            cluster, made, folder / "audit", "audit", table, "--conf", config, "--quiet"
+        ).ends()
+        assert audit[0] == 0, audit[1]
+    finally:
+        cluster.stop_worker(worker)
+    return multiset(spark.read.format("delta").load(table))
+
+
+@pytest.fixture
+def right(undisturbed: Counter[str], shell: Shell, spark: SparkSession, tmp_path: Path) -> Any:
+    """Checks what a run left: the table of an undisturbed run, audited, and nothing else."""
+
+    def check(done: Submitted) -> None:
+        code, said = done.ends()
+        assert code == 0, said
+        assert MARKER not in said
+        plain = yaml.safe_load((tmp_path / "config.yaml").read_text())
+        plain["kernel"] = {"type": "mdav"}  # this process does not know the other
+        (tmp_path / "plain.yaml").write_text(yaml.safe_dump(plain))
+        table = str(tmp_path / "out" / "table")
+        assert shell("audit", table, "--conf", str(tmp_path / "plain.yaml")).code == 0
+        assert multiset(spark.read.format("delta").load(table)) == undisturbed
+        assert left(tmp_path / "out") == {"table", "table.private"}
+
+    return check
+
+
+def test_undisturbed(undisturbed: Counter[str]) -> None:
+    assert sum(undisturbed.values()) == N_ROWS
+
+
+def test_executor_is_killed_amid_the_kernel(
+    cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
+) -> None:
+    run = release(cluster, made, tmp_path, "hang")
+    os.kill(int(note(tmp_path, "hang")), signal.SIGKILL)
+    right(run)
+
+
+def test_worker_is_killed_and_another_started(
+    cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
+) -> None:
+    run = release(cluster, made, tmp_path, "hang")
+    note(tmp_path, "hang")
+    cluster.stop_worker(second)
+    # If the task hangs on the other node, that executor goes as well.
+    os.kill(int(note(tmp_path, "hang")), signal.SIGKILL)
+    third = cluster.worker(3)
+    right(run)
+    cluster.stop_worker(third)
+
+
+def test_driver_is_killed_and_the_run_repeated(
+    cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
+) -> None:
+    run = release(cluster, made, tmp_path, "hang")
+    note(tmp_path, "hang")
+    run.kill()
+    assert list((tmp_path / "out").rglob("_delta_log/*.json")) == []
+    assert not (tmp_path / "out" / "table").exists()
+    right(release(cluster, made, tmp_path, name="again"))
+
+
+def test_task_that_fails_twice(
+    cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
+) -> None:
+    # Not with each attempt on another node: there are two of them, and it is the third that works.
+    run = release(cluster, made, tmp_path, "fail", **{"spark.excludeOnFailure.enabled": "false"})
+    right(run)
+    assert note(tmp_path, "fail")
+
+
+def test_slow_node(cluster: Cluster, made: Packed, right: Any, tmp_path: Path) -> None:
+    """Its tasks are begun again on the other one, and the release does not wait for it."""
+    slow = cluster.worker(2, SLOW_NODE="yes")
+    speculation = {
+        "spark.speculation.minTaskRuntime": "1s",
+        "spark.speculation.multiplier": "1.5",
+        "spark.speculation.quantile": "0.5",
+    }
+    try:
+        right(release(cluster, made, tmp_path, "slow", **speculation))
+        assert note(tmp_path, "slow") == note(tmp_path, "again")
+    finally:
+        cluster.stop_worker(slow)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = shutil.which("mount")
+    command = [str(mount), "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
+    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system can be mounted by root only")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_full_disk(
+    cluster: Cluster, made: Packed, right: Any, small_disk: Path, tmp_path: Path
+) -> None:
+    """A node whose disk is full fails its tasks and gets no more of them."""
+    full = cluster.worker(2, SPARK_LOCAL_DIRS=str(small_disk), SMALL_DISK=str(small_disk))
+    try:
+        right(release(cluster, made, tmp_path, "fill"))
+        assert note(tmp_path, "fill") == "full"
+    finally:
+        cluster.stop_worker(full)

@@ -1,0 +1,105 @@
+"""conf/spark: what spark-submit reads there is what a session needs, each setting with a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from anonlib.errors import InputError
+from anonlib.spark import session as sessions
+
+FOLDER = Path(__file__).parents[2] / "conf" / "spark"
+FILES = sorted(FOLDER.glob("*.conf"))
+
+
+def read(path: Path) -> dict[str, str]:
+    """The settings of a file, as spark-submit reads them; a setting is there once."""
+    found: dict[str, str] = {}
+    for line in path.read_text("utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            key, value = line.split(maxsplit=1)
+            assert key not in found, f"{path.name}: {key} comes twice"
+            found[key] = value.strip()
+    return found
+
+
+def unexplained(path: Path) -> list[str]:
+    """Settings that no comment stands above, in their own paragraph."""
+    missing, explained = [], False
+    for line in path.read_text("utf-8").splitlines():
+        if line.startswith("#"):
+            explained = True
+        elif not line.strip():
+            explained = False
+        elif not explained:
+            missing.append(line)
+    return missing
+
+
+def test_all_kinds_of_clusters() -> None:
+    kinds = ["databricks", "kubernetes", "local", "standalone", "yarn"]
+    assert [path.stem for path in FILES] == kinds
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_settings_are_those_of_sessions_with_reasons(path: Path) -> None:
+    found = read(path)
+    needed = {**sessions.STARTED, **{key: sessions.REQUIRED[key] for key in sessions.FIXED}}
+    del needed["spark.sql.session.timeZone"]  # set when a run begins, which is early enough
+    assert needed.items() <= found.items()
+    for key, value in {**sessions.REQUIRED, **sessions.LOCAL}.items():
+        if key in found and (path.stem == "local" or key in sessions.REQUIRED):
+            assert found[key] == value
+    assert unexplained(path) == []
+
+
+@pytest.mark.parametrize("kind", ["standalone", "yarn", "kubernetes", "databricks"])
+def test_executors_have_a_place_for_compiled_kernels(kind: str) -> None:
+    assert read(FOLDER / f"{kind}.conf")["spark.executorEnv.NUMBA_CACHE_DIR"]
+
+
+def test_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="Spark Connect sessions can't be used"):
+        sessions.session({"spark.remote": "sc://localhost"})
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
+    with pytest.raises(InputError, match="use spark-submit"):
+        sessions.session()
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(InputError, match="Spark Connect"):
+        sessions.session({}, remote)
+
+
+class Conf(dict[str, str]):
+    """A session's settings, of which none can change."""
+
+    def isModifiable(self, key: str) -> bool:
+        return False
+
+
+class There:
+    """A session that is there."""
+
+    def __init__(self, **changes: str):
+        encryption = {sessions.ENCRYPTION: "true"}
+        self.conf = Conf(**{**sessions.REQUIRED, **encryption, **changes})
+        self.sparkContext = self
+
+    def getConf(self) -> Conf:
+        return self.conf
+
+
+@pytest.mark.parametrize("key", sessions.FIXED)
+def test_settings_that_have_no_effect(key: str) -> None:
+    with pytest.raises(InputError, match=key.replace(".", r"\.")):
+        sessions.session({}, There(**{key: "other"}))
+
+
+def test_unencrypted_spills() -> None:
+    plain = There(**{sessions.ENCRYPTION: "false"})
+    with pytest.raises(InputError, match="to disks in clear"):
+        sessions.session({}, plain)
+    del plain.conf[sessions.ENCRYPTION]
+    with pytest.raises(InputError, match=r'encryption.enabled: "false"'):
+        sessions.session({sessions.ENCRYPTION: "true"}, plain)
+    # Said by the config: what is missing next is Delta.
+    with pytest.raises(AttributeError, match="_jvm"):
+        sessions.session({sessions.ENCRYPTION: "false"}, plain)
