@@ -1,0 +1,168 @@
+"""What an operator sets up for the DAG of jobs/airflow, and how a test runs it."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+AIRFLOW = Path(sys.prefix) / "airflow/bin/airflow"
+KEY = "only-the-driver-knows-this-key"
+TOKEN = "only-the-hook-knows-this-token"
+
+PEOPLE = """
+source: {format: generator, rows: 300, seed: 1, where: "birth_date < DATE'${ANONLIB_DATE}'"}
+attributes:
+  national_id: {role: identifier, pseudonym: true}
+  age: {role: quasi_identifier, scale: continuous}
+  hours: {role: quasi_identifier, scale: continuous}
+  sex: {role: quasi_identifier, scale: nominal}
+  diagnosis: {role: sensitive}
+  name: {role: drop}
+  email: {role: drop}
+  birth_date: {role: drop}
+  zip: {role: drop}
+  marital_status: {role: drop}
+  education: {role: drop}
+  capital_gain: {role: drop}
+  income: {role: drop}
+  label: {role: drop}
+one_row_per_person: national_id
+pseudonyms: {key_env: PSEUDONYM_KEY}
+privacy:
+  models: [{type: k_anonymity, k: 5}, {type: l_diversity, l: 2, attribute: diagnosis}]
+partition: {steps: [{type: single}]}
+release: {path: named by the DAG}
+"""
+GATE = """
+evaluate: {measures: [reidentification]}
+gates: [{figure: reidentification.marketer, at_most: 0.001}]
+"""
+CONFIGS = {
+    "people": PEOPLE,
+    "infeasible": PEOPLE.replace("k: 5", "k: 301"),
+    "gated": PEOPLE + GATE,
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A DAG run that is over. states: of its tasks, with how often each was tried."""
+
+    log: str
+    states: dict[str, tuple[str, int]]
+
+
+@dataclass
+class Airflow:
+    """home: of Airflow; tables: what is published under; told: what the web hook got."""
+
+    home: Path
+    tables: Path
+    told: list[dict[str, Any]]
+    environment: dict[str, str]
+
+    def command(self, *command: str) -> str:
+        """What a command of Airflow's environment says."""
+        done = subprocess.run(
+            [str(AIRFLOW.parent / command[0]), *command[1:]],
+            env=self.environment,
+            cwd=self.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def run(self, when: str, conf: dict[str, str], *, done_already: str = "") -> Done:
+        """The DAG run of a moment, anew if there is one; tasks that match `done_already` are taken
+        for done."""
+        script = str(Path(__file__).with_name("run_dag.py"))
+        log = self.command("python", script, when, json.dumps(conf), done_already)
+        asked = "select task_id, state, try_number from task_instance where run_id = ?"
+        rows = self.query(asked, log.splitlines()[-1])
+        return Done(log, {name: (state, tries) for name, state, tries in rows})
+
+    def query(self, text: str, *values: str) -> list[Any]:
+        with closing(sqlite3.connect(self.home / "airflow.db")) as database:
+            return database.execute(text, values).fetchall()
+
+
+@contextmanager
+def web_hook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A web hook on this machine: its URL, and what it has been told."""
+    told: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            told.append({**body, "authorization": self.headers["Authorization"]})
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/hook", told
+        server.shutdown()
+
+
+def environment(home: Path, url: str) -> dict[str, str]:
+    """What an operator sets up for workers."""
+    import pyspark
+
+    spark = str(Path(pyspark.__file__).parent)
+    master = {"deploy-mode": "client", "spark-binary": "spark-submit"}
+    connections = {
+        "SPARK_DEFAULT": {"conn_type": "spark", "host": "local[1]", "extra": master},
+        "ANONLIB_KEYS": {"conn_type": "generic", "extra": {"PSEUDONYM_KEY": KEY}},
+        "ANONLIB_NOTIFY": {"conn_type": "http", "host": url, "password": TOKEN},
+    }
+    settings = {f"AIRFLOW_CONN_{name}": json.dumps(value) for name, value in connections.items()}
+    return {
+        **{k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW", "PYTEST"))},
+        **settings,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "jobs/airflow"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": f"{spark}/bin:{os.environ['PATH']}",
+        "SPARK_HOME": spark,
+        "PYSPARK_PYTHON": sys.executable,
+        "ANONLIB_CONFIGS": str(home / "configs"),
+        "ANONLIB_TABLES": str(home / "tables"),
+        "ANONLIB_SPARK_CONF": str(spark_conf(home)),
+    }
+
+
+def spark_conf(home: Path) -> Path:
+    from anonlib.spark.jars import ensure_jars
+
+    path = home / "spark.conf"
+    conf = {
+        "spark.jars": ",".join(map(str, ensure_jars())),
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(home / "local"),
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    path.write_text("".join(f"{key} {value}\n" for key, value in conf.items()))
+    return path
