@@ -1,6 +1,7 @@
 """The pipeline of a release as an Airflow DAG: check -> release -> audit -> notify.
 
-A DAG file needs this folder's modules beside it (copy or link the folder into the DAG folder):
+This folder is a DAG bundle; or its files are copied to the top of the DAG folder (then set
+ANONLIB_JOBS). A scheduled release is a file beside them:
 
     from anonlib_airflow import release_dag
     dag = release_dag("people_daily", schedule="@daily", config="people.yaml", date="{{ ds }}")
@@ -15,7 +16,9 @@ Workers need spark-submit on PATH, a Python that has anonlib (PYSPARK_PYTHON), t
                      {"text": ...} when a release is through, or has failed
 
 Keys are never arguments, rendered fields or XComs. Where the driver runs on the cluster, they are
-given to it there: `key_file` of the config, spark.kubernetes.driver.secretKeyRef.*.
+given to it there (`key_file` of the config, spark.kubernetes.driver.secretKeyRef.*), the configs'
+folder is there under the same path, and exit codes are read from what YARN or Kubernetes tells
+spark-submit; one that is not told is tried again, which publishes nothing twice.
 """
 
 import os
@@ -65,7 +68,7 @@ class AnonlibOperator(SparkSubmitOperator):
     that is wrong, a failed audit, a gate that is not passed. A retry of the rest is safe: a run
     that is committed is done.
 
-    config: below ANONLIB_CONFIGS; date: the partition, which the config reads as ${ANONLIB_DATE}.
+    config: a file of ANONLIB_CONFIGS; date: the partition, the config's ${ANONLIB_DATE}.
     """
 
     template_fields = (*SparkSubmitOperator.template_fields, "config", "date")
@@ -165,7 +168,9 @@ def release_dag(
     usual = {"retries": 2, "retry_delay": timedelta(minutes=5), "durable": False}
     named = {} if config is None else {"default": config}
     params = {
-        "config": Param(**named, type="string", pattern=CONFIG, description="below the configs"),
+        "config": Param(
+            **named, type="string", pattern=CONFIG, description="a file of ANONLIB_CONFIGS"
+        ),
         "date": Param(None, type=["null", "string"], pattern=DATE, description="the partition"),
     }
     with DAG(

@@ -18,8 +18,8 @@ from datetime import date
 from hashlib import sha256
 from pathlib import Path
 
-#: A config within ANONLIB_CONFIGS: no part of the path begins with a dot or a dash.
-CONFIG = r"^\w[\w.-]*(/\w[\w.-]*)*\.ya?ml$"
+#: A file of ANONLIB_CONFIGS. It names its table, too, which must lie in no other table or record.
+CONFIG = r"^\w[\w-]*\.ya?ml$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 #: What release.run_id takes.
 MAX_RUN_ID = 64
@@ -80,7 +80,7 @@ def job(verb: str, config: str, day: str, run: str, settings: Mapping[str, str])
     """The job of one verb: check, release, audit. `config` and `day` (the partition, may be empty)
     come from the DAG run, so from anyone who may trigger it. Raises RefusedError."""
     if not _matches(CONFIG, config):
-        text = "letters, digits, . _ - and / only, below ANONLIB_CONFIGS, ending in .yaml or .yml"
+        text = "letters, digits, _ and - only, and .yaml or .yml: a file of ANONLIB_CONFIGS"
         raise RefusedError(f"config: {text}")
     if day and not _is_date(day):
         raise RefusedError("date: a day such as 2026-01-31 is needed")

@@ -57,24 +57,24 @@ def test_run_ids_fit_and_tell_runs_apart(jobs: ModuleType) -> None:
 
 def test_jobs_of_the_verbs(jobs: ModuleType) -> None:
     check, release, audit = (
-        jobs.job(verb, "eu/people.yaml", "2026-01-31", "run-1", SETTINGS)
+        jobs.job(verb, "eu-people.yaml", "2026-01-31", "run-1", SETTINGS)
         for verb in ("check", "release", "audit")
     )
     places = (
-        '--set=release.path="s3a://lake/releases/eu/people"',
-        '--set=release.record="s3a://lake/releases/eu/people.private"',
+        '--set=release.path="s3a://lake/releases/eu-people"',
+        '--set=release.record="s3a://lake/releases/eu-people.private"',
         "--log-format=json",
     )
-    conf = "/srv/conf/eu/people.yaml"
+    conf = "/srv/conf/eu-people.yaml"
     assert check.arguments == (conf, *places)
     assert release.arguments == (conf, "--run-id=run-1", *places)
-    assert audit.arguments == ("s3a://lake/releases/eu/people", f"--conf={conf}", *places)
+    assert audit.arguments == ("s3a://lake/releases/eu-people", f"--conf={conf}", *places)
     for job in (check, release, audit):
         assert Path(job.application).is_file()
         parsed = parse_args([Path(job.application).stem, *job.arguments], "1")
         assert parsed.conf == conf
         assert job.environment == {"ANONLIB_DATE": "2026-01-31"}
-    assert release.report == release.link == "s3a://lake/releases/eu/people.private/run-1.html"
+    assert release.report == release.link == "s3a://lake/releases/eu-people.private/run-1.html"
 
 
 def test_settings_move_jobs_records_and_links(jobs: ModuleType) -> None:
@@ -98,7 +98,14 @@ def test_settings_move_jobs_records_and_links(jobs: ModuleType) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        *("../people.yaml", "eu/../people.yaml", "/etc/people.yaml", "-people.yaml", "people"),
+        *(
+            "../people.yaml",
+            "eu/people.yaml",
+            "people.private.yaml",
+            "/etc/people.yaml",
+            "-people.yaml",
+            "people",
+        ),
         *("people.yaml\n", ".people.yaml", "a//b.yaml", "é.yaml", "a b.yaml", "${HOME}.yaml", ""),
     ],
 )
