@@ -41,7 +41,7 @@ def make_parser(version: str) -> Parser:
               anonlib evaluate people.yaml --trial          what a release would be worth
               anonlib audit out/people --conf people.yaml   verify any table
               anonlib show out/people                       look at what is published
-              anonlib runs people.yaml                      list past runs and their verdicts
+              anonlib runs people.yaml                      past runs, their verdicts
               anonlib hierarchy build --help                make a generalization tree
 
             {EXIT_CODES}
