@@ -94,6 +94,15 @@ def test_from_home(script: ModuleType, tmp_path: Path, file: str, content: bytes
     assert list(written.parent.iterdir()) == [written]
 
 
+def test_a_file_in_a_folder_of_its_table(script: ModuleType, tmp_path: Path) -> None:
+    """Its original may lie anywhere `--from` looks."""
+    files = script.TABLES["tiny"]["files"]
+    files["parts/tiny.csv"] = files.pop("tiny.csv.gz")
+    (tmp_path / "mine/tiny.data").write_bytes(RAW)
+    assert script.main(["tiny", "--from", "mine"]) == 0
+    assert (tmp_path / "data/tiny/parts/tiny.csv").read_bytes() == TABLE
+
+
 def test_anonlib_data_comes_before_home(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
