@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.support import Step, process, settings, write_config, write_people
+from tests.spark.support import Step, people, process, settings, write_config, write_people
 from tests.texts import install_examples
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -16,7 +16,7 @@ def test_a_release_by_the_examples(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     install_examples(site)
-    write_people(tmp_path)
+    write_people(tmp_path, people(240))
     config = settings(
         tmp_path,
         privacy={
@@ -25,7 +25,7 @@ def test_a_release_by_the_examples(tmp_path: Path) -> None:
                 {"type": "present_values", "n": 4, "attribute": "illness"},
             ]
         },
-        partition={"steps": [{"type": "halves"}], "max_rows": 20},
+        partition={"steps": [{"type": "halves"}], "max_rows": 100},
         kernel={"type": "neighbours"},
         recode={"columns": {"wage": "lowest"}},
         evaluate={"measures": [{"type": "kept"}]},
