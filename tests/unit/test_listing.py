@@ -78,6 +78,18 @@ def test_parameters_defaults_and_ranges(capsys: pytest.CaptureFixture[str]) -> N
         ]
 
 
+def test_lists_are_broken_between_their_parts_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["measures"]) == 0
+    out = capsys.readouterr().out
+    for part in (" [logistic_regression, ", " linear_regression, ", " boosted_trees] "):
+        assert part in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_bounds_and_kinds_of_parameters() -> None:
     class Odd(Kernel):
         """Does
