@@ -214,7 +214,10 @@ class Target:
         schema = StructType.fromJson(json.loads(transaction.metadata().schema().json()))
         paths = [f"{self.path}/{path}" for path in _added(actions)]
         reader = self._spark.read.schema(_physical(schema)).option("basePath", self.path)
-        frame = reader.parquet(*paths).toDF(*ids)
+        found = reader.parquet(*paths)
+        # By name: columns that files are laid out by come last.
+        inside = [F.col("`" + name.replace("`", "``") + "`") for name in _physical(schema).names]
+        frame = found.select(*inside).toDF(*ids)
         # With the names inside structs that the audited table has: hashes of maps show them.
         types = {field.name: field.dataType for field in staged.select(*ids).schema}
         return digest(frame.select(*[F.col(id).cast(types[id]).alias(id) for id in ids]))
@@ -268,8 +271,8 @@ def reader_notes(schema: Schema) -> tuple[str, ...]:
         return ()
     text = (
         f"columns {', '.join(mapped)}: Delta takes such names by column mapping only, which polars "
-        "refuses to read, and deltalake's pyarrow (so DuckDB through it) reads as nulls; rename "
-        "them for readers without Spark"
+        "refuses to read, and deltalake's pyarrow reads as nulls; rename them for readers without "
+        "Spark"
     )
     return (text,)
 

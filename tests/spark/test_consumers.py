@@ -51,6 +51,16 @@ def release(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     return str(folder / "t")
 
 
+def delta_of_duckdb() -> duckdb.DuckDBPyConnection:
+    """DuckDB with its own Delta reader, which it would else fetch from a server."""
+    from duckdb_extension_delta import __file__ as package
+
+    (path,) = Path(package).parent.glob(f"extensions/v{duckdb.__version__}/*.duckdb_extension")
+    connection = duckdb.connect()
+    connection.load_extension(str(path))
+    return connection
+
+
 def plain(table: pa.Table) -> list[str]:
     """Rows in one form, whatever order rows and columns come in."""
     names = sorted(table.column_names)
@@ -72,12 +82,14 @@ def test_every_reader_sees_what_spark_sees(spark: SparkSession, release: str) ->
     expected = spark.read.format("delta").load(release).toArrow()
     table = deltalake.DeltaTable(release)
     dataset = duckdb.from_arrow(table.to_pyarrow_dataset())
+    own = delta_of_duckdb().sql("SELECT * FROM delta_scan(?)", params=[release])
     query = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t")
     readers = {
         "deltalake": table.to_pyarrow_table(),
         "deltalake, SQL": pa.table(query.read_all()),
         "polars": pl.read_delta(release).to_arrow(),
-        "DuckDB": pa.table(dataset.to_arrow_table()),
+        "DuckDB": own.to_arrow_table(),
+        "DuckDB on deltalake": dataset.to_arrow_table(),
     }
     for name, found in readers.items():
         assert plain(found) == plain(expected), name
@@ -110,5 +122,7 @@ def test_names_that_readers_do_not_take(spark: SparkSession, tmp_path: Path) -> 
     table = deltalake.DeltaTable(str(tmp_path / "t"))
     assert table.to_pyarrow_table()["the age"].null_count == 24
     query = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t")
+    own = delta_of_duckdb().sql("SELECT * FROM delta_scan(?)", params=[str(tmp_path / "t")])
     expected = spark.read.format("delta").load(str(tmp_path / "t")).toArrow()
     assert plain(pa.table(query.read_all())) == plain(expected)
+    assert plain(own.to_arrow_table()) == plain(expected)

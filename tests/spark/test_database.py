@@ -92,13 +92,12 @@ def test_one_state_of_a_table_that_changes(
     hooks = dict.fromkeys(moments, change)
     first = config(shell.folder, database)
     options = jdbc_options(spark, anonlib.parse(first).source)
-    rows = spark.read.format("jdbc").options(**options).load().localCheckpoint()
-    assert rows.count() == 400
+    rows = spark.read.format("jdbc").options(**options).load()
+    rows.write.parquet(str(shell.folder / "people.parquet"))
     said = shell.release(first, hooks=hooks)
     assert said.code == 0, said.error
     assert len(refused) == len(moments)
 
-    rows.write.parquet(str(shell.folder / "people.parquet"))
     same = {**first, "source": {"format": "parquet", "path": str(shell.folder / "people.parquet")}}
     same["release"] = {"path": str(shell.folder / "same")}
     assert shell.release(same).code == 0
@@ -129,7 +128,7 @@ def test_a_lost_connection_stops_the_run(
     said = shell.release(made, hooks={"partition started": cut})
     assert said.code == 1
     assert "the connection that kept the table as it was is lost" in said.error
-    assert not left(shell.folder / "out")
+    assert "table" not in left(shell.folder / "out")
     assert database.password not in said.out + said.err
 
 
