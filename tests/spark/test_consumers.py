@@ -1,5 +1,6 @@
 """Releases read without Spark: by deltalake, polars and DuckDB, compared with what Spark reads."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,9 @@ def plain(table: pa.Table) -> list[str]:
 
 
 def _value(value: Any) -> Any:
-    """A map is its sorted items; some readers give them as such."""
+    """A map is its sorted items; some readers give them as such. Zones differ in name only."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).isoformat()
     if isinstance(value, dict):
         return sorted((k, _value(v)) for k, v in value.items())
     if isinstance(value, list):
