@@ -117,18 +117,24 @@ class Ledger:
         """Whether each of these runs released a person, whose values are given by column as the
         source has them; None where the ledger lacks the run, or it was written with another key.
 
-        Raises InputError where the values are not those that the ledger knows persons by.
+        Raises InputError where the values are not those that the ledger knows persons by,
+        StorageError when tokens are gone.
         """
         found: dict[str, bool | None] = dict.fromkeys(runs)
         for entry in self.entries(found):
             if entry.key_check == key_check(self._key):
-                token = bytes.fromhex(_token(entry.persons, person, self._key))
-                with translated("release.ledger"):
-                    path = f"{self._folder(entry.run_id)}/tokens"
-                    tokens = self._spark.read.schema(TOKENS).parquet(path)
-                    rows = tokens.where(F.col("token") == F.lit(token)).limit(1).count()
-                found[entry.run_id] = rows > 0
+                found[entry.run_id] = self._has(entry, _token(entry.persons, person, self._key))
         return found
+
+    def _has(self, entry: Entry, token: bytes) -> bool:
+        with translated("release.ledger"):
+            tokens = self._spark.read.schema(TOKENS).parquet(f"{self._folder(entry.run_id)}/tokens")
+            hits = F.count_if(F.col("token") == F.lit(token)).alias("hits")
+            row = tokens.agg(F.count("*").alias("n"), hits).collect()[0]
+        if row["n"] != entry.n_tokens:
+            text = f"{row['n']} of the {entry.n_tokens} tokens of run {entry.run_id} are there"
+            raise StorageError(f"release.ledger: {text}")
+        return bool(row["hits"])
 
     def write(
         self,
@@ -196,8 +202,8 @@ def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
         yield pa.RecordBatch.from_arrays([found], ["token"])
 
 
-def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: bytes) -> str:
-    """The token of a person by the values of columns, as hex text."""
+def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: bytes) -> bytes:
+    """The token of a person by the values of columns."""
     wanted = [name for name, _ in persons]
     if {*wanted} != {*given}:
         raise InputError(f"the ledger knows persons by: {', '.join(wanted)}; name these columns")
@@ -208,7 +214,7 @@ def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: by
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             text = f"{name}: the value can't be read as {type}, which the ledger knows"
             raise InputError(text) from None
-    return str(keyed(columns, key)[0].as_py())
+    return bytes.fromhex(keyed(columns, key)[0].as_py())
 
 
 def _entry(found: dict[str, Any]) -> Entry:
