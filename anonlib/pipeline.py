@@ -77,6 +77,7 @@ def _released(
         _require_minimum_k(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)
+    accounting.aimed(target.path)
     registered(spark, config)  # a name that is taken is refused before anything is written
     past = open_past(spark, config, target, *private)
     if run_id in target.runs():
@@ -180,6 +181,7 @@ def _evaluated(
         _require_minimum_k(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)
+    accounting.aimed(target.path)
     if not trial and target.version < 0:
         text = f"no table is at {target.path}; release it first, or measure a trial (--trial)"
         raise InputError(f"release.path: {text}")

@@ -87,6 +87,10 @@ class Accounting:
         self._spark = spark
         self._group = set_group(spark, self._progress.group())
 
+    def aimed(self, path: str) -> None:
+        """The target has been found: its path as Spark has it, whatever the default store."""
+        self.account.target = self._progress.target = place(path)
+
     def note(self) -> None:
         """Adds the run's row; nothing for a run that was done, unless its row is missing: then its
         driver died between the commit and this."""
@@ -96,7 +100,7 @@ class Accounting:
         set_group(self._spark, self._progress.group())
         row = self.account.row()
         if self.account.outcome == "done":
-            if _noted(table, self.account.run_id):
+            if _noted(table, self.account):
                 return
             notes = self.account.result.notes if self.account.result else ()
             row |= {"outcome": "waiting" if notes else "published", "begun": None}
@@ -152,12 +156,13 @@ def _note_success(accounting: Accounting) -> None:
         raise StorageError(f"{text}the table of runs: {error}{more}") from error
 
 
-def _noted(table: PrivateTable, run_id: str) -> bool:
+def _noted(table: PrivateTable, account: Account) -> bool:
     rows = table.rows()
     if rows is None:
         return False
-    ended_well = F.col("outcome").isin("published", "waiting")
-    return bool(rows.where((F.col("run_id") == run_id) & ended_well).limit(1).count())
+    # Runs of other targets in the same table may have the same id.
+    own = (F.col("run_id") == account.run_id) & (F.col("target") == account.target)
+    return bool(rows.where(own & F.col("outcome").isin("published", "waiting")).limit(1).count())
 
 
 def past_runs(
