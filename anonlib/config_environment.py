@@ -17,9 +17,9 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _PLACES = frozenset({"path", "record", "metrics", "hierarchy", "key_file", "out", "config"})
 _NAMES = re.compile(r"[\w .,=+%/-]*")
 _UP = re.compile(r"(?:^|/)\.\.(?=/|$)")
-#: Fields that are SQL, or that name a table. A value can neither end a text in quotes nor begin a
-#: comment, a call, a path in backquotes or another statement.
-_SQL = frozenset({"where", "derive", "table"})
+#: Fields that are SQL, as are a sweep's under `derive`, or name a table. A value can neither end a
+#: text in quotes nor begin a comment, a call, a path in backquotes or another statement.
+_SQL = frozenset({"where", "table"})
 #: The same among the options of readers (JDBC's), in lower case.
 _SQL_OPTIONS = frozenset(
     {"query", "dbtable", "preparequery", "sessioninitstatement", "predicates", "partitioncolumn"}
@@ -39,14 +39,12 @@ def interpolated(tree: Any, problems: list[Problem], where: str = "") -> Any:
 
 
 def _key_names(tree: Any) -> Iterator[str]:
-    """The variables that keys are read from."""
-    items = tree.items() if isinstance(tree, dict) else ()
-    for key, value in items:
+    """The variables that keys are read from, as they are named or by another variable."""
+    if isinstance(tree, list):
+        tree = dict(enumerate(tree))
+    for key, value in tree.items() if isinstance(tree, dict) else ():
         if key == "key_env" and isinstance(value, str):
-            yield value
-    for value in (
-        tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    ):
+            yield _VARIABLE.sub(lambda m: os.environ.get(m[1], m[2] or ""), value)
         yield from _key_names(value)
 
 
@@ -70,15 +68,15 @@ class _Environment:
 
     def _filled(self, template: str, where: str, keys: tuple[str, ...]) -> str:
         """A text with its variables replaced."""
-        result, known, end = "", "", 0  # known: with what others than the writer say left out
+        result, known, end = "", "", 0  # known: with what the writer has not left open
         for match in _VARIABLE.finditer(template):
             between = template[end : match.start()]
             name, default = match.groups()
             text, wrong = self._value(name, default, result + between, keys)
             if wrong:
                 self.problems.append(Problem(where, f"environment variable {name} {wrong}"))
-            chosen = not result + between or name not in os.environ
-            known += between + (text if chosen else "x")
+            start = _place(keys) and not result + between
+            known += between + (text if start or name not in os.environ else "x")
             result += between + text
             end = match.end()
         result, known = result + template[end:], known + template[end:]
@@ -87,6 +85,8 @@ class _Environment:
             self.problems.append(Problem(where, text))
         if _place(keys) and len(_UP.findall(result)) > len(_UP.findall(known)):
             self.problems.append(Problem(where, "environment variables make a way up (..) in it"))
+        if _sql(keys) and result.count("--") > known.count("--"):
+            self.problems.append(Problem(where, "environment variables make a comment (--) in it"))
         return result
 
     def _value(
@@ -116,5 +116,6 @@ def _place(keys: tuple[str, ...]) -> bool:
 
 
 def _sql(keys: tuple[str, ...]) -> bool:
-    last = keys[-1].lower() if keys else ""
-    return bool(_SQL & {*keys[-2:]}) or ("options" in keys[-2:-1] and last in _SQL_OPTIONS)
+    section, field = ("", "", *keys)[-2:]
+    option = section == "options" and field.lower() in _SQL_OPTIONS
+    return field in _SQL or section == "derive" or option

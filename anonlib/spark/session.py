@@ -21,6 +21,7 @@ SECRET = (
     r"(?i)secret|passw|pwd|token|credential|signature"
     r"|(access|account|private|shared|api|encryption)[._-]?key|fs\.azure"
 )
+REDACTED = "spark.redaction.regex"
 #: What every run needs, on a session of ours or of others.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
@@ -49,7 +50,7 @@ STARTED = {
     # Shuffle, spill and broadcast files hold raw values: encrypted at rest.
     ENCRYPTION: "true",
     # What the environment page, the event log and Spark's logs leave out.
-    "spark.redaction.regex": SECRET,
+    REDACTED: SECRET,
     # Executors log at the driver's level: errors of Spark's own may show values.
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
@@ -131,11 +132,11 @@ def _start(settings: dict[str, str]) -> SparkSession:
             options = conf.get("spark.driver.extraJavaOptions", "")
             log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
             conf["spark.driver.extraJavaOptions"] = f"{log} {options}".strip()
-        builder = SparkSession.builder.config(map=dict(conf))
         try:
             with _silent_jvm(), _files_for_no_other_writer():
                 _launch(conf)
-                started = builder.getOrCreate()
+                conf[REDACTED] = _with_theirs(conf[REDACTED])
+                started = SparkSession.builder.config(map=dict(conf)).getOrCreate()
         except Exception as error:
             text = (
                 "Spark could not start: a Java runtime (17, 21 or 25) is needed on PATH or in "
@@ -153,6 +154,12 @@ def _launch(conf: Mapping[str, str]) -> None:
     plain = SparkConf(loadDefaults=False)
     plain.setAll([(key, value) for key, value in conf.items() if not re.search(SECRET, key)])
     SparkContext._ensure_initialized(conf=plain)
+
+
+def _with_theirs(pattern: str) -> str:
+    """The names of secret settings, and those that the session's submitter adds."""
+    theirs = SparkConf().get(REDACTED)
+    return pattern if theirs in (None, pattern) else f"{pattern}|{theirs}"
 
 
 @contextmanager

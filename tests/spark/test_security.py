@@ -188,8 +188,9 @@ def test_what_is_looked_at(ran: Ran) -> None:
     assert int((seen / "n_queries").read_text()) > 20
     for text in (log.read_text(), (seen / "answer-environment").read_text()):
         assert all(re.search(rf'"{re.escape(n)}"[ ,:]+"\*+\(redacted\)"', text) for n in SECRETS)
-    assert "SparkSubmit" in (seen / "commands").read_text()
-    assert list((seen / "work").rglob("staging/*.parquet"))
+    assert "--conf spark.sql.warehouse.dir=" in (seen / "commands").read_text()
+    assert list((seen / "local").rglob("shuffle_*"))
+    assert list((seen / "_table.anonlib").rglob("staging/*.parquet"))
 
 
 @pytest.mark.parametrize("mark", [*KEYS.values(), *SECRETS.values()])
@@ -204,7 +205,9 @@ def test_raw_values_are_in_nothing_that_is_told(ran: Ran, mark: str) -> None:
     given = {"people.parquet", "places.csv", "config.yaml"}
     found = {name for name in holding(mark, ran.folder) if name not in given}
     if mark == SICK:  # published as it is
-        found = {n for n in found if not n.startswith(("out/table/", "seen/work/staging/"))}
+        found = {
+            n for n in found if not n.startswith(("out/table/", "seen/_table.anonlib/staging/"))
+        }
         assert not holding(mark, ran.folder / "out" / "table" / "_anonlib")
     if mark in (CONDITION, TOKEN):  # constants of the config: the graphs of Spark's plans have them
         found = {n for n in found if not re.match(r"events/|seen/(query-|answer-sql)", n)}
@@ -253,14 +256,14 @@ def test_nobody_else_may_write(ran: Ran) -> None:
 
 
 def test_private_files_are_private(ran: Ran) -> None:
-    out = ran.folder / "out"
-    folders = [out / "table.private", *(ran.folder / "seen" / "work").glob("lease.json")]
-    assert mode(folders[0]) == 0o700
-    within = {"ledger": 0o700, "metrics": 0o700}
-    assert {n: mode(folders[0] / n) for n in within} == within
-    told = [p for p in folders[0].rglob("*") if p.suffix in (".json", ".html")]
-    told = [p for p in told if "metrics" not in p.parts]
-    assert len(told) > 3
+    """Staging is (copies have the modes of what they copy), and the record's folder with all that
+    anonlib writes there; what Spark writes lies in folders of its own."""
+    private = ran.folder / "out" / "table.private"
+    work = ran.folder / "seen" / "_table.anonlib"
+    for folder in (private, private / "ledger", private / "metrics", work):
+        assert oct(mode(folder)) == oct(0o700), folder.name
+    told = [*private.glob("*.*"), *private.glob("ledger/run-*/entry.json"), work / "lease.json"]
+    assert len(told) >= 6  # two records, two reports
     assert {p.name: oct(mode(p)) for p in told if mode(p) != 0o600} == {}
 
 

@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -22,7 +23,7 @@ PAGES = ("environment/", "jobs/", "stages/", "storage/", "executors/", "SQL/")
 ANSWERS = ("environment", "jobs", "stages?details=true", "storage/rdd", "allexecutors")
 
 
-def main(folder: Path, settings: dict[str, str], lines: Iterable[list[str]]) -> None:
+def main(folder: Path, settings: dict[str, str], lines: Sequence[list[str]]) -> None:
     """Runs each command line, under a mask that forbids nothing, and notes its exit code."""
     os.umask(0)
     spark = session(settings)
@@ -30,7 +31,7 @@ def main(folder: Path, settings: dict[str, str], lines: Iterable[list[str]]) -> 
     seen.mkdir()
     hooks = {
         "scan started": lambda: _commands(seen),
-        "audit ended": lambda: _staging(Path(lines[0][1]).parent, seen),
+        "audit ended": lambda: _files(folder, seen),
     }
     cli.progress_of = lambda args: Hooked(hooks)
     with (folder / "codes").open("w") as codes:
@@ -55,9 +56,12 @@ def _commands(seen: Path) -> None:
     (seen / "commands").write_text("\n".join(found))
 
 
-def _staging(folder: Path, seen: Path) -> None:
-    for work in (folder / "out").glob("_*.anonlib"):
-        shutil.copytree(work, seen / "work", dirs_exist_ok=True)
+def _files(folder: Path, seen: Path) -> None:
+    """What is staged, and Spark's own files."""
+    for place in ((folder / "out").glob("_*.anonlib"), [folder / "local", folder / "temporary"]):
+        for each in place:
+            with suppress(shutil.Error):  # some vanish meanwhile
+                shutil.copytree(each, seen / each.name, dirs_exist_ok=True)
 
 
 def _pages(spark: SparkSession, seen: Path) -> None:

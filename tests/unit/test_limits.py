@@ -244,6 +244,24 @@ class TestEnvironment:
         assert {*found} == {"source.path", "source.where"}
         assert all("${NAME} or ${NAME:-default}" in said for said in found.values())
 
+    def test_comments_of_several_parts(self, given: pytest.MonkeyPatch) -> None:
+        given.setenv("LOW", "-5")
+        source = {**good()["source"], "where": "age > ${LOW} and consent"}
+        assert parse(good(source=source)).source.where == "age > -5 and consent"
+        for condition in ("age > -${LOW} and consent", "age > ${NO_SUCH:--}${LOW} and consent"):
+            source["where"] = condition
+            assert "a comment (--)" in refused(good(source=source))["source.where"]
+
+    def test_columns_are_no_fields(self, given: pytest.MonkeyPatch) -> None:
+        given.setenv("VALUE", "it's")
+        raw = good()
+        raw["attributes"]["where"] = {
+            **raw["attributes"]["age"],
+            "scale": "ordinal",
+            "order": ["${VALUE}", "x"],
+        }
+        assert parse(raw).attributes["where"].order == ("it's", "x")
+
     def test_sql_words(self, given: pytest.MonkeyPatch) -> None:
         given.setenv("DAY", "2024-01-31 12:00")
         source = {**good()["source"], "where": "day = '${DAY}'"}
@@ -256,10 +274,12 @@ class TestEnvironment:
         assert "has control characters" in found["source.path"]
 
     def test_keys_are_in_no_config(self, given: pytest.MonkeyPatch) -> None:
-        release = {"path": "out/${KEY}", "run_id": "${KEY:-x}", "ledger": {"key_env": "KEY"}}
-        found = refused(good(release=release))
-        for field in ("release.path", "release.run_id"):
-            assert "holds a key" in found[field]
+        given.setenv("NAME", "KEY")
+        for name in ("KEY", "${NAME}", "${NO_SUCH:-KEY}"):
+            release = {"path": "out/${KEY}", "run_id": "${KEY:-x}", "ledger": {"key_env": name}}
+            found = refused(good(release=release))
+            for field in ("release.path", "release.run_id"):
+                assert "holds a key" in found[field]
 
     def test_long_values(self, given: pytest.MonkeyPatch) -> None:
         given.setenv("LONG", "x" * 60_000)
