@@ -115,10 +115,7 @@ def config(folder: Path) -> dict[str, Any]:
         "recode": {"columns": {PLACE: "lca"}},
         "pseudonyms": {"key_env": "ANONLIB_SECURITY_KEY"},
         "evaluate": {
-            "measures": [
-                *("moments", "marginals", "queries"),
-                *("reidentification", "uniqueness", "linkage", "disclosure"),
-            ]
+            "measures": ["marginals", "reidentification", "uniqueness", "linkage", "disclosure"]
         },
         "release": {
             "path": str(folder / "out" / "table"),
