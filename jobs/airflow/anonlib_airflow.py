@@ -19,6 +19,8 @@ Keys are never arguments, rendered fields or XComs. Where the driver runs on the
 given to it there (`key_file` of the config, spark.kubernetes.driver.secretKeyRef.*), the configs'
 folder is there under the same path, and exit codes are read from what YARN or Kubernetes tells
 spark-submit; one that is not told is tried again, which publishes nothing twice.
+
+Logs of tasks have what jobs print, such as how many rows were suppressed: private, as records are.
 """
 
 import os
@@ -101,8 +103,10 @@ class AnonlibOperator(SparkSubmitOperator):
     def _submit(self, context: Context) -> None:
         try:
             super().execute(context)
-        except Exception as error:  # its text is the end of the driver's log
+        except (AirflowException, RuntimeError) as error:  # its text has the end of the job's log
             failed = failure(str(error))
+            if failed.code is None:
+                self.log.error("%s", error)
             kind = AirflowFailException if failed.final else AirflowException
             raise kind(f"{self.verb}: {failed.text}") from None
 

@@ -117,7 +117,9 @@ def failure(words: str) -> Failure:
     code = next((int(match.group(1)) for match in found if match), None)
     texts = list(_own_texts(words))
     if code is None:
-        texts.append("its exit code is not known: see the driver's log on the cluster")
+        texts.append(
+            "its exit code is not known: see the task's log, and the driver's on the cluster"
+        )
     elif code in FINAL:
         texts.insert(0, FINAL[code])
     return Failure(code, "; ".join(texts) or f"exit code {code}: see the task's log")

@@ -4,12 +4,14 @@ given again. Arguments: when it runs, its conf as JSON, a pattern of tasks that 
 import json
 import os
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 
 sys.path.insert(0, os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 
 from anonlib_release import dag
 
+for task in dag.tasks:
+    task.retry_delay = timedelta(0)
 when = datetime.fromisoformat(sys.argv[1])
 run = dag.test(
     run_after=when,
