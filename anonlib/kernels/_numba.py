@@ -2,7 +2,8 @@
 
 Loading a cache runs its contents, so the directory must be this user's alone. It is named by the
 sources of all cores: numba's own check sees a function's file, not the files of what it calls.
-Where NUMBA_CACHE_DIR is set, the cache lies in there.
+Where NUMBA_CACHE_DIR is set, the cache lies in there. Cores in a zip (`--py-files`) are compiled by
+every process: numba would cache them in a place of its own, where changed callees are not seen.
 """
 
 import hashlib
@@ -32,11 +33,12 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
     config: Any = numba.config
     jit: Any = numba.njit
     private = function.__name__.startswith("_")
+    options = {**OPTIONS, "cache": Path(function.__code__.co_filename).is_file()}
     before = config.CACHE_DIR
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Callable[P, R] = jit(**OPTIONS, no_cpython_wrapper=private)(function)
+        compiled: Callable[P, R] = jit(**options, no_cpython_wrapper=private)(function)
     finally:
         config.CACHE_DIR = before
     return compiled

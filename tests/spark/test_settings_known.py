@@ -1,0 +1,40 @@
+"""The settings in conf/spark are ones that this Spark and this Delta know."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.unit.test_spark_settings import FILES, read
+
+pytestmark = pytest.mark.spark
+
+#: Objects that register settings once they are loaded.
+REGISTERS = (
+    "org.apache.spark.internal.config.package$",
+    "org.apache.spark.internal.config.UI$",
+    "org.apache.spark.internal.config.Python$",
+    "org.apache.spark.internal.config.Network$",
+    "org.apache.spark.deploy.k8s.Config$",
+    "org.apache.spark.deploy.yarn.config.package$",
+    "org.apache.spark.sql.internal.SQLConf$",
+    "org.apache.spark.sql.internal.StaticSQLConf$",
+)
+#: Named by users, or read without a register.
+FREE = (
+    "spark.executorEnv.",
+    "spark.yarn.appMasterEnv.",
+    "spark.sql.catalog.",
+    "spark.shuffle.io.maxRetries",
+)
+
+
+def test_settings_are_known(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for name in REGISTERS:
+        jvm.java.lang.Class.forName(name, True, loader)
+    find = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry
+    keys = {key for path in FILES for key in read(path) if not key.startswith(FREE)}
+    assert find("spark.no.such.setting") is None
+    assert {key for key in keys if find(key) is None} == set()
