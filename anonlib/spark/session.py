@@ -51,7 +51,7 @@ STARTED = {
     ENCRYPTION: "true",
     # What the environment page, the event log and Spark's logs leave out.
     REDACTED: SECRET,
-    # Executors log at the driver's level: errors of Spark's own may show values.
+    # Executors go quiet with the driver: errors of Spark's own may show values.
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     # What waits to be sent to an object store stays in memory: S3A's files are not encrypted, and

@@ -223,10 +223,9 @@ def submit(
     if not archives:
         settings["spark.pyspark.python"] = str(made.environment / "bin" / "python")
     jars = ",".join(str(path) for path in sorted((made.folder / "jars").iterdir()))
-    files = [str(made.one("*.zip")), str(made.plugin)]
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master]
     command += ["--properties-file", str(made.folder / "conf" / "standalone.conf")]
-    command += ["--jars", jars, "--py-files", ",".join(files)]
+    command += ["--jars", jars, "--py-files", str(made.plugin)]
     if archives:
         command += ["--archives", f"{made.one('*-environment.tar.gz')}#environment"]
     for key, value in settings.items():

@@ -1,6 +1,7 @@
 """Releases on a real standalone cluster, submitted from the packed environment, and what happens
 to it: each ends in the right table, or with the target as it was."""
 
+import json
 import os
 import shutil
 import signal
@@ -131,6 +132,28 @@ def right(undisturbed: Counter[str], shell: Shell, spark: SparkSession, tmp_path
         assert left(tmp_path / "out") == {"table", "table.private"}
 
     return check
+
+
+def test_package(made: Packed) -> None:
+    """Everything is there, described, with the right checksum; the bill has packages and jars."""
+    done = subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
+        cwd=made.folder,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    summed = {line[66:] for line in (made.folder / "SHA256SUMS").read_text().splitlines()}
+    there = {str(p.relative_to(made.folder)) for p in made.folder.rglob("*") if p.is_file()}
+    assert there == summed | {"SHA256SUMS"}
+    told = (made.folder / "README.md").read_text()
+    assert all(name in told for name in left(made.folder) - {"README.md"})
+    bill = json.loads((made.folder / "sbom.cdx.json").read_text())
+    names = {part["name"] for part in bill["components"]}
+    assert {"numba", "pyarrow", "anonlib", "delta-storage"} <= names
+    assert "pyspark" not in names
+    verdict = (made.folder / "AUDIT.txt").read_text()
+    assert verdict.startswith(("NOT AUDITED: ", "audited: "))
 
 
 def test_undisturbed(undisturbed: Counter[str]) -> None:
