@@ -1,10 +1,12 @@
-"""The settings in conf/spark are ones that this Spark and this Delta know."""
+"""Settings: those in conf/spark are ones that this Spark knows, those of runs have effect."""
 
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from anonlib.errors import InputError
+from anonlib.spark.session import FIXED, REQUIRED, session
 from tests.unit.test_spark_settings import FILES, read
 
 pytestmark = pytest.mark.spark
@@ -38,3 +40,16 @@ def test_settings_are_known(spark: SparkSession) -> None:
     keys = {key for path in FILES for key in read(path) if not key.startswith(FREE)}
     assert find("spark.no.such.setting") is None
     assert {key for key in keys if find(key) is None} == set()
+
+
+@pytest.mark.parametrize("key", FIXED)
+def test_settings_of_a_session_that_is_there(spark: SparkSession, key: str) -> None:
+    """A session that came with a DataFrame gets what a release rests on; no config changes it."""
+    try:
+        spark.conf.set(key, "Asia/Tokyo")
+        assert session({}, spark) is spark
+        assert spark.conf.get(key) == REQUIRED[key]
+        with pytest.raises(InputError, match="remove it from `spark: conf:`"):
+            session({key: "Asia/Tokyo"}, spark)
+    finally:
+        spark.conf.set(key, REQUIRED[key])
