@@ -31,7 +31,8 @@ README = """# anonlib {version}, packaged
 | file | what it is |
 | --- | --- |
 | {wheel} | the wheel: anonlib alone, for an environment that has its packages |
-| {zip} | the same as a zip, for `--py-files`: put before the environment's anonlib |
+| {zip} | the same as a zip, for `--py-files`: comes before the environment's anonlib; every \
+process compiles its kernels anew |
 | {environment} | anonlib and all it needs but pyspark, for `--archives {environment}#environment` |
 | jars/ | Delta's jars, for `--jars` |
 | jobs/ | what spark-submit starts |
@@ -43,8 +44,7 @@ README = """# anonlib {version}, packaged
 The environment has links to a Python {python} below {prefix}, which must be there on every node
 (`scripts/package --python-prefix` links to another place), and is for {platform}.
 
-    mkdir environment && tar -xzf {environment} -C environment        # for the driver
-    export PYSPARK_DRIVER_PYTHON=$PWD/environment/bin/python PYSPARK_PYTHON=./environment/bin/python
+    mkdir environment && tar -xzf {environment} -C environment   # for the driver, beside it
     spark-submit --master spark://HOST:7077 --properties-file conf/standalone.conf \\
         --archives {environment}#environment --jars "$(ls jars/*.jar | paste -sd,)" \\
         jobs/release.py CONFIG.yaml
