@@ -85,7 +85,7 @@ class Cluster:
         port, self._web = free_port(), free_port()
         self.master = f"spark://127.0.0.1:{port}"
         where = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(self._web)]
-        self._daemon("master.Master", where, SPARK_MASTER_OPTS="-Dspark.worker.timeout=20")
+        self._daemon("master.Master", where)
         wait_for("the master", self._state)
 
     def worker(self, node: int, **env: str) -> subprocess.Popen[bytes]:
