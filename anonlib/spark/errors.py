@@ -47,13 +47,22 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "s3a:// needs jars: run `python -m anonlib.spark.jars --s3` once",
     ),
     (
+        (
+            r"NoHttpResponse|Connection re(set|fused)|ConnectException|SocketTimeout|"
+            r"UnknownHostException|AWSClientIOException|SdkClientException|"
+            r"AWSStatus500|AWSServiceThrottled|ConnectTimeout"
+        ),
+        StorageError,
+        "the store does not answer, or fails",
+    ),
+    (
         r"UnsupportedFileSystemException|No FileSystem for scheme",
         InputError,
         "Spark knows no such store; that of S3 is s3a://",
     ),
     (r"UnknownStoreException|NoSuchBucket", InputError, "no such bucket"),
     (
-        r"NoAuthWithAWSException|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken",
+        r"NoAuthWithAWSException|NoAwsCredentials|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken",
         StorageError,
         CREDENTIALS,
     ),

@@ -37,7 +37,7 @@ class Store:
 
     One request in `one_in` is lost, by a generator of fixed seed: every other time it is refused,
     else it is carried out and its answer lost. Once `stops_at` is true of a request the store is
-    gone: that request and all after it are refused until `start`; `how` says whether that request
+    gone: that request and all after it find nobody until `start`; `how` says whether that request
     is carried out, or whether it is the only one, whose answer is lost. A `deaf` store does not
     know of conditional writes.
     """
@@ -65,7 +65,7 @@ class Store:
         self.stops_at, self.how = lambda request: False, "before"
 
     def fate(self, request: str) -> str:
-        """What becomes of a request: "well", "refused" or "unanswered"."""
+        """What becomes of a request: "well", "refused", "unanswered" or "gone"."""
         with self._counting:
             self.requests.append(request)
             if not self.stopped and self.stops_at(request):
@@ -78,7 +78,9 @@ class Store:
             if not ill:
                 return "well"
             self.lost += 1
-            return "refused" if self.stopped or self.lost % 2 else "unanswered"
+            if self.stopped:
+                return "gone"
+            return "refused" if self.lost % 2 else "unanswered"
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Asks moto itself."""
@@ -122,10 +124,10 @@ class _Proxy(BaseHTTPRequestHandler):
         body = self.rfile.read(length) if length else None
         fate = self.store.fate(f"{self.command} {urllib.parse.unquote(self.path)}")
         if fate == "refused":
-            self._answer(503, [], b"")
+            self._answer(500, [], b"")
             return
-        status, headers, data = self._through(body)
-        if fate == "unanswered":
+        status, headers, data = (0, [], b"") if fate == "gone" else self._through(body)
+        if fate != "well":
             self.close_connection = True
             self.connection.close()
             return
@@ -151,7 +153,7 @@ class _Proxy(BaseHTTPRequestHandler):
                 self.send_header(key, value)
         if self.command != "HEAD":
             self.send_header("Content-Length", str(len(data)))
-        elif status == 503:
+        elif status == 500:
             self.send_header("Content-Length", "0")
         self.end_headers()
         if self.command != "HEAD":
@@ -211,9 +213,11 @@ def spark_settings(endpoint: str) -> dict[str, str]:
     settings = {
         "endpoint": endpoint,
         "path.style.access": "true",
-        "attempts.maximum": "6",
+        "attempts.maximum": "4",
         "retry.limit": "2",
         "retry.interval": "50ms",
+        "retry.throttle.limit": "2",
+        "retry.throttle.interval": "50ms",
         "connection.timeout": "20s",
     }
     return {f"fs.s3a.{key}": value for key, value in settings.items()}
