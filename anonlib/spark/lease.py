@@ -97,8 +97,8 @@ class Lease:
         except BaseException:
             _HELD.discard(self._content["token"])
             with suppress(AnonlibError):
-                if self._is_mine():
-                    self._storage.write(self._file, _FREE)
+                if self._is_mine():  # then whoever has the one before has it still
+                    self._storage.delete(self._file)
             raise
 
     def _made(self, *, again: bool = False) -> bool:
@@ -213,9 +213,14 @@ class Lease:
 
     def _read(self, number: int) -> dict[str, Any] | None:
         """What a lease says; None where none is, or it was never written in full."""
+        path = f"{self.work}/lease-{number}.json"
         try:
-            found = json.loads(self._storage.read(f"{self.work}/lease-{number}.json"))
-        except (InputError, ValueError):
+            found = json.loads(self._storage.read(path))
+        except ValueError:
+            return None
+        except InputError:
+            if self._storage.exists(path):  # what can't be read may be alive
+                raise
             return None
         return found if isinstance(found, dict) else None
 
