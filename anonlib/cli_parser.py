@@ -318,8 +318,8 @@ def _runs(verbs: Any) -> None:
         "runs",
         "list the runs that ended, newest first: what they published, and what was verified",
         """
-            Every run of `release` and `evaluate` is noted in a private Delta table, also one that
-            failed: RECORD/runs, or where `accountability.runs` of its config says.
+            Every run of `release` and `evaluate`, also one that failed, is noted in a
+            private Delta table: RECORD/runs, or `accountability.runs` of its config.
 
             examples:
               anonlib runs conf/adult.yaml

@@ -1,12 +1,12 @@
 """What a config must satisfy beyond the types of its fields, before any table is looked at."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from anonlib import registry
 from anonlib.config import RESERVED_PREFIX, Attribute, Config, Spark
-from anonlib.config_databases import database_problems, name_problems, secret_problems
+from anonlib.config_databases import database_problems, secret_problems
+from anonlib.config_places import place_problems
 from anonlib.errors import InputError, Problem
 from anonlib.evaluation import gate_problems, measure_problems
 from anonlib.hierarchy import read_hierarchy
@@ -38,7 +38,7 @@ def check(config: Config) -> list[Problem]:
         *_recoders(config),
         *_steps(config),
         *_others(config),
-        *_places(config),
+        *place_problems(config),
         *measure_problems(config),
         *gate_problems(config),
     ]
@@ -370,49 +370,6 @@ def _controller(config: Config, step: Controller, where: str) -> Iterator[Proble
         yield Problem(f"{where}.column", text)
     for name, models in step.models.items():
         yield from _attributes_of(config, models, f"{where}.models.{name}")
-
-
-def _places(config: Config) -> Iterator[Problem]:
-    yield from name_problems(config.release)
-    release = _folder(config.release.path)
-    if config.source.path and _folder(config.source.path) == release:
-        text = "the source itself: its raw rows would stay in the history of the release"
-        yield Problem("release.path", text)
-    private = {"record": config.record_path}
-    if config.release.ledger is not None:
-        private["ledger"] = config.ledger_path
-    if config.release.backlog is not None:
-        private["backlog"] = config.backlog_path
-    yield from _buckets({"source": config.source.path or "", "release": release, **private})
-    places = {f"release.{name}": path for name, path in private.items()}
-    if config.evaluate is not None:
-        places["evaluate.metrics"] = config.metrics_path
-    places["accountability.runs"] = config.runs_path
-    if config.events is not None:
-        places["events"] = config.events
-        if "://" in config.events:
-            yield Problem("events", "must be a file or folder of this machine")
-    for where, path in places.items():
-        if f"{_folder(path)}/".startswith(f"{release}/"):
-            yield Problem(where, "lies in the release, which is public; it is private")
-
-
-def _buckets(paths: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with paths of S3."""
-    for name, path in paths.items():
-        where = f"{name}.path" if name in ("source", "release") else f"release.{name}"
-        scheme, _, rest = path.partition("://")
-        bucket, _, folder = rest.partition("/")
-        if scheme == "s3a" and "@" in bucket:
-            yield Problem(where, "credentials don't belong in a path; remove what is before the @")
-        elif scheme == "s3a" and name != "source" and not folder.strip("/"):
-            yield Problem(where, "name a folder in the bucket")
-
-
-def _folder(path: str) -> str:
-    """The path in one spelling, as far as that can be told without looking."""
-    path = path.removeprefix("file://")
-    return path.rstrip("/") if "://" in path else str(Path(path).absolute())
 
 
 def _listed(scales: frozenset[Scale]) -> str:

@@ -64,7 +64,7 @@ def test_right(options: dict[str, Any]) -> None:
         ({"url": f"jdbc:oracle:thin:ann/{PASSWORD}@localhost"}, "source.options.url", "a password"),
         ({"Password": PASSWORD}, "source.options.Password", "environment variable"),
         ({"sfPassword": PASSWORD}, "source.options.sfPassword", "environment variable"),
-        ({"fs.s3a.secret.key": PASSWORD}, "source.options.fs.s3a.secret.key", "source.secrets"),
+        ({"fs.s3a.secret.key": PASSWORD}, "source.options", "fs.s3a.secret.key"),
         ({"query": "SELECT 1"}, "source.options", "exactly one"),
         ({"dbtable": None}, "source.options", "exactly one"),
         ({**PARTS, "numPartitions": 0}, "source.options.numPartitions", "at least 1"),
