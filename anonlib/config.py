@@ -1,18 +1,16 @@
 """The config: one YAML file -> a frozen, validated `Config`, all problems reported together."""
 
-import re
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
     field_validator,
 )
 
+from anonlib.config_options import Options
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 from anonlib.partition import Partitioner
@@ -50,37 +48,6 @@ class Section(BaseModel):
         if isinstance(value, bool) and takes_number(cls, info.field_name or ""):
             raise ValueError(NOT_A_NUMBER)
         return value
-
-
-def _option_text(value: Any) -> Any:
-    """YAML's true and 1 as the text that Spark's options are."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-_CREDENTIALS = re.compile(
-    r"\bfs\.s3[an]?\..*(access\.?key|secret|session\.?token|password)"
-    r"|AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN)"
-    r"|-Daws\.(accessKeyId|secretAccessKey|sessionToken)",
-    re.IGNORECASE,
-)
-
-
-def _no_credentials(options: dict[str, str]) -> dict[str, str]:
-    """Settings without the keys of an object store: configs are copied, mailed and committed."""
-    named = (key for key, value in options.items() if _CREDENTIALS.search(f"{key} {value}"))
-    if found := sorted(named):
-        raise ValueError(
-            f"credentials don't belong in a config: remove {', '.join(found)}, and give them in "
-            "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or by the machine's role"
-        )
-    return options
-
-
-Options = Annotated[
-    dict[str, Annotated[str, BeforeValidator(_option_text)]], AfterValidator(_no_credentials)
-]
 
 
 class Source(Section):

@@ -16,7 +16,7 @@ anonlib_die() { anonlib_say "$*"; exit 1; }
 # What the stamp in .venv must hold: any change here means the set-up is not the one wanted.
 anonlib_wanted() {
     printf '%s\n' "$anonlib_root"
-    (cd -- "$anonlib_root" && anonlib_sha256 pyproject.toml scripts/lock/*.txt scripts/lib/setup.sh)
+    (cd -- "$anonlib_root" && anonlib_sha256 pyproject.toml scripts/lock/{anonlib,uv,java}.txt scripts/lib/setup.sh)
 }
 anonlib_sha256() {
     if command -v sha256sum >/dev/null; then sha256sum -- "$@"; else shasum -a 256 -- "$@"; fi
