@@ -2,9 +2,10 @@
 
 import json
 import platform
+import sys
 from collections.abc import Collection, Mapping
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -151,4 +152,11 @@ def _coarse(n_rows: int, k: int) -> str:
 
 def software() -> dict[str, str]:
     """The versions of what a run depends on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in SOFTWARE}}
+    return {"python": platform.python_version(), **{name: _version(name) for name in SOFTWARE}}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # spark-submit brings a pyspark that nobody installed
+        return str(getattr(sys.modules.get(name), "__version__", "unknown"))

@@ -1,7 +1,9 @@
 """The two records: the public one has what is listed and no more, the private one no raw values."""
 
 import json
+import sys
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -10,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from anonlib import records
 from anonlib.block import Block, Ints
 from anonlib.config import Config
 from anonlib.config_file import parse
@@ -86,6 +89,19 @@ def public(made: Config, n_rows_in: int = 1000, **losses: float | None) -> dict[
     outcome: Any = Outcome(losses)
     found: dict[str, Any] = json.loads(manifest(made, "run-1", report, outcome, n_rows_in))
     return found
+
+
+def test_software_that_nobody_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under spark-submit pyspark is a zip of the cluster's: it has a version, and no metadata."""
+
+    def none(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(records, "version", none)
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.2.0"))
+    monkeypatch.delitem(sys.modules, "delta-spark", raising=False)
+    found = public(config())["software"]
+    assert (found["pyspark"], found["delta-spark"]) == ("4.2.0", "unknown")
 
 
 def test_manifest_is_an_allow_list() -> None:
