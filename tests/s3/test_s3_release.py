@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -14,7 +15,16 @@ import pytest
 
 from anonlib.spark.jars import jar_dir
 from tests.s3.store import BUCKET, Store, spark_settings
-from tests.spark.support import Step, holding, people, process, settings, texts_in, write_config
+from tests.spark.support import (
+    Step,
+    holding,
+    left,
+    people,
+    process,
+    settings,
+    texts_in,
+    write_config,
+)
 
 pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow]
 
@@ -68,7 +78,12 @@ def run(
     text = "".join(f"{key} {value}\n" for key, value in lines.items())
     (conf / "spark-defaults.conf").write_text(text)
     with started_after(home / "codes", s3, starts_after):
-        return process(home, steps, SPARK_CONF_DIR=str(conf), AWS_REGION="us-east-1", **SECRETS)
+        found = process(home, steps, SPARK_CONF_DIR=str(conf), AWS_REGION="us-east-1", **SECRETS)
+    end = time.monotonic() + 60  # the JVM ends a little later than its process
+    while left(home / "local"):
+        assert time.monotonic() < end, "Spark's local files stay"
+        time.sleep(0.1)
+    return found
 
 
 @contextmanager
@@ -150,9 +165,9 @@ def test_a_store_that_loses_requests(s3: Store, tmp_path: Path) -> None:
     } <= keys
     assert any(key.startswith("out/table.private/metrics/") for key in keys)
     assert any(key.startswith("out/table.private/ledger/run-two/tokens/") for key in keys)
-    (left,) = (key for key in keys if not key.startswith(("out/table/", "out/table.private/")))
-    assert left.startswith(LEASE)
-    assert json.loads(s3.get(left)) == {"free": True}
+    (lease,) = (key for key in keys if not key.startswith(("out/table/", "out/table.private/")))
+    assert lease.startswith(LEASE)
+    assert json.loads(s3.get(lease)) == {"free": True}
 
     seen = texts_in(tmp_path / "process")
     assert any(b"SparkListenerEnvironmentUpdate" in data for data in seen.values())
