@@ -72,6 +72,7 @@ def run(
         **{f"spark.hadoop.{key}": value for key, value in spark_settings(s3.endpoint).items()},
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": home.as_uri(),
+        "spark.eventLog.compress": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
