@@ -48,20 +48,14 @@ class Jar:
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.name}"
 
 
-JARS = (
-    Jar(
-        "io.delta",
-        "delta-spark_4.2_2.13",
-        "4.4.0",
-        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
-    ),
-    Jar(
-        "io.delta",
-        "delta-storage",
-        "4.4.0",
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    ),
-)
+DELTA = "4.4.0"
+STORAGE_SHA256 = "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"
+#: Delta is built for each version of Spark.
+SPARK_SHA256 = {
+    "4.0": "49e899667168b9412f83cbe894ce264107d7b896d6c5e12edca4e216845c1104",
+    "4.1": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+    "4.2": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
+}
 #: Fetched when a config reads from such a database.
 POSTGRESQL = Jar(
     "org.postgresql",
@@ -69,6 +63,18 @@ POSTGRESQL = Jar(
     "42.7.14",
     "73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c",
 )
+
+
+def jars_for(spark: str) -> tuple[Jar, ...]:
+    """Delta's jars for a version of Spark, such as 4.2.0; InputError where there are none."""
+    minor = ".".join(spark.split(".")[:2])
+    if minor not in SPARK_SHA256:
+        text = f"this is Spark {spark}; there are Delta's jars for {', '.join(SPARK_SHA256)}"
+        raise InputError(f"{text}: install one of these versions of pyspark")
+    return (
+        Jar("io.delta", f"delta-spark_{minor}_2.13", DELTA, SPARK_SHA256[minor]),
+        Jar("io.delta", "delta-storage", DELTA, STORAGE_SHA256),
+    )
 
 
 def jar_dir() -> Path:
@@ -104,12 +110,13 @@ def ensure_jars(*, s3: bool | None = None) -> list[Path]:
 
     Those of S3 are among them if `s3`; if it is left out, where they were asked for before.
 
-    Raises InputError when a jar can't be fetched, or has not the content it should have (it is
-    removed then).
+    Raises InputError when there are none for this Spark, when a jar can't be fetched, or has not
+    the content it should have (it is removed then).
     """
+    from pyspark import __version__ as spark
+
     folder = jar_dir()
-    folder = jar_dir()
-    wanted = {folder / jar.name: jar for jar in JARS}
+    wanted = {folder / jar.name: jar for jar in jars_for(spark)}
     if (folder / "s3").is_dir() if s3 is None else s3:
         wanted |= {folder / "s3" / jar.name: jar for jar in s3_jars()}
     return _ensured(wanted)

@@ -19,9 +19,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from advisories import NotAuditedError, audited_offline, audited_online, report
 
-from anonlib.spark.jars import JARS, ensure_jars
+from anonlib.spark.jars import ensure_jars, jars_for
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, TOOLS = ROOT / ".venv" / "runtime", ROOT / ".venv" / "tools"
@@ -154,7 +155,7 @@ def write_bill(path: Path) -> None:
     tool += ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library"]
     run("bill of materials", *tool, "-o", str(path), str(RUNTIME / "bin" / "python"))
     bill = json.loads(path.read_text("utf-8"))
-    bill["components"] += [jar_component(jar) for jar in JARS]
+    bill["components"] += [jar_component(jar) for jar in jars_for(pyspark.__version__)]
     path.write_text(json.dumps(bill, indent=2) + "\n", "utf-8")
 
 

@@ -1,0 +1,232 @@
+"""Many releases in one driver: what grows with their number is a leak.
+
+    scripts/soak [--releases 200] [--to out/soak.jsonl]
+
+Of every six releases of a small CSV table three publish (a new table, an append, an overwrite), and
+three are to fail: no feasible release, a gate, a table that is there already. After each, both
+collectors of garbage run, and the driver's two processes are measured. Growth is the median of the
+last quarter over that of the second; the first is for caches to fill. Exit codes: 0 nothing grew, 1
+something did.
+"""
+
+import argparse
+import gc
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import anonlib
+from anonlib.errors import AnonlibError, GateError, InfeasibleError, InputError
+from anonlib.spark.session import session
+
+N_ROWS = 60
+#: The fewest releases that can be judged: two rounds of six a quarter.
+LEAST = 48
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Something that is measured: its unit, and how much the last quarter may be above the second,
+    as a share and absolutely; both must be exceeded."""
+
+    unit: str
+    share: float
+    least: float
+
+
+LIMITS = {
+    "python_rss": Measured("MB", 0.05, 10),
+    "python_objects": Measured("", 0.02, 2_000),
+    "python_files": Measured("", 0.0, 3),
+    "python_threads": Measured("", 0.0, 2),
+    "jvm_rss": Measured("MB", 0.15, 50),
+    "jvm_heap": Measured("MB", 0.10, 10),
+    "jvm_nonheap": Measured("MB", 0.10, 15),
+    "jvm_files": Measured("", 0.05, 10),
+    "jvm_threads": Measured("", 0.05, 10),
+    "workers": Measured("", 0.0, 2),
+    "temporary_files": Measured("", 0.0, 5),
+    "local_files": Measured("", 0.0, 5),
+}
+
+
+def config(folder: Path, target: Path, **changes: Any) -> dict[str, Any]:
+    quasi = {"role": "quasi_identifier"}
+    release = {"path": str(target), "acknowledge_returning": True, "acknowledge_overwrite": True}
+    base: dict[str, Any] = {
+        "source": {
+            "format": "csv",
+            "path": str(folder / "table.csv"),
+            "options": {"header": "true"},
+        },
+        "attributes": {
+            "name": {"role": "identifier"},
+            "wage": {**quasi, "scale": "continuous"},
+            "city": {**quasi, "scale": "nominal"},
+            "illness": {"role": "sensitive"},
+        },
+        "one_row_per_person": "name",
+        "privacy": {"models": [{"type": "k_anonymity", "k": changes.pop("k", 3)}]},
+        "release": {**release, "mode": changes.pop("mode", "error")},
+    }
+    return {**base, **changes}
+
+
+#: The six: what is changed, and the error that it ends with.
+KINDS: tuple[tuple[dict[str, Any], type[AnonlibError] | None], ...] = (
+    ({}, None),
+    ({"mode": "append"}, None),
+    ({"k": N_ROWS + 1, "mode": "overwrite"}, InfeasibleError),
+    ({"mode": "overwrite"}, None),
+    (
+        {
+            "mode": "overwrite",
+            "evaluate": {"measures": ["reidentification"]},
+            "gates": [{"figure": "reidentification.marketer", "at_most": 0.0}],
+        },
+        GateError,
+    ),
+    ({}, InputError),
+)
+
+
+def write_table(folder: Path) -> None:
+    rows = (f"n{i},{20 + i * 37 % 50},c{i % 4},i{i % 5}" for i in range(N_ROWS))
+    (folder / "table.csv").write_text("\n".join(["name,wage,city,illness", *rows, ""]))
+
+
+def one(folder: Path, number: int) -> None:
+    """One release, which ends as it is to end. Every round has a target of its own, which goes with
+    the round."""
+    round_, kind = divmod(number, len(KINDS))
+    changes, expected = KINDS[kind]
+    target = folder / "out" / f"table{round_}"
+    try:
+        result = anonlib.release(anonlib.parse(config(folder, target, **dict(changes))))
+    except AnonlibError as error:
+        if expected is None or not isinstance(error, expected):
+            raise
+    else:
+        if expected is not None or result.outcome != "published":
+            raise AssertionError(f"release {number} should have failed")
+    if kind == len(KINDS) - 1:
+        shutil.rmtree(folder / "out")
+
+
+def status(pid: int, field: str) -> int:
+    """A number of /proc/PID/status."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])
+
+
+def n_files(folder: Path) -> int:
+    return sum(len(files) for _, _, files in os.walk(folder))
+
+
+def n_children(pid: int) -> int:
+    """The processes below one."""
+    found = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += 1 + n_children(int(child))
+    return found
+
+
+def measure(spark: Any, folder: Path) -> dict[str, float]:
+    jvm = spark._jvm
+    jvm.java.lang.System.gc()
+    gc.collect()
+    pid, own = jvm.java.lang.ProcessHandle.current().pid(), os.getpid()
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    return {
+        "python_rss": status(own, "VmRSS") / 1024,
+        "python_objects": len(gc.get_objects()),
+        "python_files": len([*Path(f"/proc/{own}/fd").iterdir()]),
+        "python_threads": status(own, "Threads"),
+        "jvm_rss": status(pid, "VmRSS") / 1024,
+        "jvm_heap": memory.getHeapMemoryUsage().getUsed() / 2**20,
+        "jvm_nonheap": memory.getNonHeapMemoryUsage().getUsed() / 2**20,
+        "jvm_files": len([*Path(f"/proc/{pid}/fd").iterdir()]),
+        "jvm_threads": status(pid, "Threads"),
+        "workers": n_children(pid),
+        "temporary_files": n_files(folder / "temporary"),
+        "local_files": n_files(folder / "local"),
+    }
+
+
+def judged(measures: list[dict[str, float]]) -> tuple[list[str], bool]:
+    """Lines of a table, and whether something grew."""
+    quarter = len(measures) // 4
+    parts = [measures[i * quarter : (i + 1) * quarter] for i in range(3)]
+    parts.append(measures[3 * quarter :])
+    lines = [f"{'median of quarter':18}{1:>10}{2:>10}{3:>10}{4:>10}   growth   allowed"]
+    grew = False
+    for name, limit in LIMITS.items():
+        medians = [median(m[name] for m in part) for part in parts]
+        growth, allowed = medians[3] - medians[1], max(limit.least, limit.share * medians[1])
+        grew |= growth > allowed
+        numbers = "".join(f"{m:10,.0f}" for m in medians)
+        verdict = "  GROWS" if growth > allowed else ""
+        lines.append(f"{name:18}{numbers}{growth:9,.1f}{allowed:10,.1f} {limit.unit}{verdict}")
+    return lines, grew
+
+
+def soak(n: int, folder: Path, note: Callable[[int, dict[str, float]], None]) -> list[Any]:
+    for name in ("temporary", "local"):
+        (folder / name).mkdir()
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "temporary")
+    write_table(folder)
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    spark = session(
+        {
+            "spark.master": "local[2]",
+            "spark.driver.memory": "1g",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'} {quick}",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.default.parallelism": "2",
+            "spark.local.dir": str(folder / "local"),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        }
+    )
+    measures = []
+    for number in range(n):
+        started = time.monotonic()
+        one(folder, number)
+        measures.append({"seconds": time.monotonic() - started, **measure(spark, folder)})
+        note(number, measures[-1])
+    spark.stop()
+    return measures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--releases", type=int, default=200)
+    parser.add_argument("--to", type=Path, default=Path("out/soak.jsonl"), help="all measures")
+    args = parser.parse_args()
+    if args.releases < LEAST:
+        parser.error(f"--releases: at least {LEAST}, else nothing can be judged")
+    args.to.parent.mkdir(parents=True, exist_ok=True)
+
+    with args.to.open("w") as file, tempfile.TemporaryDirectory() as work:
+
+        def note(number: int, measured: dict[str, float]) -> None:
+            file.write(json.dumps({"release": number, **measured}) + "\n")
+            file.flush()
+
+        measures = soak(args.releases, Path(work), note)
+    lines, grew = judged(measures)
+    print("\n".join(lines))
+    print(f"{len(measures)} releases: {'something grows' if grew else 'nothing grows'}")
+    return 1 if grew else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
