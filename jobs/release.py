@@ -11,7 +11,7 @@ On a cluster, with the environment that scripts/package makes:
 
 The arguments are those of `anonlib release`. Master, resources and jars are spark-submit's; what
 the config says under `spark` is added. Exit codes: 0 done, 2 config or input error, 3 audit failed,
-1 anything else.
+4 a gate not passed, 1 anything else.
 """
 
 import sys
