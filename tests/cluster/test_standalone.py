@@ -16,10 +16,11 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from anonlib import pipeline
+from anonlib.config_file import parse
 from tests.cluster.standalone import Cluster, Packed, Submitted, packed, submit, wait_for
 from tests.spark.support import (
     MARKER,
-    Shell,
     left,
     multiset,
     people,
@@ -117,7 +118,7 @@ def undisturbed(
 
 
 @pytest.fixture
-def right(undisturbed: Counter[str], shell: Shell, spark: SparkSession, tmp_path: Path) -> Any:
+def right(undisturbed: Counter[str], spark: SparkSession, tmp_path: Path) -> Any:
     """Checks what a run left: the table of an undisturbed run, audited, and nothing else."""
 
     def check(done: Submitted) -> None:
@@ -126,9 +127,8 @@ def right(undisturbed: Counter[str], shell: Shell, spark: SparkSession, tmp_path
         assert MARKER not in said
         plain = yaml.safe_load((tmp_path / "config.yaml").read_text())
         plain["kernel"] = {"type": "mdav"}  # this process does not know the other
-        (tmp_path / "plain.yaml").write_text(yaml.safe_dump(plain))
         table = str(tmp_path / "out" / "table")
-        assert shell("audit", table, "--conf", str(tmp_path / "plain.yaml")).code == 0
+        assert pipeline.audit(table, parse(plain)).passed
         assert multiset(spark.read.format("delta").load(table)) == undisturbed
         assert left(tmp_path / "out") == {"table", "table.private"}
 
