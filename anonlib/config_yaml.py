@@ -114,6 +114,9 @@ def parts_of(key: str) -> list[str]:
 def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
     """Sets what is at a dotted key."""
     parts = parts_of(key)
+    if not parts:
+        problems.append(Problem(where, "names nothing; write a key such as privacy.models.0.k"))
+        return
     if len(parts) > MAX_DEPTH:
         problems.append(Problem(where[:MAX_KEY], f"nested too deeply; at most {MAX_DEPTH} levels"))
         return

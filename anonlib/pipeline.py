@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib import audit as auditing
 from anonlib import registry
@@ -41,6 +40,7 @@ from anonlib.spark.steady import pinned
 from anonlib.spark.storage import Storage
 from anonlib.spark.sweeping import swept
 from anonlib.spark.tasks import settled
+from anonlib.spark.types import spark_type
 from anonlib.spark.verify import published_spec
 from anonlib.sweep.results import SweepResult
 from anonlib.sweep.settings import Sweep
@@ -298,7 +298,7 @@ def _column_plan(config: Config, source: Source, name: str) -> ColumnPlan:
         released = "pseudonym (string)"
     else:
         how = column.recoder.type if column.recoder else "as it is"
-        released = f"{how} ({from_arrow_type(column.released_type).simpleString()})"
+        released = f"{how} ({spark_type(column.released_type).simpleString()})"
     return ColumnPlan(
         name=name,
         role=attribute.role,

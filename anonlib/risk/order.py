@@ -71,9 +71,9 @@ def _placed(released: "DataFrame", types: dict[str, pa.DataType]) -> pa.Table:
     """`file`, `start` and `offset` of the first of equal rows, and what each column is ranked by:
     of those distinct rows whose hashes are the smallest."""
     from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import from_arrow_type
 
     from anonlib.spark.source import row_hash
+    from anonlib.spark.types import spark_type
 
     place = F.struct(
         F.col("_metadata.file_name").alias("file"),
@@ -83,7 +83,7 @@ def _placed(released: "DataFrame", types: dict[str, pa.DataType]) -> pa.Table:
     released = released.select(
         place.alias("place"),
         row_hash(released.select(*types)).alias("row"),
-        *[_leading(F.col(id), from_arrow_type(type)).alias(id) for id, type in types.items()],
+        *[_leading(F.col(id), spark_type(type)).alias(id) for id, type in types.items()],
     )
     distinct = released.groupBy("row").agg(
         F.min("place").alias("place"), *[F.first(id).alias(id) for id in types]

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructType
 
 from anonlib import registry
@@ -18,6 +17,7 @@ from anonlib.spark.errors import translated
 from anonlib.spark.ledger import Ledger
 from anonlib.spark.publish import Target
 from anonlib.spark.source import Source
+from anonlib.spark.types import spark_type
 
 AUDITED = "the rows that are there can't be shown to hold the models, persons counted: "
 
@@ -104,7 +104,7 @@ def _published(config: Config, target: Target, schema: Schema) -> DataFrame:
 
 def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
     there = {field.name: field.dataType.simpleString() for field in table.fields}
-    ours = {c.name: from_arrow_type(c.released_type).simpleString() for c in schema.released}
+    ours = {c.name: spark_type(c.released_type).simpleString() for c in schema.released}
     for name in sorted({*there} | {*ours}):
         if name not in there:
             yield f"it lacks column {name}"

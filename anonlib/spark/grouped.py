@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from anonlib import registry
 from anonlib.block import Floats
@@ -19,6 +18,7 @@ from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan, with_blocks
 from anonlib.spark.digest import Digest, read, sums
 from anonlib.spark.source import Source
+from anonlib.spark.types import spark_schema
 from anonlib.spark.whole import Whole
 from anonlib.work import (
     BLOCK,
@@ -66,7 +66,7 @@ def anonymized(
     frame = frame.repartition(_n_tasks(spark, plan, config), BLOCK)
     names = tuple(frame.columns)
     groups = frame.groupBy(BLOCK)
-    released = from_arrow_schema(task.output)
+    released = spark_schema(task.output)
     if config.spark.grouped_map == "arrow":
         # pyspark can't read the annotations of a partial; a lambda has none.
         return groups.applyInArrow(lambda table: anonymize(table, task), released)

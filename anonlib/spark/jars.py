@@ -66,7 +66,7 @@ POSTGRESQL = Jar(
 
 
 def jars_for(spark: str) -> tuple[Jar, ...]:
-    """Delta's jars for a version of Spark, such as 4.2.0; InputError where there are none."""
+    """Delta's jars for a Spark such as 4.2.0. Raises InputError where there are none."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SPARK_SHA256:
         text = f"this is Spark {spark}; there are Delta's jars for {', '.join(SPARK_SHA256)}"

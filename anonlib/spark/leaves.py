@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from anonlib.block import Ints
 from anonlib.config import Config
 from anonlib.encoding import Values, codes_among
-from anonlib.partition._plan import Cuts
+from anonlib.partition._plan import CHUNK, Cuts
 from anonlib.partition._repair import Counts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.schema import Schema
@@ -45,10 +45,22 @@ def with_leaf(
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
             frame = frame.coalesce(EVERY)
-        score = F.call_function("vector_inner_product", F.get(matrix(weights), here), F.col(x))
+        score = _inner_product(frame, F.get(matrix(weights), here), F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")
         frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
     return frame.select(*kept, at(leaf, here).alias(LEAF))
+
+
+def _inner_product(frame: DataFrame, a: Column, b: Column, width: int) -> Column:
+    """The inner product of two arrays of floats, its products added up in chunks, as plans do."""
+    if tuple(map(int, frame.sparkSession.version.split(".")[:2])) >= (4, 2):
+        return F.call_function("vector_inner_product", a, b)
+    products = F.zip_with(a, b, lambda v, w: v * w)
+    total = F.lit(0.0).cast("float")
+    for start in range(0, width, CHUNK):
+        first, rest = F.get(products, F.lit(start)), F.slice(products, start + 2, CHUNK - 1)
+        total = total + F.aggregate(rest, first, lambda part, product: part + product)
+    return total
 
 
 def counted(

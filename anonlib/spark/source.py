@@ -8,8 +8,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField
 
 from anonlib.config import Config
 from anonlib.errors import ConfigError, InputError, Problem
@@ -20,6 +19,7 @@ from anonlib.spark.condition import filtered
 from anonlib.spark.database import Database, jdbc_options, open_database
 from anonlib.spark.errors import translated
 from anonlib.spark.generator import generate
+from anonlib.spark.types import arrow_type
 from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, canonical
 from anonlib.work import DEAL, HASH
 
@@ -301,7 +301,7 @@ def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:
 def _field(name: str, field: StructField) -> Field:
     text = field.dataType.simpleString()
     try:
-        arrow = to_arrow_schema(StructType([field]), timezone="UTC").field(0).type
+        arrow = arrow_type(field)
     except Exception:
         arrow = None
     return Field(name, text, arrow)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_type
 
 from anonlib.audit.canonical import folded, present
+from anonlib.spark.types import spark_type
 
 #: How whole numbers, numbers, dates and times look in text: casts alone take too much ("1d" is a
 #: double to Spark, and a time a date).
@@ -33,5 +33,5 @@ def number(value: Column, type: pa.DataType) -> Column:
 def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
     """A protected value as the audit compares it: null where missing (null, NaN, a token), text
     trimmed and case-folded."""
-    spark_type = from_arrow_type(type)
-    return present(folded(value, spark_type), spark_type, missing_tokens)
+    its = spark_type(type)
+    return present(folded(value, its), its, missing_tokens)

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from anonlib.block import Floats
 from anonlib.config import Config
@@ -21,6 +20,7 @@ from anonlib.privacy import PrivacyModel
 from anonlib.schema import Schema
 from anonlib.search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
 from anonlib.spark.scan import Scan, tuple_hash
+from anonlib.spark.types import spark_schema
 from anonlib.work import BLOCK, HASH, STATE, TUPLE, Task, keyed
 
 
@@ -67,7 +67,7 @@ def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: 
         limited.withColumn(BLOCK, F.lit(0))
         .groupBy(BLOCK)
         # pyspark can't read the annotations of a partial; a lambda has none.
-        .applyInArrow(lambda table: search(table, task, bounds), from_arrow_schema(result))
+        .applyInArrow(lambda table: search(table, task, bounds), spark_schema(result))
         .toArrow()
         .combine_chunks()
     )
@@ -98,7 +98,7 @@ def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> 
     frame = frame.join(F.broadcast(whole.released), TUPLE).select(*names)
     if not task.pseudonyms:
         return frame
-    types = from_arrow_schema(pa.schema([task.output.field(name) for name in names]))
+    types = spark_schema(pa.schema([task.output.field(name) for name in names]))
     return frame.mapInArrow(lambda batches: _pseudonyms(batches, task), types)
 
 

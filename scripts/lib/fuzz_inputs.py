@@ -24,7 +24,7 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 _TEXTS = st.sampled_from(
     [
         *("", " ", "\x00", "\x1b[31m", "\u202e", "\ud800", "\U0001f600", "é" * 300, "a" * 5_000),
-        *("..", "/", "${HOME}", "${", "${X}", f"${{{VARIABLE}}}", "a.b", '"', "*", "true", "1e400"),
+        *("..", "/", "${HOME}", "${", "${X}", "a.b", '"', "*", "true", "1e400"),
         *("mdav", "kmeans", "k_anonymity", "age", "controller", "lca", "tuples", "costliest"),
     ]
 )
@@ -112,7 +112,8 @@ def _hide(draw: Draw, tree: Any, found: Sequence[tuple[Any, ...]]) -> None:
         and isinstance(section := _at(tree, path), dict)
     ]
     if sections:
-        value = draw(st.sampled_from([MARK, [MARK], [MARK, MARK], {MARK: 1}, {"a": MARK}]))
+        given = draw(st.sampled_from([MARK, f"${{{VARIABLE}}}"]))
+        value = draw(st.sampled_from([given, [given], [given, given], {MARK: 1}, {"a": given}]))
         draw(st.sampled_from(sections))[field] = value
 
 
