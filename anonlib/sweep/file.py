@@ -94,7 +94,7 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
 def _is_hidden(key: str) -> bool:
     """Whether a key is of what results may not show, a part of it, or what it is a part of."""
     parts = parts_of(key)
-    return any(
+    return bool(parts) and any(
         all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
         for path in _HIDDEN
     )
