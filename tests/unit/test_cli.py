@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -308,15 +307,13 @@ class TestProcess:
         """)
         assert done.returncode == code, done.stderr
 
-    def test_help_is_quick(self) -> None:
-        def once() -> float:
-            begun = time.monotonic()
-            subprocess.run(
-                [sys.executable, "-m", "anonlib", "--help"], capture_output=True, check=True
-            )
-            return time.monotonic() - begun
-
-        assert min(once() for _ in range(3)) < 1.0
+    def test_help_imports_nothing_large(self) -> None:
+        code = "import sys; from anonlib.cli import main; main(['--help']); print(*sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        large = {"pyspark", "numpy", "pandas", "pyarrow", "numba", "sklearn", "matplotlib", "rich"}
+        assert not large & {*done.stdout.split()}
 
     @pytest.mark.parametrize("module", ["anonlib", "anonlib.cli"])
     def test_as_modules(self, module: str) -> None:
