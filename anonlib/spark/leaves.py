@@ -45,22 +45,28 @@ def with_leaf(
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
             frame = frame.coalesce(EVERY)
-        score = _inner_product(frame, F.get(matrix(weights), here), F.col(x), weights.shape[1])
+        cut = F.get(matrix(weights), here)
+        frame, score = _scored(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")
         frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
     return frame.select(*kept, at(leaf, here).alias(LEAF))
 
 
-def _inner_product(frame: DataFrame, a: Column, b: Column, width: int) -> Column:
-    """The inner product of two arrays of floats, its products added up in chunks, as plans do."""
+def _scored(
+    frame: DataFrame, weights: Column, features: Column, width: int
+) -> tuple[DataFrame, Column]:
+    """The inner product of two arrays of floats, its products added up as plans do it; and the
+    frame that has it."""
     if tuple(map(int, frame.sparkSession.version.split(".")[:2])) >= (4, 2):
-        return F.call_function("vector_inner_product", a, b)
-    products = F.zip_with(a, b, lambda v, w: v * w)
+        return frame, F.call_function("vector_inner_product", weights, features)
+    # A column of its own, so that the products are made once for all chunks.
+    products = "__anonlib_products"
+    frame = frame.withColumn(products, F.zip_with(weights, features, lambda v, w: v * w))
     total = F.lit(0.0).cast("float")
     for start in range(0, width, CHUNK):
         first, rest = F.get(products, F.lit(start)), F.slice(products, start + 2, CHUNK - 1)
         total = total + F.aggregate(rest, first, lambda part, product: part + product)
-    return total
+    return frame, total
 
 
 def counted(
