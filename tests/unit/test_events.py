@@ -42,7 +42,7 @@ MADE = ReleaseResult(
 
 def config(events: str | None = None, **changes: Any) -> Config:
     raw: dict[str, Any] = {
-        "source": {"format": "delta", "path": "s3a://me:secret@lake/people?sig=1"},
+        "source": {"format": "delta", "path": "s3a://lake/people?sig=secret"},
         "attributes": {"wage": {"role": "quasi_identifier", "scale": "continuous"}},
         "one_row_per_person": True,
         "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
@@ -121,7 +121,7 @@ class TestEvents:
     def test_datasets(self, tmp_path: Path) -> None:
         events = run(account(tmp_path / "events.jsonl"))
         (source,), (target,) = events[-1]["inputs"], events[-1]["outputs"]
-        assert (source["namespace"], source["name"]) == ("s3://…@lake", "people…")
+        assert (source["namespace"], source["name"]) == ("s3://lake", "people…")
         assert source["facets"]["version"]["datasetVersion"] == "7"
         assert source["inputFacets"]["inputStatistics"]["rowCount"] == 60
         assert (target["namespace"], target["name"]) == ("file", "/data/out")
@@ -239,7 +239,7 @@ class TestAccount:
         assert row["models"] == ["k_anonymity k=3"]
         counts = ("rows_in", "rows_out", "rows_suppressed", "version", "k", "source_version")
         assert [row[name] for name in counts] == [60, 57, 3, 4, 3, 7]
-        assert (row["source_format"], row["source"]) == ("delta", "s3a://…@lake/people…")
+        assert (row["source_format"], row["source"]) == ("delta", "s3a://lake/people…")
         assert (row["record"], row["report"]) == ("/data/out.private/r1.json", None)
         assert row["error"] is None
         assert row["begun"] <= row["ended"]
