@@ -43,17 +43,17 @@ def test_nothing_but_names_and_numbers() -> None:
     made = config(
         source={
             "format": "csv",
-            "path": f"s3a://key:{SECRET}@bucket/in.csv",
+            "path": f"hdfs://key:{SECRET}@host/in.csv",
             "options": {"header": SECRET},
             "secrets": {"password": SECRET},
             "where": f"disease <> '{SECRET}'",
         },
         partition={"steps": [own, {"type": "kmeans"}]},
-        spark={"conf": {"spark.hadoop.fs.s3a.secret.key": SECRET}},
+        spark={"conf": {"spark.ssl.keyPassword": SECRET}},
     )
     found = settings(made)
     assert SECRET not in json.dumps(found)
-    assert found["source"] == {"format": "csv", "path": "s3a://…@bucket/in.csv", "filtered": True}
+    assert found["source"] == {"format": "csv", "path": "hdfs://…@host/in.csv", "filtered": True}
     assert found["partition"][0].startswith("controller column=owner models=[1]")
 
 
