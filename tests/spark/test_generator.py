@@ -1,6 +1,7 @@
 """The generator: the same row for the same number, and a table worth anonymizing."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -83,11 +84,23 @@ def test_rows_do_not_depend_on_the_ansi_mode(spark: Any, rows: list[Any]) -> Non
         spark.conf.set("spark.sql.ansi.enabled", before)
 
 
+@pytest.fixture
+def compiling(spark: Any) -> Iterator[Any]:
+    """The session as users have it: that of the tests interprets its plans."""
+    own = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {key: spark.conf.get(key) for key in own}
+    for key, value in own.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, value in before.items():
+        spark.conf.set(key, value)
+
+
 @pytest.mark.parametrize("condition", ["true", "label = 'yes' AND income > 30000"])
-def test_generated_methods_are_small_enough_to_be_compiled(spark: Any, condition: str) -> None:
+def test_generated_methods_are_small_enough_to_be_compiled(compiling: Any, condition: str) -> None:
     """HotSpot never compiles a method above 8,000 bytes; pushed-down filters must not cause one."""
-    plan = generate(spark, 1000, seed=1).where(condition)._jdf.queryExecution().executedPlan()
-    package = getattr(spark._jvm.org.apache.spark.sql.execution.debug, "package$")
+    plan = generate(compiling, 1000, seed=1).where(condition)._jdf.queryExecution().executedPlan()
+    package = getattr(compiling._jvm.org.apache.spark.sql.execution.debug, "package$")
     stages = getattr(package, "MODULE$").codegenStringSeq(plan)
     sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
     assert 0 < max(sizes) < 6000
