@@ -49,7 +49,8 @@ def test_a_release_by_name(
     said = shell.release(config(folder, "no_such_schema.people"))
     assert said.code == 2
     assert "CREATE SCHEMA" in said.error
-    assert not left(folder / "it's out")
+    assert left(folder / "it's out") == {"table.private"}  # the runs are noted, nothing else
+    assert left(folder / "it's out" / "table.private") == {"runs"}
 
     def fails(*_: Any, **__: Any) -> None:
         raise StorageError("release.register: the catalog is down")
