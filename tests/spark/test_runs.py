@@ -63,7 +63,8 @@ def jobs(spark: SparkSession) -> dict[int, str | None]:
     jvm: Any = spark._jsparkSession
     found = jvm.sparkContext().statusStore().jobsList(None)
     known = [found.apply(i) for i in range(found.size())]
-    return {job.jobId(): job.jobGroup().getOrElse(None) for job in known}
+    groups = {job.jobId(): job.jobGroup() for job in known}
+    return {id: group.get() if group.isDefined() else None for id, group in groups.items()}
 
 
 def test_every_job_has_a_name(released: Released) -> None:

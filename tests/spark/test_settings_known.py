@@ -27,6 +27,7 @@ FREE = (
     "spark.executorEnv.",
     "spark.yarn.appMasterEnv.",
     "spark.sql.catalog.",
+    "spark.hadoop.",
     "spark.shuffle.io.maxRetries",
 )
 

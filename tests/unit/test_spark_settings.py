@@ -58,6 +58,8 @@ def test_executors_have_a_place_for_compiled_kernels(kind: str) -> None:
 
 
 def test_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A session of other tests of this process would be taken instead of started.
+    monkeypatch.setattr(sessions.SparkSession, "getActiveSession", lambda: None)
     with pytest.raises(InputError, match="Spark Connect sessions can't be used"):
         sessions.session({"spark.remote": "sc://localhost"})
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
