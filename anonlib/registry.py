@@ -9,12 +9,12 @@ import inspect
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
-from typing import Any, ClassVar
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from anonlib.errors import ConfigError, Problem
+from anonlib.errors import AnonlibError, ConfigError, Problem
 
 #: family of plug-ins -> the packages whose modules define them
 FOLDERS: dict[str, tuple[str, ...]] = {
@@ -38,8 +38,10 @@ class Plugin(BaseModel):
     type: ClassVar[str]
 
 
-class DuplicatePluginError(TypeError):
-    """Two plug-ins of one family claim the same name."""
+class PluginError(AnonlibError):
+    """A plug-in of another package can't be loaded, or claims a name that is taken."""
+
+    exit_code = 2
 
 
 def _in_folder(folder: str) -> list[type[Plugin]]:
@@ -64,14 +66,29 @@ def _in_folder(folder: str) -> list[type[Plugin]]:
 def plugins(family: str) -> Mapping[str, type[Plugin]]:
     """All plug-ins of a family by name, those of other packages (entry point group
     `anonlib.KIND`, blanks as `_`) included."""
-    foreign = [entry.load() for entry in entry_points(group=f"anonlib.{family.replace(' ', '_')}")]
+    group = f"anonlib.{family.replace(' ', '_')}"
+    foreign = [_loaded(family, entry) for entry in entry_points(group=group)]
     result: dict[str, type[Plugin]] = {}
     own = [plugin for folder in FOLDERS[family] for plugin in _in_folder(folder)]
     for plugin in [*own, *foreign]:
         if plugin.type in result:
-            raise DuplicatePluginError(f"two plug-ins of family {family} are named {plugin.type!r}")
+            raise PluginError(f"two plug-ins of family {family} are named {plugin.type!r}")
         result[plugin.type] = plugin
     return dict(sorted(result.items()))
+
+
+def _loaded(family: str, entry: EntryPoint) -> type[Plugin]:
+    """Any error of its import is one of its package; there are no data yet that it could tell."""
+    try:
+        found = entry.load()
+    except Exception as error:
+        text = f"{family} {entry.name!r} ({entry.value}) can't be loaded: {type(error).__name__}"
+        raise PluginError(f"{text}: {error}") from error
+    plugin = inspect.isclass(found) and issubclass(found, Plugin) and hasattr(found, "type")
+    if not (plugin and found.family == family):
+        text = f"{entry.name!r} ({entry.value}) is not the class of a {family} that has a `type`"
+        raise PluginError(text)
+    return cast(type[Plugin], found)
 
 
 def plugin(family: str, name: str, where: str = "") -> type[Plugin]:

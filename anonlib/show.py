@@ -44,7 +44,7 @@ def print_release(
         text = f"Run {plain(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
         to.print(Text(f"{text}the backlog for the next run.", style="bold"))
     elif result.already_done:
-        to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again.\n"))
+        to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again."))
     else:
         to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
         to.print(pairs(_figures(result)))
@@ -237,7 +237,7 @@ def _release_places(
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
-        ("record", f"{local(result.record)} (private)"),
+        *([("record", f"{local(result.record)} (private)")] if result.record else []),
         *([("report", f"{local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),
         ("audit it", f"{program()} audit {quoted} --conf {_given(config, overrides)}"),

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.quick import quick
+
 settings.register_profile(
     "anonlib",
     deadline=None,
@@ -15,33 +17,11 @@ settings.register_profile(
 settings.load_profile("anonlib")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a file run in one process, and share what it has started."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A quiet local session with two cores, as small as the tests' tables."""
+    """A quiet local session."""
     from anonlib.spark.session import session
 
-    folder = tmp_path_factory.mktemp("spark")
-    started = session(
-        {
-            "spark.master": "local[2]",
-            "spark.driver.memory": "2g",
-            # Tests are short: the JVM's second compiler would cost more than its code saves.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.default.parallelism": "2",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.local.dir": str(folder / "local"),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        }
-    )
+    started = session(quick(tmp_path_factory.mktemp("spark"), memory="2g"))
     yield started
     started.stop()

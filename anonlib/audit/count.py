@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
@@ -131,7 +132,8 @@ def _in_buckets(view: View, bitmap: int) -> DataFrame:
         return view.rows
     words = [bitmap >> i & (1 << 64) - 1 for i in range(0, N_BUCKETS, 64)]
     signed = [word - (1 << 64) if word >> 63 else word for word in words]
-    table = F.array(*[F.lit(word).cast("long") for word in signed])
+    # One literal: an array of columns would be built for every row where nothing folds it.
+    table = F.lit(np.array(signed, np.int64))
     bucket = _bucket(view)
     word = F.get(table, F.shiftright(bucket, 6).cast("int"))
     return view.rows.where(F.getbit(word, bucket.bitwiseAND(63).cast("int")) == 1)

@@ -57,13 +57,19 @@ def waits(
 
 def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> ReleaseResult:
     """What is known of a committed run."""
+    record = record_path(spark, config, run_id)
+    report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, config.record_path)
+    kept = storage.exists(record)
+    lost = f"{record} is not there: the run was stopped after its commit, before its record"
     return ReleaseResult(
         run_id=run_id,
         outcome="done",
         table=target.path,
         table_version=target.version_of(run_id),
         manifest=manifest_path(target.path),
-        record=record_path(spark, config, run_id),
+        record=record if kept else "",
+        report=report if kept and storage.exists(report) else "",
+        notes=() if kept else (lost,),
     )
 
 

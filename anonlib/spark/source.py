@@ -6,6 +6,7 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField
@@ -302,6 +303,6 @@ def _field(name: str, field: StructField) -> Field:
     text = field.dataType.simpleString()
     try:
         arrow = arrow_type(field)
-    except Exception:
+    except PySparkException:
         arrow = None
     return Field(name, text, arrow)

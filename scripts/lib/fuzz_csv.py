@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import anonlib
 from anonlib import pipeline
 from anonlib.spark.session import session
+from tests.quick import quick
 
 HEADER = "name,wage,city,illness"
 N_ROWS = 40
@@ -118,16 +119,4 @@ def csv_target() -> Target:
 
 def start(folder: Path) -> None:
     """A small session whose files are all below `folder`."""
-    session(
-        {
-            "spark.master": "local[2]",
-            "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.default.parallelism": "2",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.local.dir": str(folder / "local"),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        }
-    )
+    session(quick(folder))

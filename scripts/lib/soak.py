@@ -26,6 +26,7 @@ from typing import Any
 import anonlib
 from anonlib.errors import AnonlibError, GateError, InfeasibleError, InputError
 from anonlib.spark.session import session
+from tests.quick import INTERPRETED, quick
 
 N_ROWS = 60
 #: The fewest releases that can be judged: two rounds of six a quarter.
@@ -180,22 +181,11 @@ def judged(measures: list[dict[str, float]]) -> tuple[list[str], bool]:
 
 
 def soak(n: int, folder: Path, note: Callable[[int, dict[str, float]], None]) -> list[Any]:
-    for name in ("temporary", "local"):
-        (folder / name).mkdir()
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "temporary")
     write_table(folder)
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    spark = session(
-        {
-            "spark.master": "local[2]",
-            "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'} {quick}",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.default.parallelism": "2",
-            "spark.local.dir": str(folder / "local"),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        }
-    )
+    settings = quick(folder)
+    # With Spark's generated code: classes that are never unloaded would be a leak, too.
+    spark = session({key: value for key, value in settings.items() if key not in INTERPRETED})
     measures = []
     for number in range(n):
         started = time.monotonic()

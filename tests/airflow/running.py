@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.quick import INTERPRETED, JAVA
+
 ROOT = Path(__file__).parents[2]
 AIRFLOW = Path(sys.prefix) / "airflow/bin/airflow"
 KEY = "only-the-driver-knows-this-key"
@@ -157,12 +159,11 @@ def spark_conf(home: Path) -> Path:
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": JAVA,
         "spark.ui.enabled": "false",
         "spark.local.dir": str(home / "local"),
         "spark.sql.shuffle.partitions": "1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        **INTERPRETED,
     }
     path.write_text("".join(f"{key} {value}\n" for key, value in conf.items()))
     return path

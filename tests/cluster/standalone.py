@@ -16,12 +16,12 @@ from typing import Any
 
 import pyspark
 
+from tests.quick import INTERPRETED, JAVA
+
 ROOT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 #: Of one run or one wait, on a machine that may be very busy.
 TIMEOUT = 900
-#: Short-lived JVMs: the second compiler would cost more than its code saves.
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def wait_for(what: str, found: Callable[[], Any], seconds: float = TIMEOUT) -> Any:
@@ -164,7 +164,7 @@ def environment(folder: Path) -> dict[str, str]:
         **kept,
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_CONF_DIR": str(empty),
-        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "SPARK_DAEMON_JAVA_OPTS": JAVA,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "OMP_NUM_THREADS": "1",
     }
@@ -213,10 +213,9 @@ def submit(
         "spark.ui.enabled": "false",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.shuffle.partitions": "3",
-        "spark.sql.codegen.wholeStage": "false",  # as in tests/conftest.py
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": QUICK,
-        "spark.executor.extraJavaOptions": QUICK,
+        "spark.driver.extraJavaOptions": JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
+        **INTERPRETED,
         "spark.executorEnv.NUMBA_CACHE_DIR": str(made.environment / "numba"),
         **conf,
     }

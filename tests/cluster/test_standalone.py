@@ -29,7 +29,7 @@ from tests.spark.support import (
     write_people,
 )
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.xdist_group("standalone")]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 N_ROWS = 900
 #: Four tasks of a few blocks each.

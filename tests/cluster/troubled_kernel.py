@@ -44,10 +44,6 @@ def fail(partition: int, attempt: int) -> None:
         raise RuntimeError("RAWVALUE of a row")
 
 
-def fail_always(partition: int, attempt: int) -> None:
-    raise RuntimeError("RAWVALUE of a row")
-
-
 def slow(partition: int, attempt: int) -> None:
     """Tasks on the node that is marked as slow never end; others tell that they began again."""
     if "SLOW_NODE" in os.environ:

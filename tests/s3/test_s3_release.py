@@ -73,8 +73,6 @@ def run(
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": home.as_uri(),
         "spark.eventLog.compress": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     text = "".join(f"{key} {value}\n" for key, value in lines.items())
     (conf / "spark-defaults.conf").write_text(text)

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame
 
 from anonlib import cli
 from anonlib.show_progress import LogProgress
+from tests.quick import quick
 
 ROOT = Path(__file__).parents[2]
 #: In every text of `people`; numbers begin with NUMBER.
@@ -196,18 +197,7 @@ def process(folder: Path, steps: Iterable[Step], **env: str) -> tuple[list[int],
 def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
     from anonlib.spark.session import session
 
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # as in conftest.py
-    session(
-        {
-            "spark.master": "local[2]",
-            "spark.driver.memory": "1g",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.default.parallelism": "2",
-            "spark.local.dir": str(folder / "local"),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'} {quick}",
-        }
-    )
+    session(quick(folder))
     for step in steps:
         hooks = {step.moment: lambda step=step: _signal(step)}
         cli.progress_of = lambda args, hooks=hooks: Hooked(hooks)

@@ -14,6 +14,7 @@ Where the two differ, the test says why and counts it again:
 
 from dataclasses import dataclass
 from math import floor, inf, log
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pycanon import anonymity
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import registry
 from anonlib.audit import AuditSpec, Verdict, audit
@@ -105,18 +106,20 @@ def table(request: pytest.FixtureRequest) -> Table:
     return TABLES[request.param]()
 
 
-def measured(
-    spark: SparkSession, table: Table, models: dict[str, PrivacyModel]
-) -> dict[str, Verdict]:
+def stored(spark: SparkSession, folder: Path, frame: pd.DataFrame) -> DataFrame:
+    """The table as a file: each model reads it again, and Spark plans local data by walking it."""
+    frame.to_parquet(folder / "table.parquet", index=False)
+    return spark.read.parquet(str(folder / "table.parquet"))
+
+
+def measured(df: DataFrame, table: Table, models: dict[str, PrivacyModel]) -> dict[str, Verdict]:
     """The verdicts, by the models' names here."""
-    columns = (*table.quasi, table.text, table.number)
     spec = AuditSpec(
-        columns,
+        tuple(df.columns),
         tuple(table.quasi),
         tuple(models.values()),
         hierarchies={} if table.hierarchy is None else {table.text: table.hierarchy},
     )
-    df = spark.createDataFrame(table.frame[list(columns)])
     return dict(zip(models, audit(df, spec).verdicts, strict=True))
 
 
@@ -142,10 +145,13 @@ def all_models(table: Table) -> dict[str, PrivacyModel]:
     return models
 
 
-def test_every_model_measures_what_pycanon_does(spark: SparkSession, table: Table) -> None:
+def test_every_model_measures_what_pycanon_does(
+    spark: SparkSession, table: Table, tmp_path: Path
+) -> None:
     models = all_models(table)
+    columns = [*table.quasi, table.text, table.number]
     assert {model.type for model in models.values()} == set(registry.plugins("privacy model"))
-    verdicts = measured(spark, table, models)
+    verdicts = measured(stored(spark, tmp_path, table.frame[columns]), table, models)
     values = {name: verdict.value for name, verdict in verdicts.items()}
     one = (table.frame, table.quasi, [table.text])
     equal = {
@@ -219,7 +225,7 @@ def constraint(table: Table, model: PrivacyModel) -> float:
     return float(model.distances(found).max())
 
 
-def test_where_the_other_sensitive_column_is_known(spark: SparkSession) -> None:
+def test_where_the_other_sensitive_column_is_known(spark: SparkSession, tmp_path: Path) -> None:
     """`joint` is what pycanon calls `gen=False`: other sensitive columns are quasi-identifiers."""
     frame = bank().frame
     names = ("education", "marital")
@@ -235,7 +241,7 @@ def test_where_the_other_sensitive_column_is_known(spark: SparkSession) -> None:
         ]
     columns = ("job", *names)
     spec = AuditSpec(columns, ("job",), tuple(models), joint=names)
-    verdicts = audit(spark.createDataFrame(frame[list(columns)]), spec).verdicts
+    verdicts = audit(stored(spark, tmp_path, frame[list(columns)]), spec).verdicts
     assert [v.model.endswith(" joint=True") for v in verdicts] == [False] * 11 + [True] * 10
     pairs = list(zip(verdicts[11:16], verdicts[16:], strict=True))
     values = [[verdict.value or 0.0 for verdict in pair] for pair in pairs]

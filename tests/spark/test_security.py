@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from tests.quick import quick
 from tests.spark.support import ROOT, TIMEOUT, holding, write_config
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -128,18 +129,9 @@ def config(folder: Path) -> dict[str, Any]:
 
 
 def spark_settings(folder: Path) -> dict[str, str]:
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return {
         **SECRETS,
-        "spark.master": "local[2]",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'} {options}",
+        **quick(folder),
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
         "spark.anonlib.minimumK": "4",

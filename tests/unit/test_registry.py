@@ -1,6 +1,7 @@
 """Plug-ins: found by folder and entry point, named by `type`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.errors import ConfigError
+from anonlib.kernels.mdav import Mdav
 from anonlib.measure import Measure
 from anonlib.privacy import Bools, CellCounts, PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -38,8 +40,10 @@ class Foreign(PrivacyModel):
 class Entry:
     """What importlib.metadata gives for an entry point."""
 
-    def __init__(self, plugin: Any):
-        self.load: Callable[[], Any] = lambda: plugin
+    name, value = "theirs", "their_package:Theirs"
+
+    def __init__(self, load: Callable[[], Any]):
+        self.load = load
 
 
 @pytest.fixture
@@ -48,7 +52,9 @@ def foreign(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def install(*found: Any) -> None:
         def entry_points(group: str) -> list[Entry]:
-            return [Entry(plugin) for plugin in found] if group == "anonlib.privacy_model" else []
+            if group != "anonlib.privacy_model":
+                return []
+            return [Entry(partial(lambda plugin: plugin, plugin)) for plugin in found]
 
         monkeypatch.setattr(registry, "entry_points", entry_points)
         registry.plugins.cache_clear()
@@ -130,9 +136,8 @@ def test_two_of_one_name_are_refused(foreign: Any) -> None:
         type: ClassVar[str] = "k_anonymity"
 
     foreign(Twin)
-    with pytest.raises(registry.DuplicatePluginError, match="model are named 'k_anonymity'"):
+    with pytest.raises(registry.PluginError, match="model are named 'k_anonymity'"):
         registry.plugins("privacy model")
-    assert issubclass(registry.DuplicatePluginError, TypeError)
 
 
 def test_two_foreign_ones_of_one_name_are_refused(foreign: Any) -> None:
@@ -140,8 +145,29 @@ def test_two_foreign_ones_of_one_name_are_refused(foreign: Any) -> None:
         type: ClassVar[str] = "foreign"
 
     foreign(Foreign, Twin)
-    with pytest.raises(registry.DuplicatePluginError):
+    with pytest.raises(registry.PluginError):
         registry.plugins("privacy model")
+
+
+@pytest.mark.parametrize("found", [KAnonymity(k=2), PrivacyModel, int, Mdav])
+def test_entry_points_of_other_things_are_refused(foreign: Any, found: Any) -> None:
+    foreign(found)
+    with pytest.raises(registry.PluginError, match=r"their_package:Theirs.* of a privacy model"):
+        registry.plugins("privacy model")
+
+
+def test_plugins_that_do_not_load_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of their import is told: a class that breaks a contract, a missing package."""
+
+    def load() -> None:
+        type("Loose", (Measure,), {"__annotations__": {}, "names": ("share",)})
+
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Entry(load)])
+    registry.plugins.cache_clear()
+    expected = r"recoder 'theirs' .* can't be loaded: TypeError: Loose\.names must map"
+    with pytest.raises(registry.PluginError, match=expected) as refused:
+        registry.plugins("recoder")
+    assert refused.value.exit_code == 2
 
 
 @pytest.mark.parametrize("names", [("share",), {"share": None}, {1: "a share"}, "share"])

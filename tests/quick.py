@@ -1,0 +1,30 @@
+"""Settings of Spark sessions as small and quick as the tables of tests, all files in one folder."""
+
+from pathlib import Path
+
+#: Runs are short: the JVM's second compiler would cost more than its code saves.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: So would compiling the code that Spark generates for each query.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
+    """For `anonlib.spark.session.session`: two cores, `memory` for the driver's JVM.
+
+    Python's own temporary files are the caller's matter (TMPDIR).
+    """
+    temporary = folder / "temporary"
+    temporary.mkdir(parents=True, exist_ok=True)
+    return {
+        "spark.master": "local[2]",
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={temporary} {JAVA}",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **INTERPRETED,
+    }
