@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.quick import quick
+from tests.quick import INTERPRETED, quick
 
 settings.register_profile(
     "anonlib",
@@ -25,3 +25,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     started = session(quick(tmp_path_factory.mktemp("spark"), memory="2g"))
     yield started
     started.stop()
+
+
+@pytest.fixture
+def compiling(spark: Any) -> Iterator[Any]:
+    """The session with the code generation that users have, which larger tables are quicker by."""
+    own = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    for key, value in own.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key in own:
+        spark.conf.set(key, INTERPRETED[key])

@@ -1,7 +1,6 @@
 """The generator: the same row for the same number, and a table worth anonymizing."""
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -82,18 +81,6 @@ def test_rows_do_not_depend_on_the_ansi_mode(spark: Any, rows: list[Any]) -> Non
         assert generate(spark, 300, seed=7).collect() == rows[:300]
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
-
-
-@pytest.fixture
-def compiling(spark: Any) -> Iterator[Any]:
-    """The session as users have it: that of the tests interprets its plans."""
-    own = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-    before = {key: spark.conf.get(key) for key in own}
-    for key, value in own.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
 
 
 @pytest.mark.parametrize("condition", ["true", "label = 'yes' AND income > 30000"])

@@ -251,8 +251,12 @@ def test_private_files_are_private(ran: Ran) -> None:
     work = ran.folder / "seen" / "_table.anonlib"
     for folder in (private, private / "ledger", private / "metrics", work):
         assert oct(mode(folder)) == oct(0o700), folder.name
-    told = [*private.glob("*.*"), *private.glob("ledger/run-*/entry.json"), work / "lease.json"]
-    assert len(told) >= 6  # two records, two reports
+    told = [
+        *private.glob("*.*"),
+        *private.glob("ledger/run-*/entry.json"),
+        *work.glob("lease-*.json"),
+    ]
+    assert len(told) >= 6  # two records, two reports, an entry, a lease
     assert {p.name: oct(mode(p)) for p in told if mode(p) != 0o600} == {}
 
 

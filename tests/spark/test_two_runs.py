@@ -44,7 +44,7 @@ def test_two_processes(shell: Shell, spark: SparkSession, tmp_path: Path) -> Non
     step = Step(["release", write_config(tmp_path, config)], "anonymize started", signal.SIGSTOP)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(process, tmp_path / "process", [step])
-        pid = stopped_holder(out / "_table.anonlib" / "lease.json")
+        pid = stopped_holder(out / "_table.anonlib" / "lease-1.json")
         try:
             second = shell.release(config)
         finally:
