@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -78,10 +77,7 @@ def run(
     (conf / "spark-defaults.conf").write_text(text)
     with started_after(home / "codes", s3, starts_after):
         found = process(home, steps, SPARK_CONF_DIR=str(conf), AWS_REGION="us-east-1", **SECRETS)
-    end = time.monotonic() + 60  # the JVM ends a little later than its process
-    while left(home / "local"):
-        assert time.monotonic() < end, "Spark's local files stay"
-        time.sleep(0.1)
+    assert left(home / "local") == set(), "Spark's local files stay"
     return found
 
 

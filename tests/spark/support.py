@@ -167,7 +167,8 @@ class Step:
 
 def process(folder: Path, steps: Iterable[Step], **env: str) -> tuple[list[int], str, str]:
     """Runs steps one after the other in one new process with a session of its own, whose files
-    are all below `folder`: exit codes, stdout, stderr. After a SIGKILL there is no further code."""
+    are all below `folder`: exit codes, stdout, stderr. After a SIGKILL there is no further code.
+    Its JVM, which ends a little later and removes its files, is waited for."""
     for name in ("temporary", "local", "cwd"):
         (folder / name).mkdir(parents=True)
     given = json.dumps([vars(step) for step in steps])
@@ -188,10 +189,22 @@ def process(folder: Path, steps: Iterable[Step], **env: str) -> tuple[list[int],
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
+    _wait_for_group(child.pid)
     codes = folder / "codes"
     found = [int(line) for line in codes.read_text().split()] if codes.exists() else []
     texts = [(folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr")]
     return found, *texts
+
+
+def _wait_for_group(leader: int) -> None:
+    end = time.monotonic() + TIMEOUT
+    while time.monotonic() < end:
+        try:
+            os.killpg(leader, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    raise TimeoutError("processes of the run do not end")
 
 
 def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
