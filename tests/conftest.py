@@ -22,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A quiet local session."""
     from anonlib.spark.session import session
 
-    started = session(quick(tmp_path_factory.mktemp("spark"), memory="2g"))
+    started = session(quick(tmp_path_factory.mktemp("spark"), "2g", "-XX:+UseSerialGC"))
     yield started
     started.stop()
 

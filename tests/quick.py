@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-#: Runs are short: the JVM's second compiler would cost more than its code saves.
+#: For runs of seconds: the JVM's second compiler would cost more than its code saves.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: So would compiling the code that Spark generates for each query.
 INTERPRETED = {
@@ -11,7 +11,7 @@ INTERPRETED = {
 }
 
 
-def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
+def quick(folder: Path, memory: str = "1g", java: str = JAVA) -> dict[str, str]:
     """For `anonlib.spark.session.session`: two cores, `memory` for the driver's JVM.
 
     Python's own temporary files are the caller's matter (TMPDIR).
@@ -21,7 +21,7 @@ def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
     return {
         "spark.master": "local[2]",
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={temporary} {JAVA}",
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={temporary} {java}",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.local.dir": str(folder / "local"),
