@@ -287,6 +287,7 @@ def test_run_id_is_done_once(shell: Shell, tmp_path: Path) -> None:
     again = shell.release(config, "--run-id", "monday")
     assert again.code == 0
     assert "Run monday is done already" in again.out
+    assert "table.private/monday.html (private)" in again.out
     assert settled_files(tmp_path / "out") == done
     # Killed between the commit and the manifest, with staging still there.
     manifest = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
@@ -298,4 +299,9 @@ def test_run_id_is_done_once(shell: Shell, tmp_path: Path) -> None:
     assert manifest.read_bytes() == text
     assert settled_files(tmp_path / "out").keys() == done.keys()
     assert left(tmp_path / "out") == {"table", "table.private"}
+    # Killed between the commit and the record.
+    (tmp_path / "out" / "table.private" / "monday.json").unlink()
+    lost = shell.release(config, "--run-id", "monday")
+    assert "monday.json is not there: the run was stopped after its commit" in lost.out
+    assert "(private)" not in lost.out
     assert shell.release(config, "--run-id", "tuesday").code == 2
