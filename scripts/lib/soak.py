@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -133,11 +134,13 @@ def n_files(folder: Path) -> int:
 
 
 def n_children(pid: int) -> int:
-    """The processes below one."""
+    """The processes below one. Threads and processes may end meanwhile."""
     found = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += 1 + n_children(int(child))
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                for child in (task / "children").read_text().split():
+                    found += 1 + n_children(int(child))
     return found
 
 
