@@ -193,6 +193,9 @@ def soak(n: int, folder: Path, note: Callable[[int, dict[str, float]], None]) ->
     for number in range(n):
         started = time.monotonic()
         one(folder, number)
+        if not (folder / "out").exists():
+            # Delta keeps what it knows of a table for an hour, also of one that is gone.
+            spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
         measures.append({"seconds": time.monotonic() - started, **measure(spark, folder)})
         note(number, measures[-1])
     spark.stop()
