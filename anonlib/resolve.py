@@ -102,6 +102,13 @@ def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyM
 
 def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
     names = [field.name for field in fields]
+    if config.attributes and not {*names} & {*config.attributes}:
+        # The names may be the first row of a table without a header.
+        text = (
+            f"none of its {len(names)} columns stands under `attributes` ({len(config.attributes)} "
+        )
+        yield Problem("source", f"{text}there); is it the right table, and has it a header?")
+        return
     folded = Counter(name.casefold() for name in names)
     for name in names:
         where = f"column {name}"

@@ -138,6 +138,16 @@ def test_missing_column() -> None:
     ]
 
 
+def test_a_first_row_instead_of_a_header_is_not_shown() -> None:
+    fields = [Field(name, "string", TEXT) for name in ("RAWVALUE", "raw", "31")]
+    with pytest.raises(ConfigError) as refused:
+        resolve(config({}), fields)
+    assert str(refused.value) == (
+        "source: none of its 3 columns stands under `attributes` (1 there); is it the right table, "
+        "and has it a header?"
+    )
+
+
 def test_column_without_a_role() -> None:
     (text,) = problems(config({}), Field("extra", "int", pa.int32()))
     assert text.startswith("column extra: has no role")
