@@ -104,10 +104,9 @@ def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
     names = [field.name for field in fields]
     if config.attributes and not {*names} & {*config.attributes}:
         # The names may be the first row of a table without a header.
-        text = (
-            f"none of its {len(names)} columns stands under `attributes` ({len(config.attributes)} "
-        )
-        yield Problem("source", f"{text}there); is it the right table, and has it a header?")
+        text = f"none of its {len(names)} columns stands under `attributes`"
+        n_there = len(config.attributes)
+        yield Problem("source", f"{text} ({n_there} there); is it the right table, with a header?")
         return
     folded = Counter(name.casefold() for name in names)
     for name in names:

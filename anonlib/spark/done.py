@@ -45,7 +45,9 @@ def waits(
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
         result = _done(spark, config, target, left.taken_by or "")
-        return replace(result, run_id=run_id, notes=(f"published by run {left.taken_by}",))
+        return replace(
+            result, run_id=run_id, notes=(f"published by run {left.taken_by}", *result.notes)
+        )
     return ReleaseResult(
         run_id=run_id,
         outcome="waiting" if why else "done",
@@ -60,7 +62,7 @@ def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> R
     record = record_path(spark, config, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, config.record_path)
     kept = storage.exists(record)
-    lost = f"{record} is not there: the run was stopped after its commit, before its record"
+    lost = f"{record} is not there: the run was stopped after its commit, or it was moved"
     return ReleaseResult(
         run_id=run_id,
         outcome="done",

@@ -144,7 +144,7 @@ def test_a_first_row_instead_of_a_header_is_not_shown() -> None:
         resolve(config({}), fields)
     assert str(refused.value) == (
         "source: none of its 3 columns stands under `attributes` (1 there); is it the right table, "
-        "and has it a header?"
+        "with a header?"
     )
 
 
