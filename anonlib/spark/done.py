@@ -27,7 +27,7 @@ def finish(
         there = storage.read(path) if storage.exists(path) else None
         if newest is not None and newest.text != there:
             write_manifest(spark, target.path, newest.text)
-        past.after_commit(target.runs())
+        past.after_commit(target)
         purge(spark, target, held)
         register(spark, config, run_id, target.version_of(run_id))
     return _done(spark, config, target, run_id)

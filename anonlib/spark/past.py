@@ -40,10 +40,10 @@ class Past:
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
 
-    def after_commit(self, runs: frozenset[str]) -> None:
+    def after_commit(self, target: Target) -> None:
         """Removes the rows that have been published."""
         if self.backlog is not None:
-            self.backlog.settle(runs)
+            self.backlog.settle(target.runs())
 
 
 def open_past(

@@ -55,12 +55,19 @@ class Target:
         self._storage = Storage(spark, release.path)
         self.path = self._storage.root
         self._delta = getattr(spark._jvm, DELTA)
+        self._snapshot: Any = None
+        self._runs: frozenset[str] | None = None
+        self._commits: list[Commit] | None = None
         with translated("release.path"):
             self._log: Any = self._delta.DeltaLog.forTable(spark._jsparkSession, self.path)
             self.version = self._latest()
 
     def _latest(self) -> int:
-        return int(self._log.update(False, _none(self._spark), _none(self._spark)).version())
+        """The newest version. What is known of the log is forgotten where it has a newer one."""
+        found = self._log.update(False, _none(self._spark), _none(self._spark))
+        if found != self._snapshot:
+            self._snapshot, self._runs, self._commits = found, None, None
+        return int(found.version())
 
     def check_free(self) -> None:
         """Raises InputError when the mode does not allow to publish here."""
@@ -83,19 +90,28 @@ class Target:
         removes what the log says about a version."""
         if self._latest() < 0:
             return frozenset()
-        with translated("release.path"):
-            snapshot = self._log.unsafeVolatileSnapshot()
-            if snapshot.metadata().configuration().contains(FORGETTING):
-                text = f"the table property {FORGETTING} makes Delta forget which runs published"
-                raise InputError(f"release.path: {text}; unset it")
-            found = snapshot.setTransactions()
-            ids = [str(found.apply(i).appId()) for i in range(found.size())]
+        if self._runs is None:
+            with translated("release.path"):
+                self._runs = self._committed()
+        return self._runs
+
+    def _committed(self) -> frozenset[str]:
+        if self._snapshot.metadata().configuration().contains(FORGETTING):
+            text = f"the table property {FORGETTING} makes Delta forget which runs published"
+            raise InputError(f"release.path: {text}; unset it")
+        found = self._snapshot.setTransactions()
+        ids = [str(found.apply(i).appId()) for i in range(found.size())]
         return frozenset(id.removeprefix(APP) for id in ids if id.startswith(APP))
 
     def commits(self) -> list[Commit]:
         """The commits of runs that the log still describes, newest first."""
         if self._latest() < 0:
             return []
+        if self._commits is None:
+            self._commits = self._described()
+        return self._commits
+
+    def _described(self) -> list[Commit]:
         table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
         mode = F.col("operationParameters")["mode"].alias("mode")
         found = table.select("version", "userMetadata", mode).where("userMetadata is not null")

@@ -148,9 +148,11 @@ class Run:
         after = self.earlier.digest_with(expected)
         self.past.before_commit(self.run_id, source, after, done.whole)
         require_steady(source, scanned.observed)
-        self.target.publish(done.rows, names, expected, held, self.run_id, text)
+        version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)
-        self.past.after_commit(self.target.runs())
+        self.past.after_commit(self.target)
+        if self.config.release.mode != "overwrite":
+            return version
         purge(self.spark, self.target, held)
         return self.target.version_of(self.run_id)
 

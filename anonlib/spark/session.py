@@ -54,6 +54,9 @@ STARTED = {
     # Executors go quiet with the driver: errors of Spark's own may show values.
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
+    # Noting the Python line of every column for Spark's error texts, which nobody sees, is more
+    # than half of all calls to the JVM.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # What waits to be sent to an object store stays in memory: S3A's files are not encrypted, and
     # a killed run leaves them. A task has a few parts of this size.
     "spark.hadoop.fs.s3a.fast.upload.buffer": "array",
