@@ -2,6 +2,7 @@
 `show`, which prints published rows)."""
 
 import io
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -129,9 +130,12 @@ def print_check(
     to.print(head, soft_wrap=True)
     to.print()
     table = headed("column", "role", "scale", "type", "released as")
+    table.columns[1].no_wrap = table.columns[2].no_wrap = True
     for column in result.columns:
-        cells = (column.name, column.role, column.scale or "", column.source_type)
-        table.add_row(*[Text(plain(cell)) for cell in (*cells, column.released_as)])
+        # Lines break at spaces, and Spark writes `struct<lower:double,upper:double>`.
+        types = (re.sub("[,:]", r"\g<0> ", t) for t in (column.source_type, column.released_as))
+        cells = (column.name, column.role, column.scale or "", *types)
+        table.add_row(*[Text(plain(cell)) for cell in cells])
     to.print(table)
     to.print()
     models = ", ".join(result.models)

@@ -160,12 +160,15 @@ def test_check() -> None:
         ColumnPlan("age", "quasi_identifier", "continuous", "int", "centroid (int)"),
         ColumnPlan("[bold]x[/]\n", "drop", None, "string", "dropped"),
         ColumnPlan("n" * 200, "drop", None, "string", "dropped"),
+        ColumnPlan("bmi", "drop", None, "decimal(10,2)", "set (array<struct<value:string>>)"),
     )
     result = CheckResult(1000, columns, ("k_anonymity k=2",), "mdav", "kmeans", ("mind this",))
     text = shown(print_check, result, "conf.yaml")
     assert "conf.yaml: fits its source" in text
     assert r"[bold]x[/]\n" in text
     assert "- mind this" in text
+    for whole in ("quasi_identifier", "continuous", "decimal(10,", "string>>)"):
+        assert re.search(rf"(^|\s){re.escape(whole)}(\s|$)", text)
     assert f"{program()} release conf.yaml" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
