@@ -120,6 +120,8 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
 _THERE = re.compile(
     r"FileAlreadyExistsException|PreconditionFailed|ConditionalRequestConflict|Status Code: 412"
 )
+#: And of one that was replaced between the look at its version and the reading.
+_REPLACED = re.compile(r"RemoteFileChangedException|Status Code: 412")
 _OURS = re.compile(r"anonlib\.errors\.BlockError: ([^\n]*)")
 
 
@@ -167,6 +169,11 @@ def translate(
 def refused_since_there(error: Exception) -> bool:
     """Whether a store refused to make a file because there is one."""
     return bool(_THERE.search(_full_text(error)))
+
+
+def replaced_meanwhile(error: Exception) -> bool:
+    """Whether a store refused to read a file because it was replaced just now."""
+    return bool(_REPLACED.search(_full_text(error)))
 
 
 def _full_text(error: Exception) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError, StorageError
-from anonlib.spark.errors import refused_since_there, translated
+from anonlib.spark.errors import refused_since_there, replaced_meanwhile, translated
 
 #: Hadoop's name of writing a file only where none is, decided by the store (If-None-Match).
 CONDITIONAL = "fs.option.create.conditional.overwrite"
 #: Stores whose plain create is as good as that.
 ATOMIC = ("hdfs", "viewfs", "webhdfs", "ofs", "o3fs", "abfs", "abfss", "gs")
+#: To read a file that is replaced meanwhile.
+TRIES = 5
 
 
 class Storage:
@@ -58,13 +60,23 @@ class Storage:
             )
 
     def read(self, path: str) -> str:
+        """The text of a small file; of one that is replaced meanwhile, as leases are, the new."""
         with translated(f"path {path}"):
-            stream = self._fs.open(self._path(path))
-            try:
-                data = self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
-                return bytes(data).decode("utf-8")
-            finally:
-                stream.close()
+            for _ in range(TRIES):
+                try:
+                    return self._text(path)
+                except Exception as error:
+                    if not replaced_meanwhile(error):
+                        raise
+        raise StorageError(f"path {path}: it changes whenever it is read")
+
+    def _text(self, path: str) -> str:
+        stream = self._fs.open(self._path(path))
+        try:
+            data = self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
+            return bytes(data).decode("utf-8")
+        finally:
+            stream.close()
 
     def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
         """Writes a small file, readable by its owner only unless `public`.

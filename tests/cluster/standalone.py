@@ -144,7 +144,7 @@ class Cluster:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._web}/json/", timeout=5) as page:
                 found: dict[str, Any] = json.load(page)
                 return found
-        except OSError:
+        except (OSError, ValueError):  # a master that is starting answers with another page
             return {}
 
 

@@ -110,6 +110,28 @@ def test_a_run_that_was_taken_for_dead(storage: Storage, s3: Store) -> None:
         new_lease(storage, "next").take()
 
 
+@pytest.mark.parametrize("beats", [0, 1, 2, 99])
+def test_a_lease_that_beats_while_it_is_read(storage: Storage, s3: Store, beats: int) -> None:
+    """Between the look at its version and the reading: it is read again, a few times."""
+    s3.put(f"{WORK}/lease-1.json", b"before")
+    done = 0
+
+    def beat(request: str) -> bool:
+        nonlocal done
+        if request.startswith("GET") and done < beats:
+            done += 1
+            s3.put(f"{WORK}/lease-1.json", f"beat {done}".encode())
+        return False
+
+    s3.stops_at = beat
+    path = f"{work_folder(storage.root)}/lease-1.json"
+    if beats < 99:
+        assert storage.read(path) == (f"beat {beats}" if beats else "before")
+        return
+    with pytest.raises(StorageError, match=r"lease-1\.json: it changes whenever it is read"):
+        storage.read(path)
+
+
 def test_the_slow_one_comes_back(storage: Storage, s3: Store) -> None:
     """A run that seemed dead when it was looked at, and beats before its lease is taken."""
     s3.put(f"{WORK}/lease-1.json", holder(beat=time.time() - 600))
