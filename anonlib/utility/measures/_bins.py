@@ -114,7 +114,10 @@ def category_bins(
     merged = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
     keep = np.flatnonzero(_shown(merged, least) & (merged.sum(axis=0) >= NOTHING))
     keep = keep[keep < n_groups - 1]
-    by_mass = keep[np.argsort(-merged[:, keep].sum(axis=0), kind="stable")][:MOST_SHOWN]
+    mass = merged[:, keep].sum(axis=0)
+    # Rounded: sums of shares differ in their last digits with the order of rows.
+    place = np.argsort(-np.round(mass / max(mass.sum(), 1.0), 9), kind="stable")
+    by_mass = keep[place][:MOST_SHOWN]
     while len(by_mass):
         rest = counts.sum(axis=1) - merged[:, by_mass].sum(axis=1)
         if _shown(rest, least):
