@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonlib.utility.measures._bins import category_bins
 from anonlib.utility.measures.marginals import Marginals
 from anonlib.utility.measures.moments import Moments
 from tests.compared import SCALES, Pair, made, pairs
@@ -67,3 +68,15 @@ def test_ranges_have_names_of_their_own(values: Any, first: str) -> None:
     assert len(set(names)) == len(names) > 1
     assert names[0].startswith(first)
     assert all(low != high for low, high in (n.split(" to ") for n in names if " to " in n))
+
+
+def test_equal_shares_come_in_the_order_of_names() -> None:
+    """However they were summed: of thirds in another order the last digits differ."""
+    source = pa.table({"town": list("abcd") * 3})
+    axis = made(source, np.zeros(12, np.int64), {}).view.axes[0]
+    third = 1 / 3
+    masses = [0.7 + 0.2 + 0.1, third + third + third, 0.1 + 0.2 + 0.7, 1.0]
+    assert len(set(masses)) > 1
+    counts = 9 * np.array([[*masses, 0.0]] * 2)  # the last one: of missing values
+    labels, _ = category_bins(axis, counts, np.array([1.0] * 4 + [0.0] * 2), least=2)
+    assert labels == ["a", "b", "c", "d"]
