@@ -122,7 +122,8 @@ def _value_counts(
     """How often each value of a column stands in each leaf."""
     tokens = config.privacy.missing_tokens
     value = canonical(F.col(id), schema.by_id(id).type, tokens).alias("value")
-    found = rows.select(by, value).na.drop().groupBy(by, "value").count().toArrow()
+    present = rows.select(by, value).na.drop(subset=["value"])
+    found = present.groupBy(by, "value").count().toArrow()
     code = codes_among(found.column("value").combine_chunks(), (), values.categories)
     cell, count = found.column(by).to_numpy(), found.column("count").to_numpy()
     order = np.lexsort((code, cell))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyspark
 import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
@@ -83,7 +84,17 @@ def test_rows_do_not_depend_on_the_ansi_mode(spark: Any, rows: list[Any]) -> Non
         spark.conf.set("spark.sql.ansi.enabled", before)
 
 
-@pytest.mark.parametrize("condition", ["true", "label = 'yes' AND income > 30000"])
+BEFORE_4_1 = pytest.mark.xfail(
+    tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1),
+    reason="Spark 4.0 computes what a pushed-down filter looks at twice: slower there, not wrong",
+    strict=True,
+)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["true", pytest.param("label = 'yes' AND income > 30000", marks=BEFORE_4_1)],
+)
 def test_generated_methods_are_small_enough_to_be_compiled(compiling: Any, condition: str) -> None:
     """HotSpot never compiles a method above 8,000 bytes; pushed-down filters must not cause one."""
     plan = generate(compiling, 1000, seed=1).where(condition)._jdf.queryExecution().executedPlan()
