@@ -1,7 +1,9 @@
-"""The packages of the packed environment are the tested ones."""
+"""The packages of other environments are the tested ones."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 LOCKS = Path(__file__).parents[2] / "scripts" / "lock"
 
@@ -17,3 +19,13 @@ def test_runtime_lock() -> None:
     assert {"numba", "pyarrow", "delta-spark"} <= runtime.keys()
     # The cluster brings them; development needs the others.
     assert not runtime.keys() & {"pyspark", "py4j", "pytest", "ruff"}
+
+
+@pytest.mark.parametrize("spark", ["4.0", "4.1"])
+def test_locks_of_other_sparks(spark: str) -> None:
+    """What the tests need is there with every Spark; all else is the same."""
+    other, tested = pins(f"upgrade-{spark}.txt"), pins("anonlib.txt")
+    assert other["pyspark"].startswith(f"{spark}.")
+    assert tested.keys() <= other.keys()
+    differing = {name for name in tested if other[name] != tested[name]}
+    assert differing <= {"pyspark", "py4j", "delta-spark"}
