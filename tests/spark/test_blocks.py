@@ -4,9 +4,11 @@ tuples are dealt out."""
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame
 
 import anonlib
 from anonlib.partition._chain import grow
@@ -46,6 +48,35 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     numbered = blocks.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
     assert sum(row["count"] for row in numbered) == 3000
     assert {row[BLOCK] for row in numbered} == set(range(planned.n_blocks))
+
+
+@pytest.mark.spark
+def test_values_are_counted_without_a_filter_by_block(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would repeat the walk of the tree in the filter: 4.0 without end."""
+    models = [
+        {"type": "k_anonymity", "k": 5},
+        {"type": "alpha_k", "alpha": 0.5, "attribute": "diagnosis"},
+    ]
+    partition = {"steps": [{"type": "kmeans"}], "max_rows": 500}
+    parsed = anonlib.parse(config(tmp_path, partition=partition, privacy={"models": models}))
+    source = open_source(spark, parsed)
+    scanned = scan(source, parsed)
+    task = task_of(parsed, source.schema, scanned)
+    plans, collected = [], DataFrame.toArrow
+
+    def noted(frame: DataFrame) -> pa.Table:
+        plans.append(frame._jdf.queryExecution().analyzed().toString())
+        return collected(frame)
+
+    monkeypatch.setattr(DataFrame, "toArrow", noted)
+    blocks.plan(source.rows(), source.schema, scanned, parsed, task)
+    counting = [plan for plan in plans if BLOCK in plan and "value" in plan]
+    assert counting
+    filters = [line for plan in counting for line in plan.splitlines() if "Filter " in line]
+    assert filters
+    assert not [line for line in filters if BLOCK in line]
 
 
 @pytest.mark.spark
