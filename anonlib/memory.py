@@ -227,15 +227,37 @@ def _verified(released: pa.Table, seen: Released, schema: Schema) -> int:
 
 def classes(columns: Sequence[Any]) -> Ints:
     """int64[n]: which rows have equal values in all columns, nested ones included."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        values = column.combine_chunks()
-        if pa.types.is_nested(values.type):
-            values = pa.array(map(repr, values.to_pylist()), pa.string())
-        encoded = values.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False)
-        n_values = int(encoded.max(initial=0)) + 1
-        code = np.unique(code * n_values + encoded, return_inverse=True)[1].astype(np.int64)
+    return _equal([column.combine_chunks() for column in columns])
+
+
+def _equal(arrays: Sequence[pa.Array]) -> Ints:
+    """int64[n]: where all arrays have equal values; the missing ones are."""
+    code = np.zeros(len(arrays[0]), np.int64)
+    for values in arrays:
+        found = _codes(values)
+        both = code * (int(found.max(initial=0)) + 1) + found
+        code = np.unique(both, return_inverse=True)[1].astype(np.int64)
     return code
+
+
+def _codes(values: pa.Array) -> Ints:
+    if pa.types.is_struct(values.type):
+        return _equal([values.is_null(), *values.flatten()])
+    if pa.types.is_nested(values.type):
+        values = _as_bytes(values)
+    encoded = values.dictionary_encode("encode").indices
+    codes: Ints = encoded.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _as_bytes(lists: pa.Array) -> pa.Array:
+    """Lists, or maps, as the bytes of their elements' codes; null for null."""
+    is_map = pa.types.is_map(lists.type)
+    inner = _equal([lists.keys, lists.items] if is_map else [lists.values])
+    stops = lists.offsets.to_numpy().astype(np.int64) * inner.itemsize
+    buffers = [None, pa.py_buffer(stops), pa.py_buffer(inner)]
+    texts = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
+    return pc.if_else(lists.is_valid(), texts, None)
 
 
 def persons(table: pa.Table, unit: Iterable[str]) -> Ints:

@@ -60,14 +60,15 @@ class TargetTree(TreePartitioner):
         search = Search(sample, leaf.rows, self.criterion, significance)
         done = []
         nodes = [(leaf.id, 0, len(leaf.rows), 0)]
-        while nodes:
-            id, start, stop, depth = nodes.pop()
-            with threadpool_limits(1):  # products over threads would depend on their number
+        # Products over threads would depend on their number. Once: to set it takes milliseconds.
+        with threadpool_limits(1):
+            while nodes:
+                id, start, stop, depth = nodes.pop()
                 found = search.best(start, stop, depth)
-            if found is None:
-                done.append(Leaf(id, leaf.rows[search.order[-1, start:stop]]))
-                continue
-            left, right = grower.cut(id, found.cut)
-            middle = search.part(found, start, stop)
-            nodes += [(right, middle, stop, depth + 1), (left, start, middle, depth + 1)]
+                if found is None:
+                    done.append(Leaf(id, leaf.rows[search.order[-1, start:stop]]))
+                    continue
+                left, right = grower.cut(id, found.cut)
+                middle = search.part(found, start, stop)
+                nodes += [(right, middle, stop, depth + 1), (left, start, middle, depth + 1)]
         return done

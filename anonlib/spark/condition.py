@@ -10,9 +10,11 @@ from pyspark.sql import functions as F
 
 from anonlib.errors import ConfigError, Problem
 from anonlib.spark.errors import translated
+from anonlib.spark.jvm import java_class
 
 #: Columns, values and functions in a condition; Spark takes the square of it to tell what they are.
 MAX_PARTS = 5_000
+SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
 #: Expressions of Spark's by the name of their class -> why they are refused.
 _REFUSED = {
     "CallMethodViaReflection": "reflect and java_method call any code",
@@ -42,11 +44,10 @@ def require_plain(frame: DataFrame, text: str, where: str) -> None:
     if "${" in text:
         said = "Spark would replace ${ here, by a variable or a setting; rename the column"
         raise ConfigError([Problem(where, said)])
-    jvm: Any = frame.sparkSession._jvm
-    parser = frame.sparkSession._jsparkSession.sessionState().sqlParser()
-    catalyst = jvm.org.apache.spark.sql.catalyst.expressions
+    spark: Any = frame.sparkSession
+    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
     # Before Spark looks for other tables.
-    if catalyst.SubqueryExpression.hasSubquery(parser.parseExpression(text)):
+    if java_class(spark, SUBQUERY).hasSubquery(parsed):
         raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
     plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
     if plan.getClass().getSimpleName() != "Project":

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib.config import Source
 from anonlib.keys import secret_options
 from anonlib.spark.jars import postgresql_jar
+from anonlib.spark.jvm import found_class, java_class, scala_map
 
 URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
 #: Rows at a time: PostgreSQL's driver would else hold a whole part of the table in memory.
@@ -95,10 +96,8 @@ def _names(options: Mapping[str, str]) -> set[str]:
 
 def _add_driver(spark: SparkSession) -> None:
     """Makes the driver known to the session, unless it is on the class path."""
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
-        jvm.java.lang.Class.forName(DRIVER, False, loader)
+        found_class(spark, DRIVER)
     except Exception:
         java: Any = spark._jsparkSession
         java.sessionState().resourceLoader().addJar(str(postgresql_jar()))
@@ -109,11 +108,10 @@ def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str
 
     https://www.postgresql.org/docs/current/sql-set-transaction.html
     """
-    jvm: Any = spark._jvm
-    sql = jvm.org.apache.spark.sql
-    given = jvm.PythonUtils.toScalaMap(dict(options))
-    java = sql.execution.datasources.jdbc.JDBCOptions(given)
-    connection = sql.jdbc.JdbcDialects.get(options["url"]).createConnectionFactory(java).apply(-1)
+    jdbc = java_class(spark, "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions")
+    java = jdbc(scala_map(spark, options))
+    dialect = java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects").get(options["url"])
+    connection = dialect.createConnectionFactory(java).apply(-1)
     try:
         connection.setReadOnly(True)
         connection.setTransactionIsolation(REPEATABLE_READ)

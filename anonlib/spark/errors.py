@@ -76,11 +76,18 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         DENIED,
     ),
     (
-        r"ParentNotDirectoryException|Parent path is not a directory",
+        (
+            r"ParentNotDirectoryException|Parent path is not a directory|FileExistsError|"
+            r"NotADirectoryError"
+        ),
         StorageError,
         "a file is where a folder of this path should be",
     ),
-    (r"PATH_NOT_FOUND|FileNotFoundException|NoSuchFileException", InputError, "no such file"),
+    (
+        r"PATH_NOT_FOUND|FileNotFoundException|FileNotFoundError|NoSuchFileException",
+        InputError,
+        "no such file",
+    ),
     (r"TABLE_OR_VIEW_NOT_FOUND", InputError, "no such table in the catalog"),
     (
         r"DELTA_TABLE_NOT_FOUND|is not a Delta table|DELTA_MISSING_DELTA",

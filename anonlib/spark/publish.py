@@ -19,6 +19,7 @@ from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.schema import Schema
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
+from anonlib.spark.jvm import found_class, java_class, none, scala_map, scala_seq, some
 from anonlib.spark.lease import Lease
 from anonlib.spark.source import row_hash
 from anonlib.spark.storage import Storage
@@ -54,17 +55,17 @@ class Target:
         self._release = release
         self._storage = Storage(spark, release.path)
         self.path = self._storage.root
-        self._delta = getattr(spark._jvm, DELTA)
         self._snapshot: Any = None
         self._runs: frozenset[str] | None = None
         self._commits: list[Commit] | None = None
         with translated("release.path"):
-            self._log: Any = self._delta.DeltaLog.forTable(spark._jsparkSession, self.path)
+            log = java_class(spark, f"{DELTA}.DeltaLog")
+            self._log: Any = log.forTable(spark._jsparkSession, self.path)
             self.version = self._latest()
 
     def _latest(self) -> int:
         """The newest version. What is known of the log is forgotten where it has a newer one."""
-        found = self._log.update(False, _none(self._spark), _none(self._spark))
+        found = self._log.update(False, *[none(self._spark)] * 2)
         if found != self._snapshot:
             self._snapshot, self._runs, self._commits = found, None, None
         return int(found.version())
@@ -148,8 +149,8 @@ class Target:
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of the table as it is now."""
-        none = _none(self._spark)
-        self._log.checkpoint(self._log.update(False, none, none), none)
+        absent = none(self._spark)
+        self._log.checkpoint(self._log.update(False, absent, absent), absent)
 
     def renew(self) -> None:
         """Looks at the table anew, after commits of our own."""
@@ -206,24 +207,25 @@ class Target:
         )
 
     def _write(self, frame: DataFrame, transaction: Any, run_id: str, text: str) -> Any:
-        jvm, none = _jvm(self._spark), _none(self._spark)
+        absent = none(self._spark)
         session: Any = self._spark._jsparkSession
         options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1", "userMetadata": text}
         if self._release.mode != "append":
             options["overwriteSchema"] = "true"
         properties = {"delta.isolationLevel": "Serializable", **name_mapping(frame.schema)}
-        write = self._delta.commands.WriteIntoDelta(
+        given = scala_map(self._spark, options), session.sessionState().conf()
+        write = java_class(self._spark, f"{DELTA}.commands.WriteIntoDelta")(
             self._log,
             self._save_mode(),
-            self._delta.DeltaOptions(_map(jvm, options), session.sessionState().conf()),
-            _seq(jvm, self._release.partition_by),
-            _map(jvm, properties),
+            java_class(self._spark, f"{DELTA}.DeltaOptions")(*given),
+            scala_seq(self._spark, self._release.partition_by),
+            scala_map(self._spark, properties),
             frame._jdf,
-            none,
-            none,
+            absent,
+            absent,
             False,
         )
-        return write.write(transaction, session, none, False)
+        return write.write(transaction, session, absent, False)
 
     def _written(self, actions: Any, transaction: Any, ids: list[str], staged: DataFrame) -> Digest:
         """The digest of the written files, read by the names that they have inside."""
@@ -239,18 +241,16 @@ class Target:
         return digest(frame.select(*[F.col(id).cast(types[id]).alias(id) for id in ids]))
 
     def _operation(self, text: str) -> Any:
-        jvm, none = _jvm(self._spark), _none(self._spark)
-        cls = getattr(self._delta, "DeltaOperations$Write")
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        java = jvm.java.lang.Class.forName(f"{DELTA}.DeltaOperations$Write", True, loader)
+        spark, absent = self._spark, none(self._spark)
+        name = f"{DELTA}.DeltaOperations$Write"
         # Mode, partitioning, predicate, metadata; later versions append further options.
-        rest = java.getConstructors()[0].getParameterCount() - 4
-        some = jvm.scala.Option.apply
-        by = some(_seq(jvm, self._release.partition_by))
-        return cls(self._save_mode(), by, none, some(text), *[none] * rest)
+        rest = found_class(spark, name).getConstructors()[0].getParameterCount() - 4
+        by = some(spark, scala_seq(spark, self._release.partition_by))
+        made = self._save_mode(), by, absent, some(spark, text), *[absent] * rest
+        return java_class(spark, name)(*made)
 
     def _save_mode(self) -> Any:
-        modes = _jvm(self._spark).org.apache.spark.sql.SaveMode
+        modes = java_class(self._spark, "org.apache.spark.sql.SaveMode")
         return modes.Append if self._release.mode == "append" else modes.Overwrite
 
     def _remove(self, actions: Any, run_id: str) -> None:
@@ -330,26 +330,3 @@ def _run_id(metadata: str) -> str | None:
     except ValueError:
         return None
     return found.get("run_id") if isinstance(found, dict) else None
-
-
-def _jvm(spark: SparkSession) -> Any:
-    return spark._jvm
-
-
-def _none(spark: SparkSession) -> Any:
-    return _jvm(spark).scala.Option.apply(None)
-
-
-def _map(jvm: Any, values: Mapping[str, str]) -> Any:
-    java = jvm.java.util.HashMap()
-    for key, value in values.items():
-        java.put(key, value)
-    module = getattr(getattr(jvm.scala.collection.immutable, "Map$"), "MODULE$")
-    return getattr(module, "from")(jvm.scala.jdk.javaapi.CollectionConverters.asScala(java))
-
-
-def _seq(jvm: Any, values: Any) -> Any:
-    java = jvm.java.util.ArrayList()
-    for value in values:
-        java.add(value)
-    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(java).toSeq()

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
+from anonlib.spark.jvm import found_class
 
 #: Names of settings whose values are secrets.
 SECRET = (
@@ -178,10 +178,8 @@ def _files_for_no_other_writer() -> Iterator[None]:
 
 def _require_delta(found: SparkSession) -> None:
     """Raises InputError when the session has no Delta."""
-    jvm: Any = found._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
-        jvm.java.lang.Class.forName("io.delta.sql.DeltaSparkSessionExtension", False, loader)
+        found_class(found, "io.delta.sql.DeltaSparkSessionExtension")
     except Exception:
         text = (
             "Delta is not on Spark's class path; give spark-submit the jars that "
