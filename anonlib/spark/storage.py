@@ -140,15 +140,25 @@ class Storage:
         """Makes a folder that only its owner can look into. Object stores have no permissions of
         folders: there the bucket's policy must keep others out."""
         with translated(f"path {path}"):
-            if self.local:  # Hadoop would start a process to set the mode
-                place = Path(self.local_path(path))
-                place.mkdir(mode=0o700, parents=True, exist_ok=True)
-                place.chmod(0o700)
-                return
-            mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
-            if not self._fs.mkdirs(self._path(path), mode):
+            if not (self._made_local(path) if self.local else self._made(path)):
                 raise StorageError(f"path {path}: the folder can't be made; permission denied?")
+
+    def _made(self, path: str) -> bool:
+        mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
+        made = bool(self._fs.mkdirs(self._path(path), mode))
+        if made:
             self._fs.setPermission(self._path(path), mode)
+        return made
+
+    def _made_local(self, path: str) -> bool:
+        # Hadoop would start a process to set the mode.
+        place = Path(self.local_path(path))
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except FileNotFoundError:  # where nobody can make folders, as in /proc
+            return False
+        place.chmod(0o700)
+        return True
 
     def delete(self, path: str) -> None:
         """Deletes a file or folder, if it is there."""

@@ -103,5 +103,5 @@ def test_unencrypted_spills() -> None:
     with pytest.raises(InputError, match=r'encryption.enabled: "false"'):
         sessions.session({sessions.ENCRYPTION: "true"}, plain)
     # Said by the config: what is missing next is Delta.
-    with pytest.raises(AttributeError, match="_jvm"):
+    with pytest.raises(InputError, match="Delta is not on Spark's class path"):
         sessions.session({sessions.ENCRYPTION: "false"}, plain)
