@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 def java_class(spark: SparkSession, name: str) -> Any:
     """A class by its full name, asked for at once.
 
-    Along `jvm.org.apache...` each package is first looked for as a class, in every jar of Spark's.
+    Attribute by attribute, each package is first looked for as a class, in every jar of Spark's.
     """
     return getattr(spark._jvm, name)
 

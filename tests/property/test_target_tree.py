@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import threadpoolctl
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
@@ -226,6 +227,14 @@ def test_a_planted_tree_of_numbers_is_found() -> None:
     tree, leaves = grown(TargetTree(significance=0.001), numbers)
     assert [cut.column for cut in tree.cuts if isinstance(cut, Below | Among)] == [1, 3]
     assert len(leaves) == 3
+
+
+def test_threads_are_limited_once_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    limits = threadpoolctl.threadpool_limits
+    monkeypatch.setattr(threadpoolctl, "threadpool_limits", lambda n: calls.append(n) or limits(n))
+    _, leaves = grown(TargetTree(significance=0.001), planted(3000, 0, 3))
+    assert (len(leaves), calls) == (3, [1])
 
 
 def noise(seed: int, n_classes: int) -> Block:

@@ -1,6 +1,7 @@
 """What holds of the source as a whole: who imports what, and how files are laid out."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -91,6 +92,12 @@ def test_layers(folder: str, barred: list[str]) -> None:
             assert not any(
                 name == f"anonlib.{part}" or name.startswith(f"anonlib.{part}.") for part in barred
             ), f"{path.relative_to(HOME)} imports {name}"
+
+
+def test_java_classes_are_asked_for_by_their_full_names() -> None:
+    walked = re.compile(r"_?jvm\.(org|java|scala|io|com)\b")
+    found = [path.name for path in HOME.rglob("*.py") if walked.search(path.read_text("utf-8"))]
+    assert found == []  # see anonlib/spark/jvm.py
 
 
 def test_files_are_short() -> None:
