@@ -130,9 +130,10 @@ def mondrian_gain_plain(block: Block, mode: str) -> list[list[int]]:
 def best_cut(block: Block, rows: Any, values: Any) -> tuple[float, Any]:
     """The largest gain of a boundary, the lowest of several, and which rows are left of it."""
     best, result = 0.0, None
+    least = block.min_rows
     for bound in np.unique(values)[1:]:
         left = values < bound
-        if min(left.sum(), (~left).sum()) >= block.min_rows:
+        if min(left.sum(), (~left).sum()) >= least:
             gain = gain_of(block, rows[left], rows[~left])
             if gain > best:
                 best, result = gain, left
@@ -154,6 +155,6 @@ def gain_of(block: Block, left: Any, right: Any) -> float:
 
 def content(labels: Any, n_classes: int) -> int:
     """Rows times entropy, from c log2(c) in units of 2^-10."""
-    counts = np.array([len(labels), *(int((labels == c).sum()) for c in range(n_classes))])
+    counts = np.array([len(labels), *np.bincount(labels.astype(int), minlength=n_classes)])
     each = np.rint(counts * np.log2(np.maximum(counts, 1)) * 1024).astype(int)
     return int(each[0] - each[1:].sum())

@@ -87,11 +87,20 @@ anonlib_find_uv() { # sets anonlib_uv and, when uv lives in .venv, adds its lock
         --disable-pip-version-check --require-hashes -r "$lock/uv.txt"
 }
 
+# PYTHON LOCK...: makes the packages of an environment those of the locks.
+anonlib_sync() {
+    local python=$1
+    shift
+    # Where Python may not keep what it compiles, every process would compile all that it imports.
+    "$anonlib_uv" pip sync --quiet ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} \
+        --python "$python" --require-hashes "$@"
+}
+
 anonlib_install_packages() {
     rm -rf -- "$anonlib_venv/anonlib-stamp" "$anonlib_venv/java"
     anonlib_say 'installing the locked packages into .venv (1.2 GB, about a minute)'
-    anonlib_run 'installing the locked packages' "$anonlib_uv" pip sync --quiet \
-        --python "$anonlib_python" --require-hashes "${anonlib_locks[@]}"
+    anonlib_run 'installing the locked packages' anonlib_sync "$anonlib_python" \
+        "${anonlib_locks[@]}"
     anonlib_run 'installing anonlib itself' "$anonlib_uv" pip install --quiet --no-deps \
         --no-build-isolation --python "$anonlib_python" --editable "$anonlib_root"
     if ! printf '%s\n' "$anonlib_wanted_now" >"$anonlib_venv/anonlib-stamp.new" ||

@@ -11,7 +11,6 @@ anonlib_side() {
     rm -rf -- "$env"
     anonlib_run "making .venv/$name" "$anonlib_uv" venv --quiet --no-project \
         --python "$anonlib_python" "$env"
-    anonlib_run "installing the locked packages of $name" "$anonlib_uv" pip sync --quiet \
-        --python "$env/bin/python" --require-hashes "$lock"
+    anonlib_run "installing the locked packages of $name" anonlib_sync "$env/bin/python" "$lock"
     printf '%s\n' "$wanted" >"$env/anonlib-stamp"
 }
