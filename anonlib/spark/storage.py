@@ -68,7 +68,7 @@ class Storage:
         raise StorageError(f"path {path}: it changes whenever it is read")
 
     def _text(self, path: str) -> str:
-        if self.local:  # a tenth of the time
+        if self.local:  # that no file is there takes pyspark some 30 calls to say
             return Path(self.local_path(path)).read_bytes().decode("utf-8")
         stream = self._fs.open(self._path(path))
         try:

@@ -1,16 +1,15 @@
-"""Target-aware trees against exhaustive search, on noise, and on trees that were planted."""
+"""Target-aware trees against exhaustive search, and on noise."""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import threadpoolctl
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from anonlib.block import Block, snap
+from anonlib.block import Block
 from anonlib.partition import Among, Below, Tree
 from anonlib.partition._target_evidence import p_value
 from anonlib.partition._target_subsets import MOST_GROUPS, groups, subsets
@@ -19,10 +18,10 @@ from anonlib.privacy._shares import reference_of
 from anonlib.privacy.k_anonymity import KAnonymity
 from tests.oracles_tree import best_gain, gain, grown, nodes
 from tests.property.test_privacy_models import LEVELS, MODELS
+from tests.property.test_target_planted import CRITERIA, planted
 from tests.support import make_block
 
 PLAIN = TargetTree(evidence="none")
-CRITERIA = ("information_gain", "gain_ratio", "gini")
 #: What information may be off by its rounding, in bits of a node's rows, for up to 4 classes.
 ROUNDED = 15 / 1024
 
@@ -192,49 +191,6 @@ def test_what_a_node_has_not_seen_goes_with_the_most_rows() -> None:
     (cut,) = grown(PLAIN, block)[0].cuts
     assert isinstance(cut, Among)
     assert cut.codes.tolist() == [0]
-
-
-def planted(n: int, seed: int, n_classes: int, noise: float = 0.05) -> Block:
-    """Told by a number at 0.5, and where that is large by two of ten categories."""
-    random = np.random.default_rng(seed)
-    x, codes = random.normal(size=(n, 3)), random.integers(0, 10, (n, 2))
-    target = np.where(x[:, 1] < 0.5, 0, 1 + np.isin(codes[:, 0], [2, 7]) * (n_classes - 2))
-    if n_classes == 2:
-        target = np.where(x[:, 1] < 0.5, 0, np.isin(codes[:, 0], [2, 7]))
-    chance = random.random(n) < noise
-    target[chance] = random.integers(0, n_classes, chance.sum())
-    return make_block(x, codes, k=20, target=target, n_classes=n_classes)
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_planted_tree_is_found(n_classes: int, criterion: Any) -> None:
-    for seed in range(3):
-        block = planted(3000, seed, n_classes)
-        tree, leaves = grown(TargetTree(criterion=criterion, significance=0.001), block)
-        assert len(leaves) == 3
-        kinds = {type(cut): cut for cut in tree.cuts}
-        assert kinds[Below].column == 1
-        assert abs(kinds[Below].threshold - 0.5) < 0.05
-        assert kinds[Among].column == 3
-        assert kinds[Among].codes.tolist() == [2, 7]
-
-
-def test_a_planted_tree_of_numbers_is_found() -> None:
-    block = planted(3000, 0, 3)
-    assert block.target is not None
-    numbers = replace(block, target=snap(block.target * 2), n_classes=0)
-    tree, leaves = grown(TargetTree(significance=0.001), numbers)
-    assert [cut.column for cut in tree.cuts if isinstance(cut, Below | Among)] == [1, 3]
-    assert len(leaves) == 3
-
-
-def test_threads_are_limited_once_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    limits = threadpoolctl.threadpool_limits
-    monkeypatch.setattr(threadpoolctl, "threadpool_limits", lambda n: calls.append(n) or limits(n))
-    _, leaves = grown(TargetTree(significance=0.001), planted(3000, 0, 3))
-    assert (len(leaves), calls) == (3, [1])
 
 
 def noise(seed: int, n_classes: int) -> Block:
