@@ -14,10 +14,10 @@ from anonlib.resolve import bound_models, with_ids
 from anonlib.schema import Role, Schema
 from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.case import held, sampled
+from anonlib.spark.delta_files import Transaction, save_mode
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import anonymized, output_schema
 from anonlib.spark.moments import table_moments
-from anonlib.spark.publish import name_mapping
 from anonlib.spark.scan import Scan
 from anonlib.spark.source import Source
 from anonlib.spark.whole import Whole, released_rows, searched
@@ -72,10 +72,13 @@ def make(
             frame = released_rows(marked, schema, planned, task)
         else:
             frame = anonymized(marked, schema, planned, task, config)
+        transaction = Transaction.begin(spark, staging)
         # Statistics for skipping files cost as much as writing them, and none is skipped here.
-        options = {"delta.dataSkippingNumIndexedCols": "0", **name_mapping(frame.schema)}
-        frame.write.format("delta").options(**options).mode("error").save(staging)
-    staged = spark.read.format("delta").option("versionAsOf", 0).load(staging)
+        no_statistics = {"delta.dataSkippingNumIndexedCols": "0"}
+        new = save_mode(spark, "ErrorIfExists")
+        staged = transaction.read(
+            transaction.write(frame, new, (), {}, no_statistics), frame.schema
+        )
     return Made(planned, task, staged)
 
 

@@ -7,29 +7,32 @@ from dataclasses import dataclass
 from math import ceil
 from secrets import randbits
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from anonlib.config import Release
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.schema import Schema
+from anonlib.spark.delta_files import (
+    DELTA,
+    Transaction,
+    added,
+    delta_log,
+    name_mapping,
+    save_mode,
+)
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.errors import translated
-from anonlib.spark.jvm import found_class, java_class, none, scala_map, scala_seq, some
+from anonlib.spark.jvm import found_class, java_class, none, scala_seq, some
 from anonlib.spark.lease import Lease
 from anonlib.spark.source import row_hash
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
 
-#: Characters that Delta takes in a column name with column mapping only.
-MAPPED = set(" ,;{}()\n\t=")
-PHYSICAL_NAME = "delta.columnMapping.physicalName"
 ROWS_PER_TASK = 250_000
-DELTA = "org.apache.spark.sql.delta"
 #: What the ids of our transactions begin with; the run's id follows.
 APP = "anonlib:"
 FORGETTING = "delta.setTransactionRetentionDuration"
@@ -59,8 +62,7 @@ class Target:
         self._runs: frozenset[str] | None = None
         self._commits: list[Commit] | None = None
         with translated("release.path"):
-            log = java_class(spark, f"{DELTA}.DeltaLog")
-            self._log: Any = log.forTable(spark._jsparkSession, self.path)
+            self._log: Any = delta_log(spark, self.path)
             self.version = self._latest()
 
     def _latest(self) -> int:
@@ -180,22 +182,24 @@ class Target:
         any failure, the written files are removed.
         """
         with translated("release.path"):
-            transaction = self._log.startTransaction()
-            if int(transaction.readVersion()) != self.version:
+            transaction = Transaction.begin(self._spark, self.path)
+            if int(transaction.begun.readVersion()) != self.version:
                 raise BusyError(CHANGED)
             # The audit looked at all of it: Delta then refuses to commit after any other change.
-            transaction.readWholeTable()
+            transaction.begun.readWholeTable()
             actions = None
             try:
                 frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
                 with settled(self._spark):
                     actions = self._write(renamed, transaction, run_id, text)
-                if self._written(actions, transaction, list(names), staged) != expected:
+                # With the names and types that the digest of the audited rows is of.
+                written = transaction.read(actions, staged.select(*names).schema)
+                if digest(written) != expected:
                     raise StorageError("the written files differ from the audited table")
                 with held.committing():
                     self.require_unchanged()
-                    return int(transaction.commit(actions, self._operation(text)))
+                    return int(transaction.begun.commit(actions, self._operation(text)))
             except BaseException:
                 self._remove(actions, run_id)
                 raise
@@ -206,39 +210,17 @@ class Target:
             ceil(n_rows / self._release.rows_per_file), min(cores, ceil(n_rows / ROWS_PER_TASK)), 1
         )
 
-    def _write(self, frame: DataFrame, transaction: Any, run_id: str, text: str) -> Any:
-        absent = none(self._spark)
-        session: Any = self._spark._jsparkSession
+    def _write(self, frame: DataFrame, transaction: Transaction, run_id: str, text: str) -> Any:
         options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1", "userMetadata": text}
         if self._release.mode != "append":
             options["overwriteSchema"] = "true"
-        properties = {"delta.isolationLevel": "Serializable", **name_mapping(frame.schema)}
-        given = scala_map(self._spark, options), session.sessionState().conf()
-        write = java_class(self._spark, f"{DELTA}.commands.WriteIntoDelta")(
-            self._log,
+        return transaction.write(
+            frame,
             self._save_mode(),
-            java_class(self._spark, f"{DELTA}.DeltaOptions")(*given),
-            scala_seq(self._spark, self._release.partition_by),
-            scala_map(self._spark, properties),
-            frame._jdf,
-            absent,
-            absent,
-            False,
+            self._release.partition_by,
+            options,
+            {"delta.isolationLevel": "Serializable"},
         )
-        return write.write(transaction, session, absent, False)
-
-    def _written(self, actions: Any, transaction: Any, ids: list[str], staged: DataFrame) -> Digest:
-        """The digest of the written files, read by the names that they have inside."""
-        schema = StructType.fromJson(json.loads(transaction.metadata().schema().json()))
-        paths = [f"{self.path}/{path}" for path in _added(actions)]
-        reader = self._spark.read.schema(_physical(schema)).option("basePath", self.path)
-        found = reader.parquet(*paths)
-        # By name: columns that files are laid out by come last.
-        inside = [F.col("`" + name.replace("`", "``") + "`") for name in _physical(schema).names]
-        frame = found.select(*inside).toDF(*ids)
-        # With the names inside structs that the audited table has: hashes of maps show them.
-        types = {field.name: field.dataType for field in staged.select(*ids).schema}
-        return digest(frame.select(*[F.col(id).cast(types[id]).alias(id) for id in ids]))
 
     def _operation(self, text: str) -> Any:
         spark, absent = self._spark, none(self._spark)
@@ -250,8 +232,7 @@ class Target:
         return java_class(spark, name)(*made)
 
     def _save_mode(self) -> Any:
-        modes = java_class(self._spark, "org.apache.spark.sql.SaveMode")
-        return modes.Append if self._release.mode == "append" else modes.Overwrite
+        return save_mode(self._spark, "Append" if self._release.mode == "append" else "Overwrite")
 
     def _remove(self, actions: Any, run_id: str) -> None:
         """Removes what a failed publication wrote, unless its commit came through all the same."""
@@ -259,7 +240,7 @@ class Target:
             if self._latest() < 0:
                 self._storage.delete(self.path)
             elif actions is not None and run_id not in self.runs():
-                for path in _added(actions):
+                for path in added(actions):
                     self._storage.delete(f"{self.path}/{path}")
 
 
@@ -270,12 +251,6 @@ def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
     keyed = frame.withColumn("__anonlib_order", key)
     ordered = keyed.repartition(n_files, "__anonlib_order").sortWithinPartitions("__anonlib_order")
     return ordered.drop("__anonlib_order")
-
-
-def name_mapping(schema: StructType) -> dict[str, str]:
-    """The properties of a Delta table that names in this schema need."""
-    needed = any(set(name) & MAPPED for name in _names(schema))
-    return {"delta.columnMapping.mode": "name"} if needed else {}
 
 
 def reader_notes(schema: Schema) -> tuple[str, ...]:
@@ -291,36 +266,6 @@ def reader_notes(schema: Schema) -> tuple[str, ...]:
         "Spark"
     )
     return (text,)
-
-
-def _names(type: DataType) -> list[str]:
-    """The names of all fields, those inside structs included."""
-    if isinstance(type, StructType):
-        return [n for field in type.fields for n in (field.name, *_names(field.dataType))]
-    if isinstance(type, ArrayType):
-        return _names(type.elementType)
-    return [*_names(type.keyType), *_names(type.valueType)] if isinstance(type, MapType) else []
-
-
-def _physical(type: Any) -> Any:
-    """A type of a Delta table's metadata, with the names that fields have inside its files."""
-    if isinstance(type, StructType):
-        fields = [
-            StructField(f.metadata.get(PHYSICAL_NAME, f.name), _physical(f.dataType))
-            for f in type.fields
-        ]
-        return StructType(fields)
-    if isinstance(type, ArrayType):
-        return ArrayType(_physical(type.elementType))
-    if isinstance(type, MapType):
-        return MapType(_physical(type.keyType), _physical(type.valueType))
-    return type
-
-
-def _added(actions: Any) -> list[str]:
-    """The paths of new files within the table, as they are on disk: the log has them encoded."""
-    found = [actions.apply(i) for i in range(actions.size())]
-    return [unquote(a.path()) for a in found if a.getClass().getSimpleName() == "AddFile"]
 
 
 def _run_id(metadata: str) -> str | None:

@@ -1,0 +1,124 @@
+"""The data files of a Delta table: written before, or without, the commit that names them, and read
+by their paths, since Delta lists the files of a table anew for every query of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from anonlib.spark.jvm import java_class, none, scala_map, scala_seq
+
+#: Characters that Delta takes in a column name with column mapping only.
+MAPPED = set(" ,;{}()\n\t=")
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+DELTA = "org.apache.spark.sql.delta"
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """A transaction of Delta's on the table at `root`, by its log: both are Delta's own objects."""
+
+    spark: SparkSession
+    root: str
+    log: Any
+    begun: Any
+
+    @classmethod
+    def begin(cls, spark: SparkSession, root: str) -> "Transaction":
+        """On the table at a path, or on none yet."""
+        log = delta_log(spark, root)
+        return cls(spark, root, log, log.startTransaction())
+
+    def write(
+        self,
+        frame: DataFrame,
+        mode: Any,
+        partition_by: Sequence[str] = (),
+        options: Mapping[str, str] = {},
+        properties: Mapping[str, str] = {},
+    ) -> Any:
+        """Writes the rows of a frame; the actions of a commit that would make them the table's, in
+        a save mode of Spark's. Files of tasks that failed are not among them."""
+        spark, absent = self.spark, none(self.spark)
+        session: Any = spark._jsparkSession
+        given = scala_map(spark, options), session.sessionState().conf()
+        command = java_class(spark, f"{DELTA}.commands.WriteIntoDelta")(
+            self.log,
+            mode,
+            java_class(spark, f"{DELTA}.DeltaOptions")(*given),
+            scala_seq(spark, partition_by),
+            scala_map(spark, {**properties, **name_mapping(frame.schema)}),
+            frame._jdf,
+            absent,
+            absent,
+            False,
+        )
+        return command.write(self.begun, session, absent, False)
+
+    def read(self, actions: Any, like: StructType) -> DataFrame:
+        """The rows of the files that these actions add, with the names and types of `like`, which
+        are those of the columns that were written, in their order."""
+        schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
+        inside = _physical(schema)
+        paths = [f"{self.root}/{path}" for path in added(actions)]
+        reader = self.spark.read.schema(inside).option("basePath", self.root)
+        # By name: columns that files are laid out by come last.
+        found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
+        # With the names inside structs, too, which hashes of maps show.
+        named = zip(found.columns, like, strict=True)
+        return found.select(*[_column(n).cast(f.dataType).alias(f.name) for n, f in named])
+
+
+def delta_log(spark: SparkSession, root: str) -> Any:
+    """Delta's log of the table at a path; there may be none."""
+    return java_class(spark, f"{DELTA}.DeltaLog").forTable(spark._jsparkSession, root)
+
+
+def save_mode(spark: SparkSession, name: str) -> Any:
+    """Spark's Append, Overwrite, or another of its save modes."""
+    return getattr(java_class(spark, "org.apache.spark.sql.SaveMode"), name)
+
+
+def name_mapping(schema: StructType) -> dict[str, str]:
+    """The properties of a Delta table that names in this schema need."""
+    needed = any(set(name) & MAPPED for name in _names(schema))
+    return {"delta.columnMapping.mode": "name"} if needed else {}
+
+
+def _column(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _names(type: DataType) -> list[str]:
+    """The names of all fields, those inside structs included."""
+    if isinstance(type, StructType):
+        return [n for field in type.fields for n in (field.name, *_names(field.dataType))]
+    if isinstance(type, ArrayType):
+        return _names(type.elementType)
+    return [*_names(type.keyType), *_names(type.valueType)] if isinstance(type, MapType) else []
+
+
+def _physical(type: Any) -> Any:
+    """A type of a Delta table's metadata, with the names that fields have inside its files."""
+    if isinstance(type, StructType):
+        fields = [
+            StructField(f.metadata.get(PHYSICAL_NAME, f.name), _physical(f.dataType))
+            for f in type.fields
+        ]
+        return StructType(fields)
+    if isinstance(type, ArrayType):
+        return ArrayType(_physical(type.elementType))
+    if isinstance(type, MapType):
+        return MapType(_physical(type.keyType), _physical(type.valueType))
+    return type
+
+
+def added(actions: Any) -> list[str]:
+    """The paths of new files within the table, as they are on disk: the log has them encoded."""
+    found = [actions.apply(i) for i in range(actions.size())]
+    return [unquote(a.path()) for a in found if a.getClass().getSimpleName() == "AddFile"]
