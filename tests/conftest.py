@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.quick import INTERPRETED, JAVA_LONG, quick
+from tests.quick import INTERPRETED, quick
 
 settings.register_profile(
     "anonlib",
@@ -22,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A quiet local session."""
     from anonlib.spark.session import session
 
-    started = session(quick(tmp_path_factory.mktemp("spark"), "2g", JAVA_LONG))
+    started = session(quick(tmp_path_factory.mktemp("spark"), "2g"))
     yield started
     started.stop()
 

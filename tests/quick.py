@@ -2,22 +2,9 @@
 
 from pathlib import Path
 
-_SMALL = "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-#: For runs of seconds: the JVM's second compiler would cost more than its code saves. Alone, the
-#: first one has little room for code by default, and compiles again what it threw away.
-JAVA = f"{_SMALL} -XX:TieredStopAtLevel=1"
-#: For sessions of many runs: the second compiler, which takes two thirds of the first release, has
-#: what is called ten times as often as by default.
-LATER = 10
-JAVA_LONG = " ".join(
-    [
-        _SMALL,
-        f"-XX:Tier4InvocationThreshold={5000 * LATER}",
-        f"-XX:Tier4MinInvocationThreshold={600 * LATER}",
-        f"-XX:Tier4CompileThreshold={15000 * LATER}",
-        f"-XX:Tier4BackEdgeThreshold={40000 * LATER}",
-    ]
-)
+#: The JVM's second compiler would cost more than its code saves, even in sessions of many runs.
+#: Alone, the first one has little room for code by default, and compiles again what it threw away.
+JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 #: So would compiling the code that Spark generates for each query.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
@@ -25,7 +12,7 @@ INTERPRETED = {
 }
 
 
-def quick(folder: Path, memory: str = "1g", java: str = JAVA) -> dict[str, str]:
+def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
     """For `anonlib.spark.session.session`: two cores, `memory` for the driver's JVM.
 
     Python's own temporary files are the caller's matter (TMPDIR).
@@ -35,7 +22,7 @@ def quick(folder: Path, memory: str = "1g", java: str = JAVA) -> dict[str, str]:
     return {
         "spark.master": "local[2]",
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={temporary} {java}",
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={temporary} {JAVA}",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.local.dir": str(folder / "local"),

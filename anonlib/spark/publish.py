@@ -33,6 +33,8 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
 
 ROWS_PER_TASK = 250_000
+#: Spark's names of the modes of a release.
+SAVE_MODES = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
 #: What the ids of our transactions begin with; the run's id follows.
 APP = "anonlib:"
 FORGETTING = "delta.setTransactionRetentionDuration"
@@ -41,8 +43,8 @@ CHANGED = "the target changed while the release was made; run it again"
 
 @dataclass(frozen=True)
 class Commit:
-    """A run's commit as the log describes it. `mode` is of commits that wrote rows: Append or
-    Overwrite. `text` is the manifest."""
+    """A run's commit as the log describes it. `mode` is of commits that wrote rows: one of
+    SAVE_MODES. `text` is the manifest."""
 
     version: int
     run_id: str
@@ -232,7 +234,7 @@ class Target:
         return java_class(spark, name)(*made)
 
     def _save_mode(self) -> Any:
-        return save_mode(self._spark, "Append" if self._release.mode == "append" else "Overwrite")
+        return save_mode(self._spark, SAVE_MODES[self._release.mode])
 
     def _remove(self, actions: Any, run_id: str) -> None:
         """Removes what a failed publication wrote, unless its commit came through all the same."""

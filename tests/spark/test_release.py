@@ -233,7 +233,7 @@ def test_any_small_table(
     ("kernel", "changes"), [("mdav", []), ("mondrian", ["evaluate=null", "gates=[]"])]
 )
 def test_agrees_with_pycanon_on_adult(
-    spark: SparkSession,
+    compiling: SparkSession,
     tmp_path: Path,
     kernel: str,
     changes: list[str],
@@ -249,7 +249,7 @@ def test_agrees_with_pycanon_on_adult(
     assert report is not None
     persons, occupations = report.verdicts
     assert (persons.required, occupations.required) == (10, 2)
-    published = spark.read.format("delta").load(str(path)).toPandas()
+    published = compiling.read.format("delta").load(str(path)).toPandas()
     roles = {name: attribute.role for name, attribute in loaded.attributes.items()}
     quasi = [name for name, role in roles.items() if role == "quasi_identifier"]
     released = published.astype(dict.fromkeys(quasi, str))
