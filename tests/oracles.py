@@ -37,23 +37,46 @@ def to_centroid(block: Block, rows: Any, of: Any) -> Any:
     return np.maximum(total, 0.0)
 
 
-def between(block: Block, one: Any, other: Any) -> float:
+def gathered(block: Block, rows: Any) -> tuple[int, list[Any], list[Any]]:
+    """What distances of a cell's centroid need: its size, means, and counts of categories with the
+    sums of their squared shares."""
+    n = len(rows)
+    numeric, nominal = block.numeric[rows], block.nominal[rows]
+    means = [numeric[:, j].sum() / n for j in range(numeric.shape[1])]
+    counts = [
+        np.bincount(nominal[:, j], minlength=int(block.n_categories[j]))
+        for j in range(nominal.shape[1])
+    ]
+    return n, means, [(count, (count**2).sum() / (n * n)) for count in counts]
+
+
+def between(block: Block, one: Any, other: Any, of: Any = gathered) -> float:
     """The squared distance of the centroids of two cells."""
-    m, n = len(one), len(other)
+    (m, means, counts), (n, other_means, other_counts) = of(block, one), of(block, other)
     total = 0.0
-    for j in range(block.numeric.shape[1]):
-        total += (block.numeric[one, j].sum() / m - block.numeric[other, j].sum() / n) ** 2
-    for j in range(block.nominal.shape[1]):
-        c = np.bincount(block.nominal[one, j], minlength=int(block.n_categories[j]))
-        d = np.bincount(block.nominal[other, j], minlength=int(block.n_categories[j]))
-        squares = 0.5 * ((c**2).sum() / (m * m) + (d**2).sum() / (n * n))
-        total += max(squares - (c * d).sum() / (m * n), 0.0)
+    for a, b in zip(means, other_means, strict=True):
+        total += (a - b) ** 2
+    for (c, of_c), (d, of_d) in zip(counts, other_counts, strict=True):
+        total += max(0.5 * (of_c + of_d) - (c * d).sum() / (m * n), 0.0)
     return float(total)
 
 
-def growth(block: Block, one: Any, other: Any) -> float:
+def growth(block: Block, one: Any, other: Any, of: Any = gathered) -> float:
     """How much merging two cells adds to the sum of squared distances from the centroids."""
-    return len(one) * len(other) / (len(one) + len(other)) * between(block, one, other)
+    return len(one) * len(other) / (len(one) + len(other)) * between(block, one, other, of)
+
+
+def remembered() -> Any:
+    """`gathered`, once for each cell."""
+    found: dict[tuple[int, ...], Any] = {}
+
+    def of(block: Block, rows: Any) -> Any:
+        key = tuple(rows)
+        if key not in found:
+            found[key] = gathered(block, rows)
+        return found[key]
+
+    return of
 
 
 def mdav_plain(block: Block, variant: str) -> list[list[int]]:
@@ -88,10 +111,10 @@ def with_tail(block: Block, cells: list[list[int]], left: list[int], k: int) -> 
     """The cells with the rows that are left: k are one more cell, fewer join the nearest."""
     if len(left) >= k:
         return [*cells, left]
-    joined = [list(cell) for cell in cells]
+    joined, of = [list(cell) for cell in cells], remembered()
     for row in left:
         nearest = min(
-            range(len(cells)), key=lambda i: (between(block, [row], cells[i]), len(cells[i]))
+            range(len(cells)), key=lambda i: (between(block, [row], cells[i], of), len(cells[i]))
         )
         joined[nearest].append(row)
     return joined
@@ -100,7 +123,7 @@ def with_tail(block: Block, cells: list[list[int]], left: list[int], k: int) -> 
 def merge_plain(block: Block, cells: list[list[int]], near: Any = growth) -> list[list[int]]:
     """Cells that fail the models, merged where it adds least to the sum of squares; or, with
     `between`, where the centroid is nearest, of several where most protected values are."""
-    cells = sorted((list(cell) for cell in cells), key=min)
+    cells, of = sorted((list(cell) for cell in cells), key=min), remembered()
     while failing := [cell for cell in cells if not holds(block, cell)]:
         values = {tuple(cell): n_values(block, cell) if near is between else 0 for cell in cells}
         merged: list[list[int]] = []
@@ -110,7 +133,7 @@ def merge_plain(block: Block, cells: list[list[int]], near: Any = growth) -> lis
             others = [other for other in cells if other is not cell]
             nearest = min(
                 others,
-                key=lambda other: (near(block, cell, other), -values[tuple(other)], len(other)),
+                key=lambda other: (near(block, cell, other, of), -values[tuple(other)], len(other)),
             )
             cells = [other for other in cells if other is not cell and other is not nearest]
             cells.append(cell + nearest)

@@ -16,19 +16,20 @@ def vmdav_plain(block: Block, gamma: float) -> list[list[int]]:
     k = block.min_rows
     everything = list(range(block.n))
     outside = to_centroid(block, everything, everything)
+    apart = np.array([to_row(block, everything, row) for row in everything])
     left = list(everything)
     cells: list[list[int]] = []
     while len(left) >= 2 * k:
         start = left[int(np.argmax(outside[left]))]
-        near = np.argsort(to_row(block, left, start), kind="stable")[:k]
+        near = np.argsort(apart[start, left], kind="stable")[:k]
         cell = [left[i] for i in near]
         assert start in cell
         left = [row for row in left if row not in cell]
         while len(cell) < 2 * k - 1:
-            d_in = np.min([to_row(block, left, row) for row in cell], axis=0)
+            d_in = apart[cell][:, left].min(axis=0)
             nearest = left[int(np.argmin(d_in))]
             others = [row for row in left if row != nearest]
-            d_out = to_row(block, others, nearest).min()
+            d_out = apart[nearest, others].min()
             if not d_in.min() < gamma * gamma * d_out:
                 break
             cell.append(nearest)

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from statistics import mean, stdev
 from typing import Any
 
+from anonlib.config_yaml import parts_of
 from anonlib.sweep.file import short
 from anonlib.sweep.settings import Pick, SweepFile
 from anonlib.utility._scores import ERRORS
@@ -36,10 +37,22 @@ class ResultRow:
     def flat(self) -> dict[str, Any]:
         """One level of names, for CSV and plots."""
         given = self.parameters.items()
-        told = {key: value if _plain(value) else short(value) for key, value in given}
+        told = {key: value if _plain(value) else self.text(key) for key, value in given}
         sizes = {"rows": self.n_rows, "cells": self.n_cells, "least_persons": self.least_persons}
         times = {"seconds": round(self.seconds, 3), "error": self.error}
         return {"case": self.case, **told, "seed": self.seed, **self.figures, **sizes, **times}
+
+    def text(self, key: str) -> str:
+        """The value of a parameter in few letters, without the parts of it that later ones set;
+        empty where this point has no such parameter."""
+        if key not in self.parameters:
+            return ""
+        keys, above = [*self.parameters], parts_of(key)
+        value = self.parameters[key]
+        for later in map(parts_of, keys[keys.index(key) + 1 :]):
+            if later[: len(above)] == above and later != above:
+                value = _without(value, later[len(above) :])
+        return short(value)
 
 
 @dataclass(frozen=True)
@@ -145,9 +158,7 @@ def _grouped(
 
 
 def _text(row: ResultRow, key: str) -> str:
-    if key == "seed":
-        return str(row.seed)
-    return short(row.parameters[key]) if key in row.parameters else ""
+    return str(row.seed) if key == "seed" else row.text(key)
 
 
 def _short_names(keys: Sequence[str]) -> list[str]:
@@ -194,6 +205,17 @@ def as_csv(result: SweepResult) -> str:
 def parameters_text(parameters: Mapping[str, Any]) -> str:
     """The parameters of a point as they are kept: JSON, in the grid's order."""
     return json.dumps(parameters, ensure_ascii=False)
+
+
+def _without(value: Any, path: Sequence[str]) -> Any:
+    """A value without its part at a path; one that lacks it as it is."""
+    head, *rest = path
+    if isinstance(value, Mapping):
+        kept = {key: part for key, part in value.items() if key != head or rest}
+        return {**kept, head: _without(value[head], rest)} if rest and head in value else kept
+    if isinstance(value, list) and rest:
+        return [_without(part, rest) if str(i) == head else part for i, part in enumerate(value)]
+    return value
 
 
 def _plain(value: Any) -> bool:

@@ -102,6 +102,28 @@ def test_keys_of_one_last_part_are_told_apart() -> None:
     assert found.heads[:2] == (K, "a.k")
 
 
+def test_parts_that_other_keys_set_are_told_by_those() -> None:
+    """`k: 20` of a list of models is not what was asked for where `privacy.models.0.k` is 5."""
+
+    def told(parameters: dict[str, Any]) -> ResultRow:
+        return ResultRow("", "adult", parameters, 0, {})
+
+    models = [{"type": "k_anonymity", "k": 20}, {"type": "l_diversity", "l": 2}]
+    parts = {"privacy.models.0.k": 5, "kernel.type": "mdav"}
+    found = told({"privacy.models": models, **parts})
+    assert found.text("privacy.models") == "k_anonymity, l_diversity l=2"
+    assert found.flat()["privacy.models"] == "k_anonymity, l_diversity l=2"
+    assert found.text("privacy.models.0.k") == "5"
+    assert found.text("seeds") == ""
+    # What comes later has the last word; and parts of parts.
+    before = told({"privacy.models.0.k": 5, "privacy.models": models})
+    assert before.text("privacy.models") == "k_anonymity k=20, l_diversity l=2"
+    deeper = told({"kernel": {"type": "a", "b": {"c": 1, "d": 2}}, "kernel.b.c": 3})
+    assert deeper.text("kernel") == "a b=d=2"
+    whole = told({"kernel": {"type": "a", "b": 1}, "kernel.b": 3, "kernel.e": 4})
+    assert whole.text("kernel") == "a"
+
+
 def test_files() -> None:
     given = result(row(0, 0.7, parameters={"a|b": "x|y"}), row(0, 0.8, parameters={"a|b": "z"}))
     lines = markdown(given).splitlines()
