@@ -66,12 +66,9 @@ class Transaction:
         schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
         inside = _physical(schema)
         paths = [f"{self.root}/{path}" for path in added(actions)]
-        # Paths are no patterns, whatever folder a table is in.
-        reader = self.spark.read.option("basePath", self.root).option("__globPaths__", "false")
+        reader = self.spark.read.schema(inside).option("basePath", self.root)
         # By name: columns that files are laid out by come last.
-        found = (
-            reader.schema(inside).parquet(*paths).select(*[_column(name) for name in inside.names])
-        )
+        found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
         # With the names inside structs, too, which hashes of maps show.
         named = zip(found.columns, like, strict=True)
         return found.select(*[_column(n).cast(f.dataType).alias(f.name) for n, f in named])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from anonlib.spark.delta_files import Transaction, save_mode
 from anonlib.spark.jvm import none
@@ -46,14 +45,6 @@ def test_rows_come_back(spark: SparkSession, tmp_path: Path, schema: str, laid_o
     assert texts(found) == texts(frame)
     assert not [*(tmp_path / "table" / "_delta_log").glob("*.json")]
     assert int(transaction.log.update(False, *[none(spark)] * 2).version()) == -1
-
-
-def test_paths_are_no_patterns(spark: SparkSession, tmp_path: Path) -> None:
-    """Of Spark's readers, which take them for such unless told not to."""
-    frame = spark.createDataFrame(ROWS[:1], PLAIN).withColumn("part", F.lit("{c}[d]*"))
-    transaction = Transaction.begin(spark, str(tmp_path / "a[b] {c,d}?"))
-    actions = transaction.write(frame, save_mode(spark, "Append"), ["part"])
-    assert texts(transaction.read(actions, frame.schema)) == texts(frame)
 
 
 def test_no_rows(spark: SparkSession, tmp_path: Path) -> None:
