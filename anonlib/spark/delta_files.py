@@ -2,6 +2,7 @@
 by their paths, since Delta lists the files of a table anew for every query of it."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +66,7 @@ class Transaction:
         are those of the columns that were written, in their order."""
         schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
         inside = _physical(schema)
-        paths = [f"{self.root}/{path}" for path in added(actions)]
+        paths = [_literal(f"{self.root}/{path}") for path in added(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)
         # By name: columns that files are laid out by come last.
         found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
@@ -92,6 +93,11 @@ def name_mapping(schema: StructType) -> dict[str, str]:
 
 def _column(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _literal(path: str) -> str:
+    """A path for Spark's readers, which take those with brackets or stars for patterns."""
+    return re.sub(r"([][{}*?\\])", r"\\\1", path)
 
 
 def _names(type: DataType) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.spark.delta_files import Transaction, save_mode
+from anonlib.spark.delta_files import Transaction, added, save_mode
 from anonlib.spark.jvm import none
 
 pytestmark = pytest.mark.spark
@@ -45,6 +45,18 @@ def test_rows_come_back(spark: SparkSession, tmp_path: Path, schema: str, laid_o
     assert texts(found) == texts(frame)
     assert not [*(tmp_path / "table" / "_delta_log").glob("*.json")]
     assert int(transaction.log.update(False, *[none(spark)] * 2).version()) == -1
+
+
+def test_paths_are_no_patterns(spark: SparkSession, tmp_path: Path) -> None:
+    """Of several files: each row comes back once."""
+    rows = [(i, "{c}[d]*" if i % 2 else "}") for i in range(30)]
+    frame = spark.createDataFrame(rows, "id long, part string").repartition(3)
+    (tmp_path / "ab c").mkdir()  # which the pattern means
+    for by in ((), ("part",)):
+        transaction = Transaction.begin(spark, str(tmp_path / f"a[b] {{c,d}}?*{len(by)}"))
+        actions = transaction.write(frame, save_mode(spark, "Append"), by)
+        assert len(added(actions)) >= 3
+        assert texts(transaction.read(actions, frame.schema)) == texts(frame)
 
 
 def test_no_rows(spark: SparkSession, tmp_path: Path) -> None:
