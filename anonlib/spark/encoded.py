@@ -1,6 +1,7 @@
 """Features of a released table for Spark ML: the same as `anonlib.encode` makes, as vectors."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from pyspark.ml.functions import array_to_vector
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.functions import arrow_udf
 
 from anonlib.encode import (
     Categories,
@@ -22,6 +22,8 @@ from anonlib.encode import (
     encoders_of,
 )
 from anonlib.errors import InputError, sanitized
+
+_DENSE = T.StructField("dense", T.ArrayType(T.DoubleType()))
 
 
 def encoded(
@@ -57,8 +59,9 @@ def encoded(
     names = {name: each.names(name, domains[name]) for name, each in encoders.items()}
     for i, (name, encoder) in enumerate(encoders.items()):
         values = rows.select(F.col(place[name]).alias(f"value{i}")).distinct()
-        vectors = _vectors(name, encoder, domains[name])
-        pairs = values.withColumn(f"dense{i}", vectors(f"value{i}"))
+        work = partial(_dense, name=name, encoder=encoder, domain=domains[name])
+        pairs = values.mapInArrow(work, T.StructType([values.schema[0], _DENSE]))
+        pairs = pairs.withColumn(f"dense{i}", array_to_vector(F.col("dense"))).drop("dense")
         # Without the size, an assembler runs a job to find it; it writes vectors in the smaller of
         # their forms.
         sized = VectorSizeHint(inputCol=f"dense{i}", size=len(names[name]))
@@ -77,24 +80,18 @@ def _categories(rows: DataFrame, name: str, encoder: Encoder) -> tuple[str, ...]
         return tuple(sorted(encoder.found(values)))
 
 
-def _vectors(name: str, encoder: Encoder, domain: Domain) -> Any:
-    """A function of a column of released values: their features as dense vectors."""
-    # Told without annotations that it takes an array and gives one: that is what pyspark takes a
-    # lambda for. Its stubs ask for the type, which it warns of.
-    dense: Any = arrow_udf(  # type: ignore[call-overload]
-        lambda batch: _dense(batch, name, encoder, domain), T.ArrayType(T.DoubleType())
-    )
-    return lambda values: array_to_vector(dense(values))
+def _dense(
+    batches: Iterator[pa.RecordBatch], *, name: str, encoder: Encoder, domain: Domain
+) -> Iterator[pa.RecordBatch]:
+    """Released values, which each batch's only column has, with their features."""
 
-
-def _dense(batch: pa.Array, name: str, encoder: Encoder, domain: Domain) -> pa.Array:
-    """list<double>[n]: the features of released values."""
-
-    def work() -> pa.Array:
+    def encode(values: pa.Array) -> pa.Array:
         with about(name):
-            features = encoder.features(batch, domain).toarray()
+            features = encoder.features(values, domain).toarray()
         n, f = features.shape
         offsets = pa.array(np.arange(n + 1, dtype=np.int32) * f)
         return pa.ListArray.from_arrays(offsets, pa.array(features.ravel()))
 
-    return sanitized(f"encoding column {name}", work)
+    for batch in batches:
+        dense = sanitized(f"encoding column {name}", partial(encode, batch.column(0)))
+        yield pa.record_batch([batch.column(0), dense], [batch.schema.names[0], _DENSE.name])
