@@ -66,11 +66,13 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Item:
-    """A point that is to be tried, and where its table is."""
+    """A point that is to be tried, and where its table is. version: the columns as the point's
+    `version` releases them, if it has one."""
 
     key: str
     point: Point
     schema: Schema
+    version: Schema | None
     table: int
 
 
@@ -113,7 +115,7 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
     """The tables, each read once, and every point with its own schema of one of them."""
     tables: list[_Table] = []
     places: dict[str, int] = {}
-    schemas: dict[str, Schema] = {}
+    schemas: dict[str, tuple[Schema, Schema | None]] = {}
     items, problems = [], []
     for point in sweep.points:
         view = f"{point.case} {_as_read(point.config)}"
@@ -124,13 +126,15 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
             table = tables[places[view]]
             whole = f"{view} {point.text.partition(' ')[2]}"
             if whole not in schemas:
-                schemas[whole] = resolve(point.config, table.fields)
+                other = point.version
+                version = None if other is None else resolve(other, table.fields)
+                schemas[whole] = resolve(point.config, table.fields), version
         except ConfigError as error:
             found = [Problem(f"cases.{point.case}: {p.where}", p.text) for p in error.problems]
             problems += found
             continue
         key = sha256(f"{_version()} {point.case} {table.digest} {point.text}".encode())
-        items.append(_Item(key.hexdigest(), point, schemas[whole], places[view]))
+        items.append(_Item(key.hexdigest(), point, *schemas[whole], places[view]))
     if problems:
         raise ConfigError(problems)
     return [table.rows for table in tables], items
@@ -210,7 +214,7 @@ def _to_bytes(table: pa.Table) -> bytes:
 
 def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
     table = pa.ipc.open_stream(tables[item.table]).read_all()
-    found = tried(item.point, table, item.schema)
+    found = tried(item.point, table, item.schema, item.version)
     return ResultRow(
         key=item.key,
         case=item.point.case,

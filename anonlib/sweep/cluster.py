@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
-from anonlib.block import Ints
+from anonlib.block import Floats, Ints
 from anonlib.memory import InMemory
 from anonlib.schema import Column
 from anonlib.sweep.settings import Cluster
-from anonlib.utility._features import Sparse, fit
+from anonlib.utility._features import Features, Sparse, fit
 
 
 def agreement(
@@ -20,7 +21,8 @@ def agreement(
     `raw_ari` and `raw_nmi`, two clusterings of the raw rows from other random centres with each
     other: a release can't do better where they agree little. None of fewer rows than clusters.
 
-    Source: TA_DA, section VI-C, but with indicators of categories instead of their codes.
+    Categories by codes: of a set the middle of the first and the last; a missing one, or one that
+    is not among the most frequent, is in the mean. Source: TA_DA, section VI-C, which has codes.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -30,9 +32,15 @@ def agreement(
     raw = table.take(pa.array(made.rows))
     features = fit(columns, raw)
     original = features.matrix(raw, released=False)
+    released = features.matrix(made.released, released=True)
+    if cluster.nominal == "codes":
+        original, released = (
+            _coded(features, original, original),
+            _coded(features, released, original),
+        )
     found = _clusters(original, cluster, 2 * seed)
     pairs = {
-        "": _clusters(features.matrix(made.released, released=True), cluster, 2 * seed),
+        "": _clusters(released, cluster, 2 * seed),
         "raw_": _clusters(original, cluster, 2 * seed + 1),
     }
     scores = {"ari": adjusted_rand_score, "nmi": normalized_mutual_info_score}
@@ -43,7 +51,29 @@ def agreement(
     }
 
 
-def _clusters(x: Sparse, cluster: Cluster, seed: int) -> Ints:
+def _coded(features: Features, given: Sparse, like: Sparse) -> Floats:
+    """float64[n, f]: features with one for the categories of a column, standardized as in `like`,
+    instead of indicators."""
+    parts, end = [], 0
+    for feature in features.columns:
+        start, end = end, end + len(feature.names)
+        mine, theirs = (x[:, start:end].toarray() for x in (given, like))
+        if feature.domain.categories:
+            mine, theirs = _code(mine[:, :-1]), _code(theirs[:, :-1])
+            mean, sd = float(theirs[theirs >= 0].mean()), float(theirs[theirs >= 0].std())
+            mine = np.where(mine >= 0, (mine - mean) / (sd or 1.0), 0.0)[:, None]
+        parts.append(mine)
+    return np.column_stack(parts)
+
+
+def _code(indicators: Floats) -> Floats:
+    """float64[n]: the middle of the first and the last category that a row has; -1 of none."""
+    last = indicators.shape[1] - 1 - indicators[:, ::-1].argmax(axis=1)
+    middle: Floats = (indicators.argmax(axis=1) + last) / 2
+    return np.where(indicators.any(axis=1), middle, -1.0)
+
+
+def _clusters(x: Sparse | Floats, cluster: Cluster, seed: int) -> Ints:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 

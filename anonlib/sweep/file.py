@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -31,6 +31,8 @@ _SHOWN = "its values may be data or secrets, and results show the grid; vary it 
 #: What is not in the config of a case, since nothing is published.
 _IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
 _TRIAL = tuple(Trial.model_fields)
+#: What a version's rows may be released by: all that columns, and what is read, don't depend on.
+_VERSION = (("partition",), ("privacy", "models"), ("kernel",), ("recode",))
 
 
 def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
@@ -163,19 +165,45 @@ class _Expansion:
         for key, value in parameters.items():
             put(tree, key, copied(value, key, problems), key, problems)
         trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
+        config = None if problems else self._parsed(tree, home, problems)
+        version = None
+        if trial is not None and config is not None:
+            problems += [*_untried(trial, config), *_unfit(trial, config)]
+            version = self._version(trial, tree, home, problems)
+        self._tell(problems, parameters)
+        if problems or trial is None or config is None:
+            return None
+        text = _identity(tree, trial, config)
+        return Point(self.name, parameters, config, trial, text, version)
+
+    def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
         text = json.dumps(tree, sort_keys=True, default=str)
-        if not problems and text not in self._known:
+        if text not in self._known:
             try:
                 self._known[text] = parse(tree, folder=home)
             except ConfigError as error:
                 problems += error.problems
-        config = self._known.get(text)
-        if trial is not None and config is not None:
-            problems += _unfit(trial, config)
-        self._tell(problems, parameters)
-        if problems or trial is None or config is None:
+        return self._known.get(text)
+
+    def _version(
+        self, trial: Trial, tree: dict[str, Any], home: Path, problems: list[Problem]
+    ) -> Config | None:
+        """The config that releases the rows to learn from, if it is another."""
+        if trial.learn is None or trial.learn.version is None:
             return None
-        return Point(self.name, parameters, config, trial, _identity(tree, trial, config))
+        found: list[Problem] = []
+        tree = copied(tree, "", found)
+        for key, value in trial.learn.version.set.items():
+            if any(parts_of(key)[: len(part)] == [*part] for part in _VERSION):
+                put(tree, key, copied(value, key, found), key, found)
+            else:
+                allowed = ", ".join(map(".".join, _VERSION))
+                found.append(Problem(key, f"must be one of these, or below: {allowed}"))
+        config = None if found else self._parsed(tree, home, found)
+        if config is not None:
+            found += _untried(trial, config)
+        problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
+        return config
 
     def _tell(self, problems: Sequence[Problem], parameters: Mapping[str, Any]) -> None:
         """Adds what earlier points have not shown already."""
@@ -206,15 +234,19 @@ def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
         return None
 
 
-def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
-    """What the config can't be tried with."""
-    roles = {name: attribute.role for name, attribute in config.attributes.items()}
+def _untried(trial: Trial, config: Config) -> Iterator[Problem]:
+    """What no point can be released by."""
     if any(isinstance(step, Controller) for step in config.partition.steps):
         yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
     if trial.controllers > 1 and config.partition.by_tuples:
         yield Problem("controllers", "tuples is one search over all rows; leave this out")
     if config.privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest is for releases; use needed")
+
+
+def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
+    """What can't be asked of the columns, or not together."""
+    roles = {name: attribute.role for name, attribute in config.attributes.items()}
     read = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
     read |= {*config.unit}
     if trial.sample is not None and trial.sample.by not in {None, *read}:
@@ -236,6 +268,8 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
         yield Problem("learn.folds", "cross-validation is for `split: before`; 0 here")
     if learn.folds and learn.train == "raw":
         yield Problem("learn.folds", "cross-validation is of what learns from a release; 0 here")
+    if learn.version is not None and (learn.split, learn.train) != ("after", "released"):
+        yield Problem("learn.version", "is for `split: after` and `train: released`")
 
 
 def learn_target(trial: Trial, config: Config) -> str | None:
@@ -261,8 +295,11 @@ def _identity(tree: Mapping[str, Any], trial: Trial, config: Config) -> str:
 
 
 def _seeded(point: Point, seed: int) -> Point:
-    config = point.config.model_copy(update={"seed": seed})
-    return Point(point.case, point.parameters, config, point.trial, f"{seed} {point.text}")
+    text = f"{seed} {point.text}"
+    config, version = point.config.model_copy(update={"seed": seed}), point.version
+    if version is not None:
+        version = version.model_copy(update={"seed": seed})
+    return replace(point, config=config, version=version, text=text)
 
 
 def _picks(file: SweepFile, points: Sequence[Point]) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from anonlib.config import MAX_INT, Config, Section, Spark
+from anonlib.utility._features import NodeEncoding
 from anonlib.utility.learners import Learner
 
 
@@ -17,14 +18,26 @@ class Sample(Section):
     by: str | None = Field(None, description="a column: the share of its every value")
 
 
+class Version(Section):
+    """How the rows to learn from are released, where not as those to test on."""
+
+    set: dict[str, Any] = Field(
+        default_factory=dict,
+        description="keys of the config, below partition, privacy.models, kernel or recode -> "
+        "values that replace its own",
+    )
+    encoding: NodeEncoding = Field("fill_parent", description="of the released nodes")
+
+
 class Learn(Section):
     """What is learned, and from what.
 
     The test rows are drawn by the seed. split: before, only the other rows are anonymized, and the
     test rows stay as they are in the source; after, all are. train: the released rows, or the same
-    rows as they are in the source; test: with `split: after`, likewise. folds: the training rows
-    are cut into so many parts; each is tested on after the others have been anonymized and learned
-    from: what parameters can be picked by.
+    rows as they are in the source; test: with `split: after`, likewise. version: the rows to learn
+    from come of another release of the table, those to test on of the point's. folds: the training
+    rows are cut into so many parts; each is tested on after the others have been anonymized and
+    learned from: what parameters can be picked by.
     """
 
     model: Learner
@@ -38,11 +51,14 @@ class Learn(Section):
     test: Literal["released", "raw"] = Field(
         "released", description="with `split: after`; else test rows are raw"
     )
+    version: Version | None = Field(
+        None, description="with `split: after`: how the rows to learn from are released"
+    )
     folds: int = Field(0, ge=0, le=100, description="of cross-validation; 0 for none")
     among: Literal["released", "quasi_identifiers"] = Field(
         "released", description="the columns to learn from"
     )
-    encoding: Literal["one_class", "fill_parent", "fill_child"] = Field(
+    encoding: NodeEncoding = Field(
         "fill_parent", description="of released nodes; shares of nodes are proportional"
     )
 
@@ -61,6 +77,11 @@ class Cluster(Section):
     starts: int = Field(10, ge=1, le=1000, description="random starts, of which the best is taken")
     among: Literal["released", "quasi_identifiers"] = Field(
         "released", description="the columns to cluster by; never the target"
+    )
+    nominal: Literal["indicators", "codes"] = Field(
+        "indicators",
+        description="what k-means sees of categories: an indicator of each, or their numbers in "
+        "the order of their names, standardized",
     )
 
 
@@ -125,13 +146,15 @@ class SweepFile(Section):
 @dataclass(frozen=True)
 class Point:
     """One point of a grid. parameters: the grid's keys and values, but the seed. text: all that
-    it depends on but the rows and the code, as JSON."""
+    it depends on but the rows and the code, as JSON. version: the config by which rows to learn
+    from are released, where not by `config`."""
 
     case: str
     parameters: Mapping[str, Any]
     config: Config
     trial: Trial
     text: str
+    version: Config | None = None
 
     @property
     def seed(self) -> int:

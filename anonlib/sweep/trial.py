@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
@@ -37,15 +37,15 @@ class Result:
     error: str | None = None
 
 
-def tried(point: Point, table: pa.Table, schema: Schema) -> Result:
-    """Runs a point on its case's table, whose rows are in a fixed order. What goes wrong is in the
-    result."""
+def tried(point: Point, table: pa.Table, schema: Schema, version: Schema | None = None) -> Result:
+    """Runs a point on its case's table, whose rows are in a fixed order. version: the columns as
+    the point's `version` releases them, if it has one. What goes wrong is in the result."""
     from threadpoolctl import threadpool_limits
 
     begun = perf_counter()
     try:
         with threadpool_limits(1):
-            made, scores = _Trial(point, _sampled(point, table, schema), schema).run()
+            made, scores = _Trial(point, _sampled(point, table, schema), schema, version).run()
     except AnonlibError as error:
         text = f"{type(error).__name__}: {error}"
         return Result(error=text, seconds=perf_counter() - begun)
@@ -74,6 +74,7 @@ class _Trial:
     point: Point
     table: pa.Table
     schema: Schema
+    version: Schema | None
 
     def run(self) -> tuple[InMemory, dict[str, float | None]]:
         """What was made of the rows that are not held out, and all that was found."""
@@ -83,20 +84,27 @@ class _Trial:
             return made, self._compared(made, self.table)
         target = self._target(learn)
         columns = predictors(self.schema, [target.column.id], learn.among)
-
-        def featured(raw: pa.Table) -> Features:
-            return fit(columns, raw, encoding=learn.encoding)
-
+        featured = partial(fit, columns, encoding=learn.encoding)
         test, train = self._split(learn, self.table, learn.holdout, "test")
         scored = _Scored(learn, target, self.point.seed, featured)
         if learn.split == "after":
             made = self._anonymized(self.table)
-            scores = scored.after(made, self.table, train, test)
+            told = _Release(made, featured)
+            scores = scored.after(self._version(target) or told, told, self.table, train, test)
             return made, {**self._compared(made, self.table), **scores}
         raw, held = self.table.take(pa.array(train)), self.table.take(pa.array(test))
         made = self._anonymized(raw)
         scores = {**scored.before(made, raw, held), **self._validated(scored, raw)}
         return made, {**self._compared(made, raw), **scores}
+
+    def _version(self, target: Target) -> "_Release | None":
+        """The release that rows to learn from are of, if it is not the point's own."""
+        learn, config, schema = self.point.trial.learn, self.point.version, self.version
+        if learn is None or learn.version is None or config is None or schema is None:
+            return None
+        columns = predictors(schema, [target.column.id], learn.among)
+        made = anonymized(self.table, schema, config, self._owner(self.table))
+        return _Release(made, partial(fit, columns, encoding=learn.version.encoding))
 
     def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
         """The mean scores over the folds of the training rows, each tested on after the others
@@ -127,12 +135,17 @@ class _Trial:
         return target
 
     def _anonymized(self, table: pa.Table) -> InMemory:
-        owner, count = None, self.point.trial.controllers
-        if count > 1:
-            person = persons(table, self.schema.unit)
-            random = np.random.default_rng([self.point.seed, count])
-            owner = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
-        return anonymized(table, self.schema, self.point.config, owner)
+        return anonymized(table, self.schema, self.point.config, self._owner(table))
+
+    def _owner(self, table: pa.Table) -> Ints | None:
+        """int64[n]: the data controllers that rows are dealt to; None of one."""
+        count = self.point.trial.controllers
+        if count == 1:
+            return None
+        person = persons(table, self.schema.unit)
+        random = np.random.default_rng([self.point.seed, count])
+        owner: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
+        return owner
 
     def _compared(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
         """What needs no model. table: what `made` was made of."""
@@ -159,6 +172,19 @@ class _Trial:
 
 
 @dataclass(frozen=True)
+class _Release:
+    """What was made of a table, and how its rows become features, by raw ones."""
+
+    made: InMemory
+    featured: Callable[[pa.Table], Features]
+
+    def examples(self, rows: Ints, raw: pa.Table, target: Target) -> Examples:
+        """Those of the table's rows that are released."""
+        chosen = self.made.released.take(pa.array(np.flatnonzero(np.isin(self.made.rows, rows))))
+        return examples(chosen, self.featured(raw), target, released=True)
+
+
+@dataclass(frozen=True)
 class _Scored:
     """How much models learn."""
 
@@ -180,24 +206,22 @@ class _Scored:
         return self._scores(given, examples(held, features, self.target, released=False))
 
     def after(
-        self, made: InMemory, table: pa.Table, train: Ints, test: Ints
+        self, known: _Release, told: _Release, table: pa.Table, train: Ints, test: Ints
     ) -> dict[str, float | None]:
-        """made: of all rows; train, test: places of rows in the table."""
+        """known, told: all rows, as released to learn from and to test on; train, test: places of
+        rows in the table."""
         raw, held = table.take(pa.array(train)), table.take(pa.array(test))
         features = self.featured(raw)
-        released = [
-            made.released.take(pa.array(np.flatnonzero(np.isin(made.rows, rows))))
-            for rows in (train, test)
-        ]
-        chosen = [
-            examples(ours, features, self.target, released=True)
-            if kind == "released"
-            else examples(theirs, features, self.target, released=False)
-            for ours, theirs, kind in zip(
-                released, (raw, held), (self.learn.train, self.learn.test), strict=True
-            )
-        ]
-        return {**self._scores(*chosen), **self._of_raw(raw, held)}
+        if known.featured(raw).names != features.names:
+            raise InputError("learn.version.set: its columns have other features than the point's")
+        given, asked = (
+            examples(rows, features, self.target, released=False) for rows in (raw, held)
+        )
+        if self.learn.train == "released":
+            given = known.examples(train, raw, self.target)
+        if self.learn.test == "released":
+            asked = told.examples(test, raw, self.target)
+        return {**self._scores(given, asked), **self._of_raw(raw, held)}
 
     def _of_raw(self, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
         """What the same model learns from the training rows as they are, and what no model at all

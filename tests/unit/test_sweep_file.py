@@ -101,6 +101,16 @@ class TestPoints:
         # The sensitive column can be learned: a sweep publishes nothing.
         assert all(p.trial.learn and p.trial.learn.target == "illness" for p in found)
 
+    def test_a_version_is_a_config_of_its_own(self) -> None:
+        learn = {"model": "mlp", "split": "after", "version": {"set": {"kernel.type": "mdav_sd"}}}
+        key = 'learn.version.set."privacy.models.0.k"'
+        points = parse_sweep(sweep(learn=learn, grid={key: [3, 7]}, seeds=2)).points
+        found = [(p.version and (p.version.k, p.version.kernel.type, p.seed)) for p in points]
+        assert found == [(k, "mdav_sd", seed) for seed in (0, 1) for k in (3, 7)]
+        assert [p.version and p.version.seed for p in points] == [0, 0, 1, 1]
+        assert {(p.config.k, p.config.kernel.type) for p in points} == {(3, "mdav")}
+        assert len({p.text for p in points}) == 4
+
     def test_files_and_overrides(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SWEEP_K", "4")
         (tmp_path / "configs").mkdir()
@@ -143,6 +153,26 @@ class TestPoints:
 
 
 class TestProblems:
+    def test_versions_are_of_the_same_columns_and_rows(self) -> None:
+        changes = {"attributes.age.role": "drop", "privacy.missing_tokens": ["x"], "": 1}
+        learn = {"model": "mlp", "split": "after", "version": {"set": changes}}
+        found = problems(sweep(learn=learn, grid={}))
+        where = "cases.people: learn.version.set: "
+        assert found.keys() == {f"{where}{key}" for key in changes}
+        assert {text.split(":")[0] for text in found.values()} == {"must be one of these, or below"}
+
+    @pytest.mark.parametrize(
+        ("key", "value", "where"),
+        [
+            ("privacy.models.0.k", 0, "privacy.models.0.k"),
+            ("partition.steps", [{"type": "controller", "column": "city"}], "partition.steps"),
+        ],
+    )
+    def test_versions_that_no_point_could_have(self, key: str, value: Any, where: str) -> None:
+        learn = {"model": "mlp", "split": "after", "version": {"set": {key: value}}}
+        found = problems(sweep(learn=learn, grid={}))
+        assert found.keys() == {f"cases.people: learn.version.set: {where}"}
+
     def test_keys_that_name_nothing(self) -> None:
         found = problems(sweep(cases={"people": {"config": CONFIG, "set": {"": 1, "..": 2}}}))
         assert {text.split(";")[0] for text in found.values()} == {"names nothing"}
@@ -175,6 +205,12 @@ class TestProblems:
             ({"grid": {"seed": [1]}}, "grid.seed", "seeds"),
             ({"grid": {"a.b.c.d": []}}, "grid.a.b.c.d", "one value or more"),
             ({"learn": {"model": "mlp", "target": "age"}}, "learn.target", "label"),
+            ({"learn": {"model": "mlp", "version": {}}}, "learn.version", "split: after"),
+            (
+                {"learn": {"model": "mlp", "split": "after", "train": "raw", "version": {}}},
+                "learn.version",
+                "train: released",
+            ),
             ({"learn": {"model": "perceptron"}}, "learn.model.type", "boosted_trees"),
             ({"learn": {}}, "learn.model", "name a learner"),
             ({"learn": {"model": "mlp", "folds": 1}}, "learn.folds", "at least 2"),

@@ -1,12 +1,16 @@
 """One point of a sweep in memory: what is learned, by which protocol, and what goes wrong."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score
 
+from anonlib.memory import anonymized
 from anonlib.sweep.file import parse_sweep
 from anonlib.sweep.settings import Point
 from anonlib.sweep.trial import Result, tried
@@ -23,13 +27,18 @@ def people(n: int = 200) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": y, "label": np.where((x + y > 0) ^ noise, "yes", "no")})
 
 
-def point(grid: dict[str, Any] | None = None, **changes: Any) -> Point:
+def point(
+    grid: dict[str, Any] | None = None, city: dict[str, Any] | None = None, **changes: Any
+) -> Point:
+    """city: a nominal column more."""
+    nominal = {} if city is None else {"city": {**QUASI, "scale": "nominal", **city}}
     config = {
         "source": {"format": "parquet", "path": "people"},
         "attributes": {
             "x": {**QUASI, "scale": "continuous"},
             "y": {**QUASI, "scale": "continuous"},
             "label": {"role": "target", "public": True},
+            **nominal,
         },
         "one_row_per_person": True,
         "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
@@ -41,8 +50,10 @@ def point(grid: dict[str, Any] | None = None, **changes: Any) -> Point:
 
 
 def run(point: Point, data: pd.DataFrame | None = None) -> Result:
-    table, schema = as_source(people() if data is None else data, point.config)
-    return tried(point, table, schema)
+    data = people() if data is None else data
+    table, schema = as_source(data, point.config)
+    version = None if point.version is None else as_source(data, point.version)[1]
+    return tried(point, table, schema, version)
 
 
 def figures(point: Point, data: pd.DataFrame | None = None) -> dict[str, float | None]:
@@ -116,6 +127,50 @@ class TestLearning:
         assert found.error is None
 
 
+class TestVersions:
+    AFTER: ClassVar[dict[str, Any]] = {**LEARN, "split": "after"}
+
+    def learn(self, k: int, **changes: Any) -> dict[str, Any]:
+        return {**self.AFTER, "version": {"set": {"privacy.models.0.k": k}}, **changes}
+
+    def test_one_like_the_point_changes_nothing(self) -> None:
+        plain, same = (figures(point(learn=learn)) for learn in (self.AFTER, self.learn(5)))
+        assert same == plain
+
+    def test_models_learn_from_the_version_and_are_tested_on_the_point(self) -> None:
+        raw = {"test": "raw"}
+        alone = figures(point({"privacy.models.0.k": 20}, learn={**self.AFTER, **raw}))
+        assert figures(point(learn=self.learn(20, **raw)))["accuracy"] == alone["accuracy"]
+        small, one_cell = (figures(point(learn=given)) for given in (self.AFTER, self.learn(200)))
+        assert one_cell["accuracy"] == one_cell["baseline_accuracy"] < small["accuracy"]
+        of_the_point = small.keys() - {"accuracy", "f1", "f1_macro", "auc"}
+        assert {name: one_cell[name] for name in of_the_point} == {
+            name: small[name] for name in of_the_point
+        }
+
+    def test_nodes_in_another_encoding(self, tmp_path: Path) -> None:
+        tree = tmp_path / "tree.csv"
+        tree.write_text("a;x;*\nb;x;*\nc;y;*\nd;y;*\n")
+        random = np.random.default_rng(4)
+        data = people().assign(city=random.choice([*"abcd"], 200))
+        data["label"] = np.where(data["city"].isin([*"ab"]), "yes", "no")
+
+        def auc(**learn: Any) -> float | None:
+            grid = {"recode.nominal": "lca"}
+            learn = {**self.AFTER, **learn}
+            return figures(point(grid, {"hierarchy": str(tree)}, learn=learn), data)["auc"]
+
+        known = auc(encoding="one_class")
+        assert auc(encoding="one_class", version={"encoding": "one_class"}) == known
+        assert auc(encoding="one_class", version={"encoding": "fill_parent"}) != known
+
+    def test_other_features_are_refused(self) -> None:
+        version = {"set": {"recode.columns": {"x": "suppress"}}}
+        found = run(point(learn={**self.AFTER, "version": version}))
+        assert found.error is not None
+        assert "learn.version.set: its columns have other features" in found.error
+
+
 class TestMoments:
     def test_centroids_keep_means_and_restored_ones_variances(self) -> None:
         plain = figures(point())
@@ -140,6 +195,41 @@ class TestClustering:
         assert small["nmi"] > 0.9
         large = figures(point({"privacy.models.0.k": 60}, cluster={"clusters": 3}), data)
         assert large["ari"] < 0.7
+
+    @pytest.mark.parametrize("recoder", ["set", "mode"])
+    def test_categories_by_their_numbers(self, recoder: str) -> None:
+        random = np.random.default_rng(5)
+        city = pd.Series(random.choice([*"abcdefgh"], 120)).where(random.random(120) < 0.9)
+        data = people(120).assign(city=city)
+        grid = {"recode.nominal": recoder}
+        asked = point(grid, {}, cluster={"clusters": 3, "nominal": "codes"})
+        found = figures(asked, data)
+
+        table, schema = as_source(data, asked.config)
+        names = [column.id for column in schema.quasi_identifiers]
+        released = anonymized(table, schema, asked.config).released.select(names).to_pandas()
+        raw = table.select(names).to_pandas()
+
+        def numbered(value: Any) -> float:
+            some = [] if value is None else [*value]
+            places = ["abcdefgh".index(each) for each in some if each is not None]
+            return (min(places) + max(places)) / 2 if places else np.nan
+
+        x, y = (part.assign(**{names[2]: part[names[2]].map(numbered)}) for part in (raw, released))
+        labels = [
+            KMeans(3, n_init=10, random_state=0).fit(values.fillna(0.0)).labels_
+            for values in ((part - x.mean()) / x.std(ddof=0) for part in (x, y))
+        ]
+        assert found["ari"] == pytest.approx(adjusted_rand_score(*labels))
+        assert found["ari"] != figures(point(grid, {}, cluster={"clusters": 3}), data)["ari"]
+
+    def test_a_column_of_nothing_but_missing_values(self) -> None:
+        data = people(120).assign(city=pd.Series([None] * 120, dtype="string"))
+        codes, indicators = (
+            figures(point({}, {}, cluster={"clusters": 3, "nominal": kind}), data)
+            for kind in ("codes", "indicators")
+        )
+        assert codes == indicators
 
 
 def test_the_same_again_and_another_with_another_seed() -> None:

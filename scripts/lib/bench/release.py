@@ -3,7 +3,7 @@ Delta, on the same session in the same run.
 
     scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian]
         [--partitioners kmeans mondrian target_tree target_clusters controller]
-        [--measures moments marginals associations queries]
+        [--measures moments marginals associations queries '{type: learning, split: after}']
 """
 
 import argparse
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import yaml
 from _spark import next_stage, stages_since
 from pyspark.sql import functions as F
 
@@ -154,7 +155,7 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", default=["mondrian", "mdav"])
     parser.add_argument("--partitioners", nargs="+", default=["kmeans"])
     parser.add_argument("--max-rows", type=int, default=10_000)
-    parser.add_argument("--measures", nargs="*", default=[])
+    parser.add_argument("--measures", type=yaml.safe_load, nargs="*", default=[])
     parser.add_argument("--driver-memory", default="2g")
     given = parser.parse_args()
     spark = session({"spark.driver.memory": given.driver_memory, "spark.master": "local[2]"})
