@@ -11,12 +11,12 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from anonlib.cli_errors import plain
 from anonlib.measure import Cell
 from anonlib.report.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
-from anonlib.report.words import number, percent, short, spoken
+from anonlib.report.words import counted, number, percent, short, spoken
 
 Row: TypeAlias = Sequence[Cell]
 
@@ -175,6 +175,8 @@ def lines(
             ax.minorticks_off()
             if len(set(x_all)) <= 6:
                 ax.set_xticks(sorted(set(x_all)))
+            elif max(x_all) <= 200 * min(x_all):  # powers of ten alone would be one or two
+                ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_locator(MaxNLocator(5))
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda x, _: number(float(f"{x:.6g}"))))
@@ -186,7 +188,7 @@ def lines(
     left_out = len(given) - len(shown)
     notes = [spread] if spread else []
     if left_out:
-        notes.append(f"{left_out} more lines are in the table.")
+        notes.append(f"{counted(left_out, 'more line', 'more lines')} in the table.")
     legend = _legend([line.name for line in shown]) if len(given) > 1 else ()
     svg = drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))

@@ -61,7 +61,7 @@ def sweep_page(
         summary=tuple(_summary(done, failed, [a for a in axes if a in over])),
         figures=tuple((spoken(f), _charts(done, f, plan)) for f in figures),
         points=_points(done, varied, figures, plan.names),
-        failed=_failed(failed, axes),
+        failed=_failed(failed, kept, plan.names),
         fixed=tuple((plain(axis), number(_cell(rows[0].get(axis)))) for axis in fixed),
     )
 
@@ -175,10 +175,14 @@ def _points(
     return Table("Means and deviations", heads, tuple(found))
 
 
-def _failed(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
-    heads = (*map(plain, axes), "error")
-    cells = [(*[number(_cell(row.get(a))) for a in axes], plain(str(row["error"]))) for row in rows]
-    return Table("Points that failed", heads, tuple(sorted(cells))) if cells else None
+def _failed(rows: Sequence[Row], kept: Sequence[str], names: Mapping[str, str]) -> Table | None:
+    """What went wrong where, once for all points that means are over."""
+    groups = _groups(rows, (*kept, "error"))
+    heads = (*(names[axis] for axis in kept), "points", "error")
+    cells = [
+        (*map(number, key[:-1]), number(len(group)), plain(str(key[-1]))) for key, group in groups
+    ]
+    return Table("Points that failed", heads, tuple(cells)) if cells else None
 
 
 def _moments(rows: Sequence[Row], figure: str) -> tuple[float, float | None, int]:

@@ -48,6 +48,31 @@ def test_summary_failures_and_what_is_fixed() -> None:
     assert text.count("<svg") == text.count("<figure>") == text.count("fill-opacity: 0.18") == 4
 
 
+def test_a_failure_is_told_once_for_all_seeds() -> None:
+    rows = [
+        row | ({"error": "E", "accuracy": None, "sse": None} if row[K] == 5 else {})
+        for row in reports.sweep_rows()
+        if not row["error"]
+    ]
+    page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
+    assert page.failed is not None
+    assert page.failed.heads == ("case", "kernel", "k", "encoding", "points", "error")
+    assert len(page.failed.rows) == 4
+    assert ("adult", "mdav", "5", "one_hot", "3", "E") in page.failed.rows
+
+
+def test_ticks_of_a_logarithmic_axis() -> None:
+    def ticks(ks: list[int]) -> set[str]:
+        some = [r for r in reports.sweep_rows() if r[K] == 5 and r["seed"] == 1]
+        text = rendered([row | {K: k} for row in some for k in ks], figures=("sse",))
+        return {
+            k for k in ("1", "2", "5", "10", "20", "50", "100", "1,000") if f">{k}</text>" in text
+        }
+
+    assert ticks([2, 3, 5, 10, 15, 20, 25, 50]) == {"2", "5", "10", "20", "50"}
+    assert ticks([3, 4, 5, 10, 20, 50, 100, 1000, 2000]) == {"10", "100", "1,000"}
+
+
 def test_one_look_in_any_order_of_rows() -> None:
     rows = reports.sweep_rows()
     random.Random(1).shuffle(rows)
