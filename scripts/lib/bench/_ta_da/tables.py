@@ -48,7 +48,7 @@ SOURCES = {
     ),
     "nursery": Source("nursery/nursery.csv.gz", ",", (), "social", "class"),
     "customer": Source(
-        "customer_segmentation/customer_segmentation_10695.csv",
+        "customer_segmentation/Train.csv",
         ",",
         ("Age", "Work_Experience", "Family_Size"),
         "Spending_Score",
