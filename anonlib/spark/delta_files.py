@@ -3,7 +3,7 @@ by their paths, since Delta lists the files of a table anew for every query of i
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -63,15 +63,16 @@ class Transaction:
 
     def read(self, actions: Any, like: StructType) -> DataFrame:
         """The rows of the files that these actions add, with the names and types of `like`, which
-        are those of the columns that were written, in their order."""
+        are those of the columns that were written, in their order; anything may be null."""
         schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
-        inside = _physical(schema)
+        inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in added(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)
         # By name: columns that files are laid out by come last.
         found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
         # With the names inside structs, too, which hashes of maps show.
-        named = zip(found.columns, like, strict=True)
+        outside = _nullable(like, lambda field: field.name)
+        named = zip(found.columns, outside, strict=True)
         return found.select(*[_column(n).cast(f.dataType).alias(f.name) for n, f in named])
 
 
@@ -109,18 +110,15 @@ def _names(type: DataType) -> list[str]:
     return [*_names(type.keyType), *_names(type.valueType)] if isinstance(type, MapType) else []
 
 
-def _physical(type: Any) -> Any:
-    """A type of a Delta table's metadata, with the names that fields have inside its files."""
+def _nullable(type: Any, name: Callable[[StructField], str]) -> Any:
+    """A type with these names of fields; all in it may be null, as all in files may."""
     if isinstance(type, StructType):
-        fields = [
-            StructField(f.metadata.get(PHYSICAL_NAME, f.name), _physical(f.dataType))
-            for f in type.fields
-        ]
+        fields = [StructField(name(f), _nullable(f.dataType, name)) for f in type.fields]
         return StructType(fields)
     if isinstance(type, ArrayType):
-        return ArrayType(_physical(type.elementType))
+        return ArrayType(_nullable(type.elementType, name))
     if isinstance(type, MapType):
-        return MapType(_physical(type.keyType), _physical(type.valueType))
+        return MapType(_nullable(type.keyType, name), _nullable(type.valueType, name))
     return type
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from anonlib.spark.delta_files import Transaction, added, save_mode
 from anonlib.spark.jvm import none
@@ -47,15 +48,35 @@ def test_rows_come_back(spark: SparkSession, tmp_path: Path, schema: str, laid_o
     assert int(transaction.log.update(False, *[none(spark)] * 2).version()) == -1
 
 
+def test_types_that_have_no_nulls(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(3).select(
+        "id",
+        F.split(F.lit("a,b"), ",").alias("list"),
+        F.struct(F.col("id").alias("a"), F.lit("x").alias("b")).alias("pair"),
+        F.create_map(F.lit("k"), "id").alias("map"),
+        F.lit(1).alias("p"),
+    )
+    strict = frame.schema
+    assert not strict["list"].dataType.containsNull
+    assert not strict["map"].dataType.valueContainsNull
+    assert not strict["pair"].dataType["b"].nullable
+    transaction = Transaction.begin(spark, str(tmp_path / "table"))
+    actions = transaction.write(frame, save_mode(spark, "Append"))
+    found = transaction.read(actions, strict)
+    assert found.schema.simpleString() == strict.simpleString()
+    assert texts(found) == texts(frame)
+
+
 def test_paths_are_no_patterns(spark: SparkSession, tmp_path: Path) -> None:
     """Of several files: each row comes back once."""
     rows = [(i, "{c}[d]*" if i % 2 else "}") for i in range(30)]
     frame = spark.createDataFrame(rows, "id long, part string").repartition(3)
-    (tmp_path / "ab c").mkdir()  # which the pattern means
     for by in ((), ("part",)):
         transaction = Transaction.begin(spark, str(tmp_path / f"a[b] {{c,d}}?*{len(by)}"))
         actions = transaction.write(frame, save_mode(spark, "Append"), by)
         assert len(added(actions)) >= 3
+        meant = tmp_path / f"ab cxx{len(by)}"  # by the pattern
+        shutil.copytree(transaction.root, meant)
         assert texts(transaction.read(actions, frame.schema)) == texts(frame)
 
 
