@@ -84,7 +84,7 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
     problems += [
         Problem(f"{where}.{key}", "a list of one value or more is needed") for key in wrong
     ]
-    hidden = [key for key in grid if _is_hidden(key)]
+    hidden = [key for key, values in grid.items() if _is_hidden(key) or _hides(key, values)]
     problems += [Problem(f"{where}.{key}", _SHOWN) for key in hidden]
     if "seed" in grid:
         problems.append(Problem(f"{where}.seed", "give `seeds`, how many there are, instead"))
@@ -100,6 +100,21 @@ def _is_hidden(key: str) -> bool:
         all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
         for path in _HIDDEN
     )
+
+
+def _hides(key: str, values: Any) -> bool:
+    """Whether something hidden is set by what is learned from: by `learn.version.set`."""
+    first, *rest = [*parts_of(key), ""]
+    return first == "learn" and any(map(_is_hidden, (*rest, *_keys(values))))
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """The keys of all mappings in a value."""
+    if isinstance(value, Mapping):
+        yield from map(str, value)
+    if isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _keys(part)
 
 
 def n_points(grid: Any) -> int:
@@ -166,14 +181,16 @@ class _Expansion:
             put(tree, key, copied(value, key, problems), key, problems)
         trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
         config = None if problems else self._parsed(tree, home, problems)
-        version = None
+        changed, version = None, None
         if trial is not None and config is not None:
             problems += [*_untried(trial, config), *_unfit(trial, config)]
-            version = self._version(trial, tree, home, problems)
+            changed = _changed(tree, trial, problems)
+            if changed is not None and not problems:
+                version = self._version(changed, trial, home, problems)
         self._tell(problems, parameters)
         if problems or trial is None or config is None:
             return None
-        text = _identity(tree, trial, config)
+        text = _identity(tree, changed, trial, config)
         return Point(self.name, parameters, config, trial, text, version)
 
     def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
@@ -186,20 +203,10 @@ class _Expansion:
         return self._known.get(text)
 
     def _version(
-        self, trial: Trial, tree: dict[str, Any], home: Path, problems: list[Problem]
+        self, tree: dict[str, Any], trial: Trial, home: Path, problems: list[Problem]
     ) -> Config | None:
-        """The config that releases the rows to learn from, if it is another."""
-        if trial.learn is None or trial.learn.version is None:
-            return None
         found: list[Problem] = []
-        tree = copied(tree, "", found)
-        for key, value in trial.learn.version.set.items():
-            if any(parts_of(key)[: len(part)] == [*part] for part in _VERSION):
-                put(tree, key, copied(value, key, found), key, found)
-            else:
-                allowed = ", ".join(map(".".join, _VERSION))
-                found.append(Problem(key, f"must be one of these, or below: {allowed}"))
-        config = None if found else self._parsed(tree, home, found)
+        config = self._parsed(tree, home, found)
         if config is not None:
             found += _untried(trial, config)
         problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
@@ -234,6 +241,21 @@ def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
         return None
 
 
+def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dict[str, Any] | None:
+    """The config of the rows to learn from, if that is another."""
+    if trial.learn is None or trial.learn.version is None:
+        return None
+    tree = copied(tree, "", problems)
+    for key, value in trial.learn.version.set.items():
+        where = f"learn.version.set: {key}"
+        if any(parts_of(key)[: len(part)] == [*part] for part in _VERSION):
+            put(tree, key, copied(value, where, problems), where, problems)
+        else:
+            allowed = ", ".join(map(".".join, _VERSION))
+            problems.append(Problem(where, f"must be one of these, or below: {allowed}"))
+    return tree
+
+
 def _untried(trial: Trial, config: Config) -> Iterator[Problem]:
     """What no point can be released by."""
     if any(isinstance(step, Controller) for step in config.partition.steps):
@@ -251,6 +273,10 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
     read |= {*config.unit}
     if trial.sample is not None and trial.sample.by not in {None, *read}:
         yield Problem("sample.by", "no such column among those that are released")
+    nodes = [n for n, a in config.attributes.items() if a.hierarchy is not None]
+    if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
+        text = f"codes are of categories; along hierarchies ({', '.join(nodes)}) use indicators"
+        yield Problem("cluster.nominal", text)
     learn = trial.learn
     if learn is None:
         return
@@ -280,8 +306,11 @@ def learn_target(trial: Trial, config: Config) -> str | None:
     return trial.learn.target or next(iter(targets), None)
 
 
-def _identity(tree: Mapping[str, Any], trial: Trial, config: Config) -> str:
-    """What a point depends on but for seed, rows and code, as JSON."""
+def _identity(
+    tree: Mapping[str, Any], changed: Mapping[str, Any] | None, trial: Trial, config: Config
+) -> str:
+    """What a point depends on but for seed, rows and code, as JSON. changed: the config of the rows
+    to learn from, if that is another."""
     from hashlib import sha256
 
     paths = {n: a.hierarchy for n, a in config.attributes.items() if a.hierarchy is not None}
@@ -289,9 +318,15 @@ def _identity(tree: Mapping[str, Any], trial: Trial, config: Config) -> str:
     asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
     if trial.learn is not None:
         asked["learn"]["model"]["type"] = trial.learn.model.type
-    kept = {key: value for key, value in tree.items() if key not in ("source", "release", "seed")}
-    told = {"config": kept, "trial": asked, "hierarchies": files}
+    told = {"config": _kept(tree), "trial": asked, "hierarchies": files}
+    if changed is not None:
+        asked["learn"]["version"].pop("set", None)  # the order of its keys matters
+        told["version"] = _kept(changed)
     return json.dumps(told, sort_keys=True, default=str)
+
+
+def _kept(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in tree.items() if key not in ("source", "release", "seed")}
 
 
 def _seeded(point: Point, seed: int) -> Point:

@@ -87,24 +87,25 @@ class _Trial:
         featured = partial(fit, columns, encoding=learn.encoding)
         test, train = self._split(learn, self.table, learn.holdout, "test")
         scored = _Scored(learn, target, self.point.seed, featured)
+        raw, held = self.table.take(pa.array(train)), self.table.take(pa.array(test))
         if learn.split == "after":
             made = self._anonymized(self.table)
-            told = _Release(made, featured)
-            scores = scored.after(self._version(target) or told, told, self.table, train, test)
+            told = _Release(made, featured(raw))
+            scores = scored.after(self._version(target, raw) or told, told, raw, held, train, test)
             return made, {**self._compared(made, self.table), **scores}
-        raw, held = self.table.take(pa.array(train)), self.table.take(pa.array(test))
         made = self._anonymized(raw)
         scores = {**scored.before(made, raw, held), **self._validated(scored, raw)}
         return made, {**self._compared(made, raw), **scores}
 
-    def _version(self, target: Target) -> "_Release | None":
-        """The release that rows to learn from are of, if it is not the point's own."""
+    def _version(self, target: Target, raw: pa.Table) -> "_Release | None":
+        """The release that rows to learn from are of, if it is not the point's own; raw: these rows
+        as they are."""
         learn, config, schema = self.point.trial.learn, self.point.version, self.version
         if learn is None or learn.version is None or config is None or schema is None:
             return None
         columns = predictors(schema, [target.column.id], learn.among)
         made = anonymized(self.table, schema, config, self._owner(self.table))
-        return _Release(made, partial(fit, columns, encoding=learn.version.encoding))
+        return _Release(made, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
         """The mean scores over the folds of the training rows, each tested on after the others
@@ -173,15 +174,15 @@ class _Trial:
 
 @dataclass(frozen=True)
 class _Release:
-    """What was made of a table, and how its rows become features, by raw ones."""
+    """What was made of a table, and how its rows become features."""
 
     made: InMemory
-    featured: Callable[[pa.Table], Features]
+    features: Features
 
-    def examples(self, rows: Ints, raw: pa.Table, target: Target) -> Examples:
+    def examples(self, rows: Ints, target: Target) -> Examples:
         """Those of the table's rows that are released."""
         chosen = self.made.released.take(pa.array(np.flatnonzero(np.isin(self.made.rows, rows))))
-        return examples(chosen, self.featured(raw), target, released=True)
+        return examples(chosen, self.features, target, released=True)
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class _Scored:
     def before(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
         """made: of the training rows, which are `raw`; held: the test rows."""
         found = self.of_release(made, raw, held)
-        return {**found, **self._of_raw(raw, held)}
+        return {**found, **self._of_raw(*self._plain(self.featured(raw), raw, held))}
 
     def of_release(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
         features = self.featured(raw)
@@ -206,30 +207,36 @@ class _Scored:
         return self._scores(given, examples(held, features, self.target, released=False))
 
     def after(
-        self, known: _Release, told: _Release, table: pa.Table, train: Ints, test: Ints
+        self,
+        known: _Release,
+        told: _Release,
+        raw: pa.Table,
+        held: pa.Table,
+        train: Ints,
+        test: Ints,
     ) -> dict[str, float | None]:
         """known, told: all rows, as released to learn from and to test on; train, test: places of
-        rows in the table."""
-        raw, held = table.take(pa.array(train)), table.take(pa.array(test))
-        features = self.featured(raw)
-        if known.featured(raw).names != features.names:
+        the rows to learn from and to test on, which are `raw` and `held` as they are."""
+        if known.features.names != told.features.names:
             raise InputError("learn.version.set: its columns have other features than the point's")
-        given, asked = (
-            examples(rows, features, self.target, released=False) for rows in (raw, held)
-        )
+        plain = given, asked = self._plain(told.features, raw, held)
         if self.learn.train == "released":
-            given = known.examples(train, raw, self.target)
+            given = known.examples(train, self.target)
         if self.learn.test == "released":
-            asked = told.examples(test, raw, self.target)
-        return {**self._scores(given, asked), **self._of_raw(raw, held)}
+            asked = told.examples(test, self.target)
+        return {**self._scores(given, asked), **self._of_raw(*plain)}
 
-    def _of_raw(self, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
-        """What the same model learns from the training rows as they are, and what no model at all
-        is worth."""
-        features = self.featured(raw)
+    def _plain(
+        self, features: Features, raw: pa.Table, held: pa.Table
+    ) -> tuple[Examples, Examples]:
+        """The rows to learn from and to test on as they are."""
         given, asked = (
             examples(rows, features, self.target, released=False) for rows in (raw, held)
         )
+        return given, asked
+
+    def _of_raw(self, given: Examples, asked: Examples) -> dict[str, float | None]:
+        """What the same model learns from rows as they are, and what no model at all is worth."""
         known = baseline(given, asked, n_classes=self.target.n_classes)
         found = {f"baseline_{k}": v for k, v in _named(known).items()}
         return {**{f"raw_{k}": v for k, v in self._scores(given, asked).items()}, **found}

@@ -22,6 +22,16 @@ CONFIG: dict[str, Any] = {
     "one_row_per_person": True,
     "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
 }
+ALONG = {
+    **CONFIG,
+    "attributes": {
+        **CONFIG["attributes"],
+        "city": {
+            **CONFIG["attributes"]["city"],
+            "hierarchy": str(Path(__file__).parents[2] / "conf/hierarchies/education.yaml"),
+        },
+    },
+}
 
 
 def sweep(**changes: Any) -> dict[str, Any]:
@@ -69,6 +79,20 @@ class TestGrid:
         grid_points({key: ["a"]}, "grid", found)
         assert [problem.where for problem in found] == [f"grid.{key}"]
 
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ('learn.version.set."source.where"', "RAW"),
+            ("learn.version.set", {"privacy.missing_tokens": ["RAW"]}),
+            ("learn.version", {"set": {'"attributes".age.order': ["RAW"]}}),
+        ],
+    )
+    def test_nor_those_of_versions(self, key: str, value: Any) -> None:
+        with pytest.raises(ConfigError) as caught:
+            parse_sweep(sweep(learn={"model": "mlp", "split": "after"}, grid={key: [value]}))
+        assert [problem.where for problem in caught.value.problems] == [f"grid.{key}"]
+        assert "RAW" not in str(caught.value)
+
 
 class TestPoints:
     def test_seeds_come_last(self) -> None:
@@ -110,6 +134,16 @@ class TestPoints:
         assert [p.version and p.version.seed for p in points] == [0, 0, 1, 1]
         assert {(p.config.k, p.config.kernel.type) for p in points} == {(3, "mdav")}
         assert len({p.text for p in points}) == 4
+
+    def test_the_order_of_a_versions_keys_matters(self) -> None:
+        models = {"privacy.models": [{"type": "k_anonymity", "k": 4}]}
+        keys = {"privacy.models.0.k": 9}
+        found = []
+        for changes in (models | keys, keys | models):
+            learn = {"model": "mlp", "split": "after", "version": {"set": changes}}
+            found += parse_sweep(sweep(learn=learn, grid={})).points
+        assert [p.version and p.version.k for p in found] == [9, 4]
+        assert found[0].text != found[1].text
 
     def test_files_and_overrides(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SWEEP_K", "4")
@@ -206,6 +240,11 @@ class TestProblems:
             ({"grid": {"a.b.c.d": []}}, "grid.a.b.c.d", "one value or more"),
             ({"learn": {"model": "mlp", "target": "age"}}, "learn.target", "label"),
             ({"learn": {"model": "mlp", "version": {}}}, "learn.version", "split: after"),
+            (
+                {"cluster": {"nominal": "codes"}, "cases": {"a": {"config": ALONG}}},
+                "cluster.nominal",
+                "(city)",
+            ),
             (
                 {"learn": {"model": "mlp", "split": "after", "train": "raw", "version": {}}},
                 "learn.version",
