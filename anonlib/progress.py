@@ -22,12 +22,14 @@ class Watcher(Protocol):
 class Progress:
     """Stages with their durations. This base shows nothing; subclasses show.
 
-    `seconds` collects the duration of every finished stage by name. `run_id` and `target` are those
+    `seconds` collects the duration of every finished stage by name; that of a stage inside another
+    counts for itself alone. `run_id` and `target` are those
     of the run that the stages are of, empty where they are of none.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._inside: list[float] = []  # seconds of ended stages in each of those that go on
         self.run_id = ""
         self.target = ""
         self.watcher: Watcher | None = None
@@ -41,6 +43,7 @@ class Progress:
         """Runs a stage; with a session, its jobs run in a job group of the stage's name."""
         before = None if spark is None else set_group(spark, self.group(name))
         begun = monotonic()
+        self._inside.append(0.0)
         self.started(name, spark)
         if self.watcher is not None:
             self.watcher.stage_started(name)
@@ -55,7 +58,11 @@ class Progress:
             restore_group(spark, before)
 
     def _finished(self, name: str, begun: float, failure: BaseException | None) -> None:
-        self.seconds[name] = self.seconds.get(name, 0.0) + monotonic() - begun
+        seconds = monotonic() - begun
+        own = seconds - self._inside.pop()
+        if self._inside:
+            self._inside[-1] += seconds
+        self.seconds[name] = self.seconds.get(name, 0.0) + own
         self.ended(name, self.seconds[name])
         if self.watcher is not None:
             self.watcher.stage_ended(name, failure)

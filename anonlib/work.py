@@ -29,7 +29,7 @@ TUPLE = "__anonlib_tuple"  # the hash of the quasi-identifiers
 COST = "__anonlib_cost"
 TOKEN = "__anonlib_token"
 STATE = "__anonlib_state"
-LINK = "__anonlib_link"  # the hash that tells whose row it was, of a few sampled rows,
+LINK = "__anonlib_link"  # what tells whose row it was, of a few sampled rows: a keyed hash,
 NO_LINK = 0  # and of all others this
 HELD = "__anonlib_held"  # whether the row is one that learning tests on
 
@@ -66,6 +66,7 @@ class Task:
     pseudonym_key: bytes = field(repr=False)
     output: pa.Schema
     max_rows: int
+    link_key: bytes = field(default=b"", repr=False)
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()  # the insensitive columns, if a partitioner needs them
     moments: ClassMoments | None = None
@@ -209,6 +210,8 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
             released[name] = keyed([table.column(name)], task.pseudonym_key)
         elif name == TOKEN:
             released[name] = keyed([table.column(id) for id in task.unit], task.token_key)
+        elif name == LINK:
+            released[name] = keyed_links(table.column(name), task.link_key)
         elif name not in (STATE, COST):
             released[name] = table.column(name).combine_chunks()
     return released
@@ -246,6 +249,14 @@ def keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
             known[row] = None if None in row else _hmac(key, row)
         result.append(known[row])
     return pa.array(result, pa.string())
+
+
+def keyed_links(links: pa.ChunkedArray, key: bytes) -> pa.Array:
+    """int64[n]: the first 8 bytes of the HMAC-SHA256 of each link; NO_LINK stays."""
+    found = links.to_numpy().copy()
+    for place in np.flatnonzero(found != NO_LINK):
+        found[place] = int(_hmac(key, (str(found[place]),))[:16], 16) - 2**63
+    return pa.array(found)
 
 
 def _hmac(key: bytes, values: tuple[str | None, ...]) -> str:

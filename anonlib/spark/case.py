@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from anonlib.config import Config
@@ -16,10 +16,11 @@ from anonlib.encoding import Encoding
 from anonlib.schema import Schema
 from anonlib.spark.classes import Sizes, released_sizes
 from anonlib.spark.source import row_hash
-from anonlib.work import DEAL, HELD, LINK, NO_LINK
+from anonlib.work import DEAL, HELD, LINK, NO_LINK, keyed_links
 
 #: Most pairs of an original and a released row that an attack may look at.
 MAX_PAIRS = 10_000
+_PLACE, _RANK, _COUNT = "__anonlib_place", "__anonlib_rank", "__anonlib_count"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Case:
     in quasi-identifiers), HASH and DEAL. released: the released columns by id. n_source, n_released
     are their rows. encodings: how kernels saw each quasi-identifier of the whole source, by id
     (means, deviations, ranges, categories). shadow: makes a release of the persons that are not
-    held out, by their share; its rows.
+    held out, by their share; its rows. link_key: of the links of released rows to original ones.
     """
 
     config: Config
@@ -56,6 +57,7 @@ class Case:
     n_released: int
     encodings: dict[str, Encoding]
     shadow: Callable[[float], DataFrame] = field(repr=False)
+    link_key: bytes = field(default=b"", repr=False)
     #: what measures found together, for each other
     shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -77,17 +79,22 @@ class Case:
     def pairs(self) -> tuple[pa.Table, pa.Table] | None:
         """At most MAX_PAIRS rows of the source, and what each was released as, in one order: a
         sample by the rows' hashes. Rows that were suppressed are left out. None where the link is
-        gone: it is never published, nor written but as a hash in staging."""
+        gone: it is never published, and in staging it is a hash under a key that the run alone has,
+        in memory."""
         if LINK not in self.released.columns:
             return None
         ids = [c.id for c in self.schema.columns if c.id in self.source.columns]
         theirs = self.source.where(sampled(self.n_source)).select(*ids, DEAL)
-        ours = self.released.where(F.col(LINK) != NO_LINK).drop(HELD)
         # Of rows that are often repeated there may be any number: the first by their hashes count.
         theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
-        ours = ours.orderBy(LINK, row_hash(ours)).limit(MAX_PAIRS).toArrow()
-        left, right = _matched(theirs.column(DEAL), ours.column(LINK))
-        return theirs.take(left).drop([DEAL]), ours.take(right).drop([LINK])
+        links = keyed_links(theirs.column(DEAL), self.link_key)
+        ours = self.released.where(F.col(LINK) != NO_LINK).drop(HELD)
+        ours = ours.withColumn(_PLACE, row_hash(ours.drop(LINK)))
+        if len(links) == MAX_PAIRS:
+            ours = _of(ours, links)
+        found = ours.orderBy(_PLACE).drop(_PLACE).toArrow()
+        left, right = _matched(links, found.column(LINK))
+        return theirs.take(left).drop([DEAL]), found.take(right).drop([LINK])
 
     def split(self, share: float, *, after: bool = False) -> Split | None:
         """The persons apart by a hash, `share` of them held out before a release of the others is
@@ -122,14 +129,25 @@ def held(schema: Schema, seed: int, share: float) -> SparkColumn:
     return place < int(share * 2**20)
 
 
-def _matched(theirs: pa.ChunkedArray, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Places of equal hashes on both sides, each used once. Rows of one hash are equal in all that
-    the run reads, so that any of them may stand for the others."""
+def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
+    """Of each link's rows as many as there are of it among these, the first by their hashes."""
+    counts = pa.table({LINK: links}).group_by(LINK).aggregate([([], "count_all")])
+    wanted = ours.sparkSession.createDataFrame(counts.rename_columns([LINK, _COUNT]))
+    rank = F.row_number().over(Window.partitionBy(LINK).orderBy(_PLACE))
+    of_these = ours.join(F.broadcast(wanted), LINK).withColumn(_RANK, rank)
+    return of_these.where(F.col(_RANK) <= F.col(_COUNT)).drop(_RANK, _COUNT)
+
+
+def _matched(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Places of equal hashes on both sides, each used once, in the order of the first side. Rows of
+    one hash are equal in all that the run reads, so that any of them may stand for the others."""
     left, right = theirs.to_numpy(), ours.to_numpy()
     first, second = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
     left, right = left[first], right[second]
     among = np.arange(len(right)) - np.searchsorted(right, right)
     place = np.searchsorted(left, right) + among
     there = place < np.searchsorted(left, right, side="right")
-    kept = slice(0, MAX_PAIRS)
-    return pa.array(first[place[there]][kept]), pa.array(second[there][kept])
+    mine, other = first[place[there]], second[there]
+    # Hashes are under a key of the run: their order is no order of figures that are to come again.
+    order = np.argsort(mine)[:MAX_PAIRS]
+    return pa.array(mine[order]), pa.array(other[order])

@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from time import monotonic
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -46,10 +45,11 @@ METRICS = T.StructType(
 
 
 def marks_of(config: Config) -> Marks:
-    """What the measures of a config need to know of staged rows."""
+    """What the measures of a config need to know of staged rows; links under a key of this run,
+    which is never written."""
     measures = () if config.evaluate is None else config.evaluate.measures
     return Marks(
-        pairs=any(measure.needs_pairs for measure in measures),
+        link_key=token_key() if any(measure.needs_pairs for measure in measures) else b"",
         share=max((measure.held_out for measure in measures), default=0.0),
     )
 
@@ -59,10 +59,11 @@ def evaluated(config: Config, case: Case, progress: Progress) -> Evaluation:
     findings, seconds = {}, {}
     spark = case.released.sparkSession
     for measure in () if config.evaluate is None else config.evaluate.measures:
-        begun = monotonic()
-        with progress.stage(f"measure {measure.type}", spark):
+        stage = f"measure {measure.type}"
+        before = progress.seconds.get(stage, 0.0)
+        with progress.stage(stage, spark):
             findings[measure.type] = _found(measure, case)
-        seconds[measure.type] = monotonic() - begun
+        seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
     found = Evaluation(findings, seconds=seconds)
     return replace(found, gates=tuple(judged(gate, found) for gate in config.gates))
 
@@ -88,9 +89,10 @@ def case_of(
     work: str,
     progress: Progress,
     published: DataFrame | None = None,
+    link_key: bytes = b"",
 ) -> Case:
     """A release of a source as measures look at it; what they have made goes to the folder `work`.
-    `published` are the rows that the source's are added to."""
+    `published` are the rows that the source's are added to; link_key: of the staged rows' links."""
     return Case(
         config=config,
         schema=source.schema,
@@ -100,6 +102,7 @@ def case_of(
         n_released=n_released,
         encodings={encoding.id: encoding for encoding in scanned.encodings},
         shadow=_shadow_of(source, config, work, progress, published),
+        link_key=link_key,
     )
 
 

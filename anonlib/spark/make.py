@@ -1,6 +1,6 @@
 """Making a release in staging: partition, then anonymize every block."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,10 +26,10 @@ from anonlib.work import DEAL, HELD, LINK, NO_LINK, Task
 
 @dataclass(frozen=True)
 class Marks:
-    """What staged rows keep of where they are from: LINK, of a sample, if `pairs`; HELD, if a
-    `share` of the persons is told apart."""
+    """What staged rows keep of where they are from: LINK, of a sample, under a key if there is one;
+    HELD, if a `share` of the persons is told apart."""
 
-    pairs: bool = False
+    link_key: bytes = field(default=b"", repr=False)
     share: float = 0.0
 
 
@@ -85,7 +85,7 @@ def make(
 def _marked(
     rows: DataFrame, schema: Schema, config: Config, n_rows: int, marks: Marks
 ) -> DataFrame:
-    if marks.pairs:
+    if marks.link_key:
         # Not null: pandas would make floats of hashes among nulls.
         link = F.when(sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
         rows = rows.withColumn(LINK, link)
@@ -123,8 +123,11 @@ def task_of(
         token_key=token_key,
         pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
         pseudonym_key=pseudonym_key,
-        output=output_schema(schema, costs=costs, pairs=marks.pairs, held=bool(marks.share)),
+        output=output_schema(
+            schema, costs=costs, pairs=bool(marks.link_key), held=bool(marks.share)
+        ),
         max_rows=_task_rows(config),
+        link_key=marks.link_key,
         values=scanned.values,
         steps=tuple(registry.spec(step) for step in steps),
         seed=config.seed,

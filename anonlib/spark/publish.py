@@ -181,7 +181,9 @@ class Target:
         BusyError when the table changed since the run began; StorageError when what was written
         is not what was audited, or the lease is lost: it is looked at right before the commit,
         since on object stores Delta does not keep the commits of two drivers apart. Then, as on
-        any failure, the written files are removed.
+        any failure, the written files are removed; where writing itself failed and the table is an
+        old one, those of tasks that had ended are left to its VACUUM: no reader sees them, and
+        they hold audited rows.
         """
         with translated("release.path"):
             transaction = Transaction.begin(self._spark, self.path)

@@ -128,6 +128,7 @@ class Run:
                 held.work,
                 self.progress,
                 published,
+                done.made.task.link_key,
             )
         return evaluated(self.config, case, self.progress)
 

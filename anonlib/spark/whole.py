@@ -21,7 +21,7 @@ from anonlib.schema import Schema
 from anonlib.search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
 from anonlib.spark.scan import Scan, tuple_hash
 from anonlib.spark.types import spark_schema
-from anonlib.work import BLOCK, HASH, STATE, TUPLE, Task, keyed
+from anonlib.work import BLOCK, HASH, LINK, STATE, TUPLE, Task, keyed, keyed_links
 
 
 @dataclass(frozen=True)
@@ -91,26 +91,27 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
 
 
 def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> DataFrame:
-    """The staged rows, lazily: no shuffle, and into Python for pseudonyms only."""
+    """The staged rows, lazily: no shuffle, and into Python for pseudonyms and links only."""
     names = [name for name in task.output.names if name != STATE]
     frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
     frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
     frame = frame.join(F.broadcast(whole.released), TUPLE).select(*names)
-    if not task.pseudonyms:
+    if not (task.pseudonyms or task.link_key):
         return frame
     types = spark_schema(pa.schema([task.output.field(name) for name in names]))
-    return frame.mapInArrow(lambda batches: _pseudonyms(batches, task), types)
+    return frame.mapInArrow(lambda batches: _keyed(batches, task), types)
 
 
-def _pseudonyms(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+def _keyed(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """With pseudonyms, and links as they are staged."""
     for batch in batches:
-        what = f"pseudonyms of {batch.num_rows} rows"
-        yield sanitized(what, partial(_with_pseudonyms, batch, task))
+        yield sanitized(f"pseudonyms of {batch.num_rows} rows", partial(_with_keys, batch, task))
 
 
-def _with_pseudonyms(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
-    for id in task.pseudonyms:
-        place = batch.schema.get_field_index(id)
-        column = keyed([batch.column(place)], task.pseudonym_key)
-        batch = batch.set_column(place, id, column)
+def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+    found = {id: keyed([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
+    if LINK in batch.schema.names:
+        found[LINK] = keyed_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
+    for id, column in found.items():
+        batch = batch.set_column(batch.schema.get_field_index(id), id, column)
     return batch

@@ -18,8 +18,9 @@ from anonlib.schema import Schema
 from anonlib.spark.case import Case, held
 from anonlib.spark.scan import scan
 from anonlib.spark.source import open_source
-from anonlib.work import DEAL, HELD, LINK, TOKEN, keyed
+from anonlib.work import DEAL, HELD, LINK, TOKEN, keyed, keyed_links
 
+LINK_KEY = b"of these tests"
 #: From the source's rows, by id and in a fixed order, to the cell 0..m-1 of each.
 Choice = Callable[[pa.Table], Ints]
 
@@ -71,6 +72,7 @@ def make_case(
         n_released=scanned.n_rows,
         encodings={encoding.id: encoding for encoding in scanned.encodings},
         shadow=shadow,
+        link_key=LINK_KEY,
     )
 
 
@@ -87,7 +89,7 @@ def _released(spark: SparkSession, schema: Schema, rows: DataFrame, cells: Choic
         released[column.id] = values
     if HELD in table.column_names:
         released[HELD] = table.column(HELD)
-    released[LINK] = table.column(DEAL)
+    released[LINK] = keyed_links(table.column(DEAL), LINK_KEY)
     if schema.unit:
         released[TOKEN] = keyed([table.column(id) for id in schema.unit], token_key())
     order = np.random.default_rng(0).permutation(table.num_rows)

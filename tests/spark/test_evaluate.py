@@ -12,6 +12,7 @@ from anonlib import registry
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.spark.case import Case
 from anonlib.spark.runs import past_runs
+from anonlib.work import DEAL, LINK
 from tests.spark.support import (
     MARKER,
     Shell,
@@ -88,6 +89,7 @@ def test_what_measures_see_before_the_commit(
             parts = {key: getattr(split, key).toPandas() for key in ("train", "raw", "test")}
             seen[name] = {key: part.astype(str) for key, part in parts.items()}
         seen["released"] = case.released.toPandas()
+        seen["hashes"] = {row[0] for row in case.source.select(DEAL).collect()}
         seen["ids"] = {column.name: column.id for column in case.schema.columns}
 
     probe.append(look)
@@ -99,6 +101,10 @@ def test_what_measures_see_before_the_commit(
     assert (seen["theirs"][illness] == seen["ours"][illness]).all()
     means = seen["theirs"].groupby(seen["ours"][wage])[wage].mean()
     assert (abs(means - means.index) <= 1).all()
+    # The links of staged rows say nothing to who has the source.
+    links = set(seen["released"][LINK])
+    assert len(links) == len(seen["hashes"]) == 60
+    assert not links & seen["hashes"]
     # Of a shadow, nobody who was held out is part; both splits hold out the same persons.
     for split in (seen["before"], seen["after"]):
         assert 3 <= len(split["test"]) <= 30

@@ -17,6 +17,7 @@ from anonlib.risk.linkage import Linkage
 from anonlib.risk.order import Order
 from anonlib.risk.reidentification import Reidentification
 from anonlib.risk.uniqueness import Uniqueness
+from anonlib.spark import case as looked_at
 from anonlib.spark import publish
 from anonlib.spark.case import Case
 from anonlib.spark.linkage import linked
@@ -184,6 +185,24 @@ def test_linkage(case: Case) -> None:
     gone = Linkage().measure(replace(case, released=case.released.drop(LINK)))
     assert {(f.value, f.note) for f in gone.figures} == {(None, gone.figures[0].note)}
     assert "nothing links" in gone.figures[0].note
+
+
+def test_of_more_pairs_than_there_may_be_the_first_count(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looked_at, "sampled", lambda n_rows: F.lit(True))
+    every = replace(case).pairs
+    monkeypatch.setattr(looked_at, "MAX_PAIRS", N // 2)
+    some = replace(case).pairs
+    assert every is not None
+    assert some is not None
+    assert [side.num_rows for side in (*every, *some)] == [N, N, N // 2, N // 2]
+    for all_of_them, first in zip(every, some, strict=True):
+        assert first.equals(all_of_them.slice(0, N // 2))
+    # Under another key, as in another run, no row has its pair.
+    other = replace(case, link_key=b"another").pairs
+    assert other is not None
+    assert other[0].num_rows == 0
 
 
 def test_many_tasks_find_what_one_does(spark: SparkSession) -> None:

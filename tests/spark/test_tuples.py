@@ -55,6 +55,7 @@ def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path)
     write_people(tmp_path, frame())
     given = config(tmp_path, "full_domain")
     given["privacy"]["suppression_limit"] = 0.1
+    given["evaluate"] = {"measures": ["linkage"]}
     said = shell.release(given, "--run-id", "one")
     assert said.code == 0, said.err
     table = released(spark, tmp_path).toPandas()
@@ -70,7 +71,10 @@ def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path)
     assert manifest["partition"] == {"steps": ["tuples"], "split_columns": []}
     assert set(manifest["hierarchies"]) == {"wage", "city"}
     [record] = (tmp_path / "out/table.private").glob("*.json")
-    plan = json.loads(record.read_text())["plan"]
+    found = json.loads(record.read_text())
+    linkage = found["evaluation"]["measures"]["linkage"]["figures"]
+    assert {each["name"] for each in linkage if each["value"] is not None} >= {"cell", "record"}
+    plan = found["plan"]
     assert plan["levels"].keys() == {"wage", "city"}
     assert plan["n_tuples"] <= 25
     assert left(tmp_path / "out") == {"table", "table.private"}

@@ -1,6 +1,8 @@
 """Stages and their job groups, and whose run a line of the log is."""
 
 import json
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -76,6 +78,22 @@ class TestGroups:
         with pytest.raises(ZeroDivisionError), Progress().stage("scan", spark):
             raise ZeroDivisionError
         assert spark.group == "anonlib scan"
+
+
+def test_a_stage_inside_another_counts_for_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each look at the clock is worth twice the one before: every span has a length of its own.
+    clock = (2.0**i for i in count())
+    monkeypatch.setattr("anonlib.progress.monotonic", lambda: next(clock))
+    progress = Progress()
+    with progress.stage("learning"):  # 1
+        with progress.stage("shadow"):  # 2 to 4
+            pass
+        with suppress(ValueError), progress.stage("shadow"):  # 8 to 64
+            with progress.stage("scan"):  # 16 to 32
+                pass
+            raise ValueError("x")
+    # to 128
+    assert progress.seconds == {"shadow": 2 + 56 - 16, "scan": 16, "learning": 127 - 2 - 56}
 
 
 def test_watchers_are_told_what_ended_a_stage() -> None:

@@ -21,7 +21,18 @@ from anonlib.kernels._discriminant import class_moments
 from anonlib.partition._bisect import part
 from anonlib.recode import Domain
 from anonlib.schema import Scale
-from anonlib.work import BLOCK, HASH, STATE, STATE_TYPE, TOKEN, Task, anonymize, to_block
+from anonlib.work import (
+    BLOCK,
+    HASH,
+    NO_LINK,
+    STATE,
+    STATE_TYPE,
+    TOKEN,
+    Task,
+    anonymize,
+    keyed_links,
+    to_block,
+)
 
 MARKER = "MARKER-of-a-raw-value"
 K = 3
@@ -123,6 +134,16 @@ def task(source: pa.Table, **changes: Any) -> Task:
 def with_output(base: Task, name: str, **changes: Any) -> Task:
     output = base.output.insert(0, pa.field(name, pa.string()))
     return replace(base, output=output, **changes)
+
+
+def test_links_are_under_a_key() -> None:
+    found = keyed_links(pa.chunked_array([pa.array([7, NO_LINK, -7, 7])]), b"key").to_pylist()
+    digest = hmac.new(b"key", b"1:7", sha256).digest()
+    assert found[0] == found[3] == int.from_bytes(digest[:8], "big") - 2**63
+    assert found[1] == NO_LINK
+    assert found[2] not in (7, -7, found[0], NO_LINK)
+    other = keyed_links(pa.chunked_array([pa.array([7])]), b"other").to_pylist()
+    assert other[0] not in (7, found[0])
 
 
 def rows(released: pa.Table) -> Counter[str]:
