@@ -26,6 +26,9 @@ def print_sweep(result: SweepResult, to: Console | None = None) -> None:
         for text in dict.fromkeys(f"{row.case}: {row.error}" for row in failed[:1000]):
             to.print(Text(f"  - {plain(text)}"), soft_wrap=True)
         to.print()
+    for note in result.notes:
+        to.print(Text(plain(note)), soft_wrap=True)
+        to.print()
     points = f"{result.n_points:,}, of which {result.n_new:,} tried now"
     to.print(
         pairs(

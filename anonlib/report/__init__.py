@@ -1,6 +1,7 @@
 """Reports: one self-contained HTML page for a release or a sweep, without scripts or network."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -39,6 +40,7 @@ def render_sweep(
     by: str | None = None,
     lines: Sequence[str] | None = None,
     over: Sequence[str] = ("seed",),
+    notes: Sequence[str] = (),
 ) -> str:
     """The page of a sweep, as HTML.
 
@@ -46,10 +48,12 @@ def render_sweep(
     where there are none, and perhaps `error`, a text, and `seconds`. by: the axis that plots go
     along, by default the numeric one with the most values; lines: those with a line for each
     combination of their values, by default all others but `case`; over: those that means and
-    deviations are taken over. What is left has plots of its own. Raises InputError where `by` or
+    deviations are taken over. What is left has plots of its own. notes: what readers should know,
+    in sentences. Raises InputError where `by` or
     `lines` are no axes.
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
+    page = replace(page, summary=(*page.summary, *map(plain, notes)))
     return _environment().get_template("sweep.html").render(page=page)
 
 

@@ -27,7 +27,15 @@ from anonlib.spark.scan import require_readable
 from anonlib.spark.source import open_source, read
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import settled
-from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, page, parameters_text
+from anonlib.sweep.results import (
+    ResultRow,
+    SweepResult,
+    as_csv,
+    markdown,
+    notes,
+    page,
+    parameters_text,
+)
 from anonlib.sweep.settings import Point, Sweep
 from anonlib.sweep.trial import tried
 from anonlib.work import DEAL, HASH
@@ -104,7 +112,8 @@ def swept(
             finally:
                 shared.destroy()
     ordered = tuple(found[item.key] for item in items)
-    result = SweepResult(ordered, len(items), len(missing), path, str(store.root), sweep.file)
+    said = notes(sweep.points)
+    result = SweepResult(ordered, len(items), len(missing), path, str(store.root), sweep.file, said)
     store.write(f"{store.root}/results.csv", as_csv(result))
     store.write(f"{store.root}/summary.md", markdown(result))
     store.write(f"{store.root}/report.html", page(result))

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from statistics import mean, stdev
@@ -11,7 +11,7 @@ from typing import Any
 
 from anonlib.config_yaml import parts_of
 from anonlib.sweep.file import short
-from anonlib.sweep.settings import Pick, SweepFile
+from anonlib.sweep.settings import Pick, Point, SweepFile
 from anonlib.utility._scores import ERRORS
 
 #: Losses that the summary shows where the sweep names no figures.
@@ -57,7 +57,8 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All results of a sweep that there are. n_new: of this run; n_points: of the whole grid."""
+    """All results of a sweep that there are. n_new: of this run; n_points: of the whole grid;
+    notes: what readers of the figures should know."""
 
     rows: tuple[ResultRow, ...]
     n_points: int
@@ -65,6 +66,7 @@ class SweepResult:
     table: str
     out: str
     file: SweepFile
+    notes: tuple[str, ...] = ()
 
     @property
     def n_failed(self) -> int:
@@ -73,7 +75,8 @@ class SweepResult:
     def to_dict(self) -> dict[str, Any]:
         """For JSON output."""
         counts = {"n_points": self.n_points, "n_new": self.n_new, "n_failed": self.n_failed}
-        return {**counts, "table": self.table, "rows": [row.flat() for row in self.rows]}
+        rows = [row.flat() for row in self.rows]
+        return {**counts, "table": self.table, "notes": [*self.notes], "rows": rows}
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,22 @@ class Summary:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     n_failed: int
+
+
+def notes(points: Iterable[Point]) -> tuple[str, ...]:
+    """What is to be said of the figures of these points."""
+    cases = dict.fromkeys(point.case for point in points if _flatters(point))
+    text = (
+        "where `split: after` tests rows whose target the anonymization looked at, figures flatter"
+    )
+    return (f"In {', '.join(cases)}: {text}.",) if cases else ()
+
+
+def _flatters(point: Point) -> bool:
+    learn = point.trial.learn
+    if learn is None or learn.split != "after" or learn.test != "released":
+        return False
+    return point.config.needs_target
 
 
 def summaries(result: SweepResult) -> list[Summary]:
@@ -175,7 +194,7 @@ def markdown(result: SweepResult) -> str:
         table = "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
         failed = f"\n\n{each.n_failed} points failed." if each.n_failed else ""
         parts.append(f"## {_escaped(each.case)}\n\n{table}{failed}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, *(f"{_escaped(note)}\n" for note in result.notes)])
 
 
 def page(result: SweepResult) -> str:
@@ -189,6 +208,7 @@ def page(result: SweepResult) -> str:
         title=PurePosixPath(result.out).name,
         axes=("case", *keys, "seed"),
         figures=[name for name in result.file.figures or SHOWN if name in found],
+        notes=result.notes,
     )
 
 

@@ -5,11 +5,13 @@ import io
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from anonlib.show_sweep import print_sweep
-from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, summaries
+from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
 from anonlib.sweep.settings import Case, Pick, SweepFile
+from tests.unit.test_sweep_trial import point
 
 K, KERNEL, LAMBDA = "privacy.models.0.k", "kernel.type", "kernel.lambda"
 
@@ -34,6 +36,26 @@ def test_means_and_spreads_over_seeds() -> None:
         ("5", "2", "0.800 ± 0.141", "0.500 ± 0.000"),
         ("50", "1", "0.500", "0.500"),
     )
+
+
+@pytest.mark.parametrize(
+    ("learn", "steps", "flatters"),
+    [
+        ({"split": "after"}, "target_tree", True),
+        ({"split": "after"}, "single", False),
+        ({"split": "after", "test": "raw"}, "target_tree", False),
+        ({"split": "before"}, "target_tree", False),
+    ],
+)
+def test_figures_that_flatter_are_told(learn: Any, steps: str, flatters: bool) -> None:
+    asked = {"model": "logistic_regression", **learn}
+    found = notes([point({"partition.steps": [{"type": steps}]}, learn=asked)])
+    assert bool(found) is flatters
+    told = replace(result(row(0, 0.5)), notes=found)
+    out = Console(record=True, width=200)
+    print_sweep(told, out)
+    for text in (markdown(told), page(told), out.export_text()):
+        assert ("looked at, figures flatter." in text) is flatters
 
 
 def test_parameters_picked_for_each_seed() -> None:
