@@ -11,6 +11,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from anonlib.spark import sweeping
 from tests.spark.support import MARKER, Said, Shell, holding, settings
 
 pytestmark = pytest.mark.spark
@@ -86,6 +87,30 @@ def test_a_sweep_goes_on_where_it_stopped(shell: Shell, spark: SparkSession, fol
     changed.loc[0, "wage"] = 9.5
     changed.to_parquet(folder / "people.parquet", index=False)
     assert json.loads(sweep(shell, folder).out)["n_new"] == 2
+
+
+def test_what_was_done_before_an_interruption_stays(
+    shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[int] = []
+    done = sweeping._tried
+
+    def interrupted(spark: Any, items: Any, shared: Any) -> Any:
+        batches.append(len(items))
+        if len(batches) > 1:
+            raise KeyboardInterrupt
+        return done(spark, items, shared)
+
+    grid = {"privacy.models.0.k": [3, 4, 5, 6, 7, 8, 9]}
+    with monkeypatch.context() as patched:
+        patched.setattr(sweeping, "_tried", interrupted)
+        patched.setattr(sweeping, "SECONDS_PER_BATCH", 0.0)
+        said = sweep(shell, folder, grid=grid, learn=None)
+    assert said.code not in (0, 2)
+    again = json.loads(sweep(shell, folder, grid=grid, learn=None).out)
+    assert (again["n_points"], again["n_new"]) == (7, 7 - batches[0])
+    assert 0 < batches[0] < 7
+    assert [row["privacy.models.0.k"] for row in again["rows"]] == grid["privacy.models.0.k"]
 
 
 def test_losses_are_those_of_a_release(shell: Shell, folder: Path) -> None:
