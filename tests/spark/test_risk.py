@@ -198,7 +198,8 @@ def test_of_more_pairs_than_there_may_be_the_first_count(
     assert some is not None
     assert [side.num_rows for side in (*every, *some)] == [N, N, N // 2, N // 2]
     for all_of_them, first in zip(every, some, strict=True):
-        assert first.equals(all_of_them.slice(0, N // 2))
+        # As pandas has them: no NaN is equal to another in Arrow.
+        assert first.to_pandas().equals(all_of_them.slice(0, N // 2).to_pandas())
     # Under another key, as in another run, no row has its pair.
     other = replace(case, link_key=b"another").pairs
     assert other is not None
