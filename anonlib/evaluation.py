@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from anonlib.config import Config, Gate
-from anonlib.errors import GateError, Problem
+from anonlib.errors import ConfigError, GateError, Problem
 from anonlib.measure import Figure, Findings
 
 
@@ -98,6 +98,17 @@ def gate_problems(config: Config) -> Iterator[Problem]:
         elif gate.figure not in known:
             text = f"no measure of `evaluate` finds it; they find: {', '.join(sorted(known))}"
             yield Problem(f"{where}.figure", text)
+
+
+def require_gates_of_releases(config: Config) -> None:
+    """Raises ConfigError where a gate is on what is found in published tables only: no release
+    would pass it."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    late = {f"{m.type}.{name}" for m in measures if m.of_published for name in m.names}
+    text = "is found in published tables only, so no release passes; leave it to `anonlib evaluate`"
+    found = [i for i, gate in enumerate(config.gates) if gate.figure in late]
+    if found:
+        raise ConfigError([Problem(f"gates.{i}.figure", text) for i in found])
 
 
 def measure_problems(config: Config) -> Iterator[Problem]:

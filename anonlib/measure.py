@@ -64,6 +64,8 @@ class Measure(Plugin):
     usual: ClassVar[bool] = True
     #: whether it looks at `Case.pairs`, which there are before the commit only
     needs_pairs: ClassVar[bool] = False
+    #: whether it finds nothing before the commit
+    of_published: ClassVar[bool] = False
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

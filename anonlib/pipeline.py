@@ -13,6 +13,7 @@ from anonlib.audit import AuditReport
 from anonlib.config import Config
 from anonlib.config_file import with_usual_measures
 from anonlib.errors import ConfigError, InfeasibleError, InputError
+from anonlib.evaluation import require_gates_of_releases
 from anonlib.keys import backlog_key, ledger_key, pseudonym_key
 from anonlib.minimum_k import PROPERTY, minimum_k_problems
 from anonlib.progress import Progress
@@ -59,6 +60,7 @@ def release(
     the old version's removal, or the name in the catalog, failed, as it was published).
     """
     progress = progress or Progress()
+    require_gates_of_releases(config)
     run_id = config.release.run_id or _new_run_id()
     with accounted("release", config, run_id, progress) as accounting:
         return accounting.account.ended(_released(config, accounting, progress, dataframe))

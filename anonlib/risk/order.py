@@ -41,7 +41,7 @@ class Order(Measure):
     Files stand in the order of their names; where they are laid out by columns, only places within
     files are compared. Intervals count by their lower end, sets and shares by their first element,
     text by its letters. Before the commit rows are not in their order yet: there is no value then,
-    and a gate on it can't be passed. One aggregate of the release.
+    and no release goes with a gate on it. One aggregate of the release.
     """
 
     type: ClassVar[str] = "order"
@@ -50,6 +50,7 @@ class Order(Measure):
         "1, above `chance` the order tells something",
         "chance": "what correlations stay below in a random order; 0 to 1, for comparison",
     }
+    of_published: ClassVar[bool] = True
     needs_pairs: ClassVar[bool] = True  # by their links, staged rows are told from published ones
 
     def measure(self, case: "Case") -> Findings:

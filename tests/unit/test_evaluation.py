@@ -8,7 +8,7 @@ import anonlib
 from anonlib import registry
 from anonlib.config import Config, Gate
 from anonlib.errors import ConfigError, GateError
-from anonlib.evaluation import Evaluation, judged
+from anonlib.evaluation import Evaluation, judged, require_gates_of_releases
 from anonlib.measure import Figure, Findings, Measure
 
 if TYPE_CHECKING:
@@ -98,6 +98,19 @@ def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None
         config(evaluate={"metrics": "out/metrics"})
     with pytest.raises(ConfigError, match="add `evaluate`"):
         config(gates=[{"figure": "risk.share", "at_most": 1}])
+
+
+def test_no_release_has_gates_on_what_is_found_after_it() -> None:
+    late = config(
+        evaluate={"measures": ["order", "reidentification"]},
+        gates=[
+            {"figure": "reidentification.marketer", "at_most": 0.5},
+            {"figure": "order.correlation", "at_most": 0.5},
+        ],
+    )
+    with pytest.raises(ConfigError, match=r"gates\.1\.figure: is found in published tables only"):
+        anonlib.release(late)
+    require_gates_of_releases(late.model_copy(update={"gates": late.gates[:1]}))
 
 
 @pytest.mark.parametrize("order", [1, -1])
