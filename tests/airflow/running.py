@@ -13,12 +13,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.quick import INTERPRETED, JAVA
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = Path(sys.prefix) / "airflow/bin/airflow"
 KEY = "only-the-driver-knows-this-key"
 TOKEN = "only-the-hook-knows-this-token"
+TASKS = ["check", "release", "audit", "notify"]
 
 PEOPLE = """
 source: {format: generator, rows: 300, seed: 1, where: "birth_date < DATE'${ANONLIB_DATE}'"}
@@ -63,6 +66,12 @@ class Done:
     states: dict[str, tuple[str, int]]
 
 
+def ended(*states: str) -> dict[str, tuple[str, int]]:
+    """States of the tasks, none of them tried twice; those that never ran weren't tried."""
+    tries = {"success": 1, "failed": 1, "upstream_failed": 0}
+    return {name: (state, tries[state]) for name, state in zip(TASKS, states, strict=True)}
+
+
 @dataclass
 class Airflow:
     """home: of Airflow; tables: what is published under; told: what the web hook got."""
@@ -88,17 +97,42 @@ class Airflow:
         return done.stdout
 
     def run(self, when: str, conf: dict[str, str], *, done_already: str = "") -> Done:
-        """The DAG run of a moment, anew if there is one; tasks that match `done_already` are taken
-        for done."""
+        """The DAG run of a moment; tasks that match `done_already` are taken for done."""
         script = str(Path(__file__).with_name("run_dag.py"))
         log = self.command("python", script, when, json.dumps(conf), done_already)
+        return Done(log, self.states(log.splitlines()[-1]))
+
+    def states(self, run_id: str) -> dict[str, tuple[str, int]]:
+        """Of the tasks of a DAG run, with how often each was tried."""
         asked = "select task_id, state, try_number from task_instance where run_id = ?"
-        rows = self.query(asked, log.splitlines()[-1])
-        return Done(log, {name: (state, tries) for name, state, tries in rows})
+        return {name: (state, tries) for name, state, tries in self.query(asked, run_id)}
 
     def query(self, text: str, *values: str) -> list[Any]:
         with closing(sqlite3.connect(self.home / "airflow.db")) as database:
             return database.execute(text, values).fetchall()
+
+
+def hides(airflow: Airflow, *done: Done) -> None:
+    """The secrets of connections are in nothing that Airflow, Spark or a job has written."""
+    files = [path for path in airflow.home.rglob("*") if path.is_file()]
+    for secret in (KEY, TOKEN):
+        assert not any(secret in run.log for run in done)
+        assert [path for path in files if secret.encode() in path.read_bytes()] == []
+
+
+@contextmanager
+def installed(home: Path) -> Iterator[Airflow]:
+    """An Airflow with a database and a web hook of its own. Skips where there is no Airflow."""
+    if not AIRFLOW.is_file():
+        pytest.skip("no Airflow in .venv/airflow: `scripts/test --airflow` installs it")
+    for folder in ("configs", "tables", "local"):
+        (home / folder).mkdir()
+    for name, text in CONFIGS.items():
+        (home / f"configs/{name}.yaml").write_text(text)
+    with web_hook() as (url, told):
+        made = Airflow(home, home / "tables", told, environment(home, url))
+        made.command("airflow", "db", "migrate")
+        yield made
 
 
 @contextmanager

@@ -1,73 +1,15 @@
-"""The DAG of jobs/airflow in a real Airflow: what it publishes, and where it stops."""
+"""Where the DAG of jobs/airflow stops, and what it tries again: its runs as `airflow dags test` has
+them, without a scheduler."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.airflow.running import KEY, TOKEN, Airflow, Done
+from tests.airflow.running import Airflow, ended, hides
 
 pytestmark = pytest.mark.airflow
-TASKS = ["check", "release", "audit", "notify"]
 DATE = {"date": "1990-01-01"}
-
-
-def ended(*states: str) -> dict[str, tuple[str, int]]:
-    """States of the tasks, none of them tried twice; those that never ran weren't tried."""
-    tries = {"success": 1, "failed": 1, "upstream_failed": 0}
-    return {name: (state, tries[state]) for name, state in zip(TASKS, states, strict=True)}
-
-
-def test_releases_once_however_often_it_runs(airflow: Airflow) -> None:
-    when, conf = "2026-01-31T00:00:00+00:00", {"config": "people.yaml", **DATE}
-    first = airflow.run(when, conf)
-    assert first.states == ended(*["success"] * 4), first.log
-    table = airflow.tables / "people"
-    [commit] = (table / "_delta_log").glob("*.json")
-    written = commit.read_bytes()
-    [report] = (airflow.tables / "people.private").glob("*.html")
-    shows(airflow, table, report)
-    again = airflow.run(when, conf, done_already="check|audit")
-    assert again.states["release"] == ("success", 1), again.log
-    assert "done already" in again.log
-    assert [*(table / "_delta_log").glob("*.json")] == [commit]
-    assert commit.read_bytes() == written
-    hides(airflow, first, again)
-
-
-def shows(airflow: Airflow, table: Path, report: Path) -> None:
-    """What consumers and people are told of a release, and what leads to its report."""
-    run_id = json.loads((table / "_anonlib/manifest.json").read_text())["run_id"]
-    [(uri, extra)] = airflow.query(
-        "select uri, asset_event.extra from asset_event join asset on asset.id = asset_id"
-    )
-    assert uri == table.as_uri()
-    assert json.loads(extra).items() >= {"run_id": run_id, "report": str(report)}.items()
-    links = airflow.query("select task_id, value from xcom where key = '_link_ReportLink'")
-    assert {name for name, value in links if report.as_uri() in value} == {"release", "audit"}
-    assert airflow.told[-1]["text"].endswith(f"people.yaml, {run_id}: released and audited.")
-    assert airflow.told[-1]["authorization"] == f"Bearer {TOKEN}"
-
-
-def hides(airflow: Airflow, *done: Done) -> None:
-    """The secrets of connections are in nothing that Airflow, Spark or a job has written."""
-    files = [path for path in airflow.home.rglob("*") if path.is_file()]
-    for secret in (KEY, TOKEN):
-        assert not any(secret in run.log for run in done)
-        assert [path for path in files if secret.encode() in path.read_bytes()] == []
-
-
-def test_stops_at_the_check_where_privacy_can_not_hold(airflow: Airflow) -> None:
-    conf = {"config": "infeasible.yaml", **DATE}
-    done = airflow.run("2026-02-01T00:00:00+00:00", conf)
-    assert done.states == ended("failed", *["upstream_failed"] * 3), done.log
-    # Airflow would have tried it again.
-    assert {*airflow.query("select max_tries from task_instance where task_id = 'check'")} == {(2,)}
-    told = airflow.told[-1]["text"]
-    assert "check failed." in told
-    assert told.endswith("; privacy.models.k_anonymity: asks for 301 rows; the source has 193")
-    assert not (airflow.tables / "infeasible").exists()
 
 
 def test_stops_at_the_release_where_a_gate_is_not_passed(airflow: Airflow) -> None:
@@ -78,6 +20,7 @@ def test_stops_at_the_release_where_a_gate_is_not_passed(airflow: Airflow) -> No
     assert "release failed. release: a gate was not passed; " in airflow.told[-1]["text"]
     assert "reidentification.marketer" in airflow.told[-1]["text"]
     assert not (airflow.tables / "gated/_delta_log").exists()
+    hides(airflow, done)
 
 
 #: The check fails once, the audit for good; what the driver's environment has, by name.
