@@ -101,12 +101,14 @@ def s3_jars() -> list[Jar]:
 
 def postgresql_jar() -> Path:
     """The path of PostgreSQL's driver; as `ensure_jars`."""
-    [path] = _ensured({jar_dir() / POSTGRESQL.name: POSTGRESQL})
+    path = jar_dir() / POSTGRESQL.name
+    _ensure({path: POSTGRESQL})
     return path
 
 
-def ensure_jars(*, s3: bool | None = None) -> list[Path]:
-    """Paths of the jars of all sessions in `jar_dir()`, each verified; what is missing is fetched.
+def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
+    """The jars of all sessions by their paths in `jar_dir()`, each verified; what is missing is
+    fetched.
 
     Those of S3 are among them if `s3`; if it is left out, where they were asked for before.
 
@@ -119,10 +121,11 @@ def ensure_jars(*, s3: bool | None = None) -> list[Path]:
     wanted = {folder / jar.name: jar for jar in jars_for(spark)}
     if (folder / "s3").is_dir() if s3 is None else s3:
         wanted |= {folder / "s3" / jar.name: jar for jar in s3_jars()}
-    return _ensured(wanted)
+    _ensure(wanted)
+    return wanted
 
 
-def _ensured(wanted: Mapping[Path, Jar]) -> list[Path]:
+def _ensure(wanted: Mapping[Path, Jar]) -> None:
     folder = jar_dir()
     try:
         if missing := {path: jar for path, jar in wanted.items() if not path.is_file()}:
@@ -134,7 +137,6 @@ def _ensured(wanted: Mapping[Path, Jar]) -> list[Path]:
             f"{folder}: {error.strerror or error}. Set ANONLIB_JARS to a folder that can be "
             "written, or that holds the jars."
         ) from error
-    return [*wanted]
 
 
 def _verify(jar: Jar, path: Path) -> None:

@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from advisories import NotAuditedError, audited_offline, audited_online, report
 
-from anonlib.spark.jars import ensure_jars, jars_for
+from anonlib.spark.jars import Jar, ensure_jars
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, TOOLS = ROOT / ".venv" / "runtime", ROOT / ".venv" / "tools"
@@ -35,7 +35,7 @@ README = """# anonlib {version}, packaged
 | {zip} | the same as a zip, for `--py-files`: comes before the environment's anonlib; every \
 process compiles its kernels anew |
 | {environment} | anonlib and all it needs but pyspark, for `--archives {environment}#environment` |
-| jars/ | Delta's jars, for `--jars` |
+| jars/ | Delta's jars, and those of S3 where they were fetched before, for `--jars` |
 | jobs/ | what spark-submit starts |
 | conf/ | settings, for `--properties-file` |
 | sbom.cdx.json | the bill of materials (CycloneDX) of the environment and the jars |
@@ -66,8 +66,9 @@ def main() -> int:
         shutil.copy(wheel, made / f"anonlib-{version(wheel)}.zip")
         install(args.uv, wheel)
         pack(made / f"anonlib-{version(wheel)}-environment.tar.gz", args.python_prefix)
-        copy_rest(made)
-        write_bill(made / "sbom.cdx.json")
+        jars = ensure_jars()
+        copy_rest(made, jars)
+        write_bill(made / "sbom.cdx.json", jars.values())
         clean = audit(made, args.advisories)
         write_readme(made, wheel, args.python_prefix)
         write_checksums(made)
@@ -138,9 +139,9 @@ def pack(archive: Path, python_prefix: str | None) -> None:
     archive.chmod(0o644)
 
 
-def copy_rest(folder: Path) -> None:
+def copy_rest(folder: Path, jars: Iterable[Path]) -> None:
     for name, paths in {
-        "jars": ensure_jars(),
+        "jars": jars,
         "jobs": sorted((ROOT / "jobs").glob("*.py")),
         "conf": sorted((ROOT / "conf" / "spark").glob("*.conf")),
     }.items():
@@ -149,17 +150,17 @@ def copy_rest(folder: Path) -> None:
             shutil.copy(path, folder / name)
 
 
-def write_bill(path: Path) -> None:
+def write_bill(path: Path, jars: Iterable[Jar]) -> None:
     """The packages by what is installed, the jars by what is pinned."""
     tool = [str(TOOLS / "bin" / "cyclonedx-py"), "environment", "--output-reproducible"]
     tool += ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library"]
     run("bill of materials", *tool, "-o", str(path), str(RUNTIME / "bin" / "python"))
     bill = json.loads(path.read_text("utf-8"))
-    bill["components"] += [jar_component(jar) for jar in jars_for(pyspark.__version__)]
+    bill["components"] += [jar_component(jar) for jar in jars]
     path.write_text(json.dumps(bill, indent=2) + "\n", "utf-8")
 
 
-def jar_component(jar: Any) -> dict[str, Any]:
+def jar_component(jar: Jar) -> dict[str, Any]:
     purl = f"pkg:maven/{jar.group}/{jar.artifact}@{jar.version}"
     return {
         "type": "library",

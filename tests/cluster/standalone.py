@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 #: Of one run or one wait, on a machine that may be very busy.
 TIMEOUT = 900
+#: The master key of pseudonyms: in drivers' environments alone.
+KEY = "only-drivers-know-this-key"
 
 
 def wait_for(what: str, found: Callable[[], Any], seconds: float = TIMEOUT) -> Any:
@@ -95,7 +97,7 @@ class Cluster:
         local.mkdir(exist_ok=True)
         where = ["--host", f"127.0.0.{node}", "--webui-port", "0", "--work-dir", str(work)]
         size = ["--cores", "1", "--memory", "700m"]
-        env = {"SPARK_LOCAL_DIRS": str(local), **env}
+        env = {"SPARK_LOCAL_DIRS": str(local), "NODE": str(node), **env}
         started = self._daemon("worker.Worker", [*where, *size, self.master], **env)
         wait_for("a worker", lambda: self._n_workers() > before)
         return started
@@ -120,6 +122,12 @@ class Cluster:
     def idle(self) -> bool:
         """Whether no application runs."""
         return not self._state().get("activeapps")
+
+    def logs(self) -> dict[str, str]:
+        """What master, workers and executors said, by file."""
+        paths = [*self.folder.glob("*.log"), *self.folder.glob("work-*/app-*/*/std*")]
+        named = {str(path.relative_to(self.folder)): path for path in paths}
+        return {name: path.read_text("utf-8", "replace") for name, path in named.items()}
 
     def _daemon(self, name: str, arguments: list[str], **env: str) -> subprocess.Popen[bytes]:
         command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
@@ -202,9 +210,14 @@ def submit(
     **conf: str,
 ) -> Submitted:
     """Starts a job with the settings of conf/standalone.conf, at the size of these tests, and
-    `conf`. Executors unpack the environment themselves with `archives`, else share one."""
+    `conf`. Executors unpack the environment themselves with `archives`, else share one, and the
+    kernels that it has compiled."""
     folder.mkdir(parents=True)
     (folder / "environment").symlink_to(made.environment)
+    shared = {
+        "spark.pyspark.python": str(made.environment / "bin" / "python"),
+        "spark.executorEnv.NUMBA_CACHE_DIR": str(made.environment / "numba"),
+    }
     settings = {
         "spark.executor.memory": "600m",
         "spark.executor.cores": "1",
@@ -216,11 +229,9 @@ def submit(
         "spark.driver.extraJavaOptions": JAVA,
         "spark.executor.extraJavaOptions": JAVA,
         **INTERPRETED,
-        "spark.executorEnv.NUMBA_CACHE_DIR": str(made.environment / "numba"),
+        **({} if archives else shared),
         **conf,
     }
-    if not archives:
-        settings["spark.pyspark.python"] = str(made.environment / "bin" / "python")
     jars = ",".join(str(path) for path in sorted((made.folder / "jars").iterdir()))
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master]
     command += ["--properties-file", str(made.folder / "conf" / "standalone.conf")]
@@ -232,7 +243,7 @@ def submit(
     with (folder / "said").open("wb") as said:
         process = subprocess.Popen(
             [*command, str(made.folder / "jobs" / f"{job}.py"), *arguments],
-            env=environment(folder),
+            env={**environment(folder), "PSEUDONYM_KEY": KEY},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=said,  # spark-submit itself puts the driver's two streams into one

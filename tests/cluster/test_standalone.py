@@ -8,7 +8,6 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from anonlib import pipeline
 from anonlib.config_file import parse
-from tests.cluster.standalone import Cluster, Packed, Submitted, packed, submit, wait_for
+from tests.cluster.standalone import KEY, Cluster, Packed, Submitted, packed, submit, wait_for
 from tests.spark.support import (
     MARKER,
     left,
@@ -32,8 +31,11 @@ from tests.spark.support import (
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 N_ROWS = 900
-#: Four tasks of a few blocks each.
+#: Four tasks of a few blocks each. Pseudonyms are the same in all runs: so are id and key.
 CHANGES: dict[str, Any] = {
+    "attributes": {"name": {"role": "identifier", "pseudonym": True}},
+    "pseudonyms": {"key_env": "PSEUDONYM_KEY"},
+    "release": {"run_id": "monday"},
     "partition": {"steps": [{"type": "kmeans"}], "max_rows": 150},
     "kernel": {"type": "troubled"},
     "spark": {"partitions": 4},
@@ -78,7 +80,7 @@ def release(
 ) -> Submitted:
     """Submits a release to `folder`/out/table, with trouble on its executors."""
     write_people(folder, people(N_ROWS))
-    config = write_config(folder, settings(folder, **CHANGES, release={"run_id": "monday"}))
+    config = write_config(folder, settings(folder, **CHANGES))
     (folder / "trouble").mkdir(exist_ok=True)
     if trouble:
         conf |= {
@@ -96,6 +98,15 @@ def note(folder: Path, name: str) -> str:
     return place.read_text()
 
 
+def require_silence(cluster: Cluster, said: str) -> None:
+    """Neither driver nor cluster tells of raw values or the key; waits for the end of the run."""
+    wait_for("the end of the run", cluster.idle)
+    logs = cluster.logs()
+    assert any("INFO" in text and name.endswith("stderr") for name, text in logs.items())
+    logs["driver"] = said
+    assert [name for name, text in logs.items() if MARKER in text or KEY in text] == []
+
+
 @pytest.fixture(scope="module")
 def undisturbed(
     cluster: Cluster, made: Packed, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
@@ -106,25 +117,26 @@ def undisturbed(
     try:
         code, said = release(cluster, made, folder, archives=True).ends()
         assert code == 0, said
+        require_silence(cluster, said)
         table, config = str(folder / "out" / "table"), str(folder / "config.yaml")
-        wait_for("the end of the run", cluster.idle)
         audit = submit(
             cluster, made, folder / "audit", "audit", table, "--conf", config, "--quiet"
         ).ends()
         assert audit[0] == 0, audit[1]
+        require_silence(cluster, audit[1])
     finally:
         cluster.stop_worker(worker)
     return multiset(spark.read.format("delta").load(table))
 
 
 @pytest.fixture
-def right(undisturbed: Counter[str], spark: SparkSession, tmp_path: Path) -> Any:
+def right(cluster: Cluster, undisturbed: Counter[str], spark: SparkSession, tmp_path: Path) -> Any:
     """Checks what a run left: the table of an undisturbed run, audited, and nothing else."""
 
     def check(done: Submitted) -> None:
         code, said = done.ends()
         assert code == 0, said
-        assert MARKER not in said
+        require_silence(cluster, said)
         plain = yaml.safe_load((tmp_path / "config.yaml").read_text())
         plain["kernel"] = {"type": "mdav"}  # this process does not know the other
         table = str(tmp_path / "out" / "table")
@@ -154,12 +166,17 @@ def test_package(made: Packed) -> None:
     assert bill["metadata"]["component"]["name"] == "anonlib"
     assert {"numba", "pyarrow", "delta-storage"} <= names
     assert "pyspark" not in names
+    of_maven = [c for c in bill["components"] if c.get("purl", "").startswith("pkg:maven/")]
+    jars = sorted(f"{jar['name']}-{jar['version']}.jar" for jar in of_maven)
+    assert jars == sorted(left(made.folder / "jars"))
     verdict = (made.folder / "AUDIT.txt").read_text()
     assert verdict.startswith(("NOT AUDITED: ", "audited: "))
 
 
-def test_undisturbed(undisturbed: Counter[str]) -> None:
+def test_undisturbed(cluster: Cluster, undisturbed: Counter[str]) -> None:
+    """Executors keep compiled kernels in folders of their own."""
     assert sum(undisturbed.values()) == N_ROWS
+    assert any(cluster.folder.glob("work-*/app-*/*/numba-cache/**/*.nbc"))
 
 
 def test_executor_is_killed_amid_the_kernel(
@@ -173,15 +190,16 @@ def test_executor_is_killed_amid_the_kernel(
 def test_worker_is_killed_and_another_started(
     cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
 ) -> None:
-    # The task that hangs may be the steady node's: excluded, there would be no node left for it.
-    run = release(cluster, made, tmp_path, "hang", **{"spark.excludeOnFailure.enabled": "false"})
-    hanging = int(note(tmp_path, "hang"))
+    run = release(cluster, made, tmp_path, "wait")
+    assert note(tmp_path, "wait-1") != note(tmp_path, "wait-2")  # both are amid their tasks
     cluster.stop_worker(second)
-    with suppress(ProcessLookupError):  # the task that hangs may be the other node's
-        os.kill(hanging, signal.SIGKILL)
     third = cluster.worker(3)
-    right(run)
-    cluster.stop_worker(third)
+    try:
+        assert note(tmp_path, "wait-3")  # the run has reached it, and all tasks wait still
+        (tmp_path / "trouble" / "go").touch()
+        right(run)
+    finally:
+        cluster.stop_worker(third)
 
 
 def test_driver_is_killed_and_the_run_repeated(
@@ -198,9 +216,11 @@ def test_driver_is_killed_and_the_run_repeated(
 def test_task_that_fails_twice(
     cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
 ) -> None:
-    # Not with each attempt on another node: there are two of them, and it is the third that works.
-    run = release(cluster, made, tmp_path, "fail", **{"spark.excludeOnFailure.enabled": "false"})
-    right(run)
+    # It is the third attempt that works, and there are two nodes: what the settings say of so few.
+    twice = {
+        f"spark.excludeOnFailure.task.maxTaskAttemptsPer{of}": "2" for of in ("Node", "Executor")
+    }
+    right(release(cluster, made, tmp_path, "fail", **twice))
     assert note(tmp_path, "fail")
 
 

@@ -37,6 +37,13 @@ def hang(partition: int, attempt: int) -> None:
         time.sleep(FOREVER_SECONDS)
 
 
+def wait(partition: int, attempt: int) -> None:
+    """Every task waits until the test says go, in each of its attempts; the node is told."""
+    _first(f"wait-{os.environ['NODE']}", str(partition))
+    while not Path(os.environ["TROUBLE_DIR"], "go").exists():
+        time.sleep(0.1)
+
+
 def fail(partition: int, attempt: int) -> None:
     """The first task that comes fails in its first two attempts."""
     _first("fail", str(partition))

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import pipeline
+from anonlib.config_file import parse
 from anonlib.errors import BusyError
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.spark import make, publish
@@ -94,6 +95,7 @@ def test_kill(
     assert shell.release(config).code == 0
     assert left(out) == {"table", "table.private"}
     assert sum(table(spark, target).values()) == 60
+    assert pipeline.audit(target, parse(config)).passed
     if there:  # and nothing is left of what was there
         assert not before.keys() & settled_files(Path(target)).keys()
 

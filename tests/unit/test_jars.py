@@ -1,18 +1,41 @@
-"""Delta's jars: those of the Spark that is installed."""
+"""Delta's jars: those of the Spark that is installed, and those of S3 once they were asked for."""
+
+import hashlib
+from pathlib import Path
 
 import pytest
 
 from anonlib.errors import InputError
-from anonlib.spark.jars import jars_for
+from anonlib.spark import jars
+from anonlib.spark.jars import Jar, ensure_jars, jars_for
 
 
 def test_jars_of_each_spark() -> None:
     found = {minor: jars_for(f"{minor}.1") for minor in ("4.0", "4.1", "4.2")}
-    for minor, jars in found.items():
-        assert [jar.artifact for jar in jars] == [f"delta-spark_{minor}_2.13", "delta-storage"]
-    assert len({jars[0].sha256 for jars in found.values()}) == 3
+    for minor, of_delta in found.items():
+        assert [jar.artifact for jar in of_delta] == [f"delta-spark_{minor}_2.13", "delta-storage"]
+    assert len({of_delta[0].sha256 for of_delta in found.values()}) == 3
 
 
 def test_unknown_spark() -> None:
     with pytest.raises(InputError, match=r"this is Spark 5\.0\.0; .* for 4\.0, 4\.1, 4\.2"):
         jars_for("5.0.0")
+
+
+def test_what_is_ensured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each jar that a session gets comes with its entry: the bill of a package has them all."""
+    delta, s3 = (Jar("org", name, "1", hashlib.sha256(name.encode()).hexdigest()) for name in "ab")
+    for jar in (delta, s3):
+        path = tmp_path / "repository" / jar.path_in_repository
+        path.parent.mkdir(parents=True)
+        path.write_text(jar.artifact)
+    monkeypatch.setenv("ANONLIB_MAVEN_URL", (tmp_path / "repository").as_uri())
+    monkeypatch.setenv("ANONLIB_JARS", str(tmp_path / "jars"))
+    monkeypatch.setattr(jars, "jars_for", lambda spark: (delta,))
+    monkeypatch.setattr(jars, "s3_jars", lambda: [s3])
+    of_delta = {tmp_path / "jars" / "a-1.jar": delta}
+    both = {**of_delta, tmp_path / "jars" / "s3" / "b-1.jar": s3}
+    for asked, wanted in ((None, of_delta), (True, both), (None, both), (False, of_delta)):
+        found = ensure_jars(s3=asked)
+        assert found == wanted
+        assert all(path.read_text() == jar.artifact for path, jar in found.items())

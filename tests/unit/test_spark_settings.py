@@ -23,15 +23,15 @@ def read(path: Path) -> dict[str, str]:
 
 
 def unexplained(path: Path) -> list[str]:
-    """Settings that no comment stands above, in their own paragraph."""
+    """Settings that no comment of their own stands above, in their paragraph."""
     missing, explained = [], False
     for line in path.read_text("utf-8").splitlines():
         if line.startswith("#"):
             explained = True
-        elif not line.strip():
-            explained = False
-        elif not explained:
+            continue
+        if line.strip() and not explained:
             missing.append(line)
+        explained = False
     return missing
 
 
