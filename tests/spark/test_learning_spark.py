@@ -178,6 +178,17 @@ def test_figures_are_those_of_pandas_and_scikit_learn(good: Case) -> None:
     assert clusters["ari", ""] == pytest.approx(ari, abs=1e-5)
 
 
+def test_figures_are_the_same_in_spark_and_in_memory(good: Case) -> None:
+    for case, model in ((good, "logistic_regression"), (of_wages(good), "linear_regression")):
+        asked = {"models": [model], "columns": "quasi_identifiers"}
+        here, there = (
+            values(Learning(**asked, engine=engine).measure(case))
+            for engine in ("sklearn", "spark")
+        )
+        assert here.keys() == there.keys()
+        assert there == pytest.approx(here, rel=1e-3, abs=2e-3)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_nearest_centre_is_the_same_in_any_batch(seed: int) -> None:
     random = np.random.default_rng(seed)
