@@ -40,8 +40,7 @@ def hang(partition: int, attempt: int) -> None:
 def wait(partition: int, attempt: int) -> None:
     """Every task waits until the test says go, in each of its attempts; the node is told."""
     _first(f"wait-{os.environ['NODE']}", str(partition))
-    while not Path(os.environ["TROUBLE_DIR"], "go").exists():
-        time.sleep(0.1)
+    _await("go")
 
 
 def fail(partition: int, attempt: int) -> None:
@@ -52,17 +51,20 @@ def fail(partition: int, attempt: int) -> None:
 
 
 def slow(partition: int, attempt: int) -> None:
-    """Tasks on the node that is marked as slow never end; others tell that they began again."""
+    """Tasks on the node that is marked as slow never end; others tell that they began again. They
+    wait for it, else there might be none left for it."""
     if "SLOW_NODE" in os.environ:
         _first("slow", str(partition))
         time.sleep(FOREVER_SECONDS)
-    elif attempt > 0:
+    _await("slow")
+    if attempt > 0:
         _first("again", str(partition))
 
 
 def fill(partition: int, attempt: int) -> None:
-    """The disk of a node that has a small one is filled."""
+    """The disk of a node that has a small one is filled; tasks on others wait for it."""
     if "SMALL_DISK" not in os.environ:
+        _await("fill")
         return
     try:
         with Path(os.environ["SMALL_DISK"], f"filler-{os.getpid()}").open("wb", 0) as file:
@@ -82,6 +84,11 @@ def _first(name: str, text: str) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def _await(name: str) -> None:
+    while not Path(os.environ["TROUBLE_DIR"], name).exists():
+        time.sleep(0.1)
 
 
 def _told(name: str) -> str:
