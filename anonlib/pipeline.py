@@ -253,6 +253,7 @@ def sweep(sweep: Sweep, progress: Progress | None = None, *, retry: bool = False
 def check(config: Config, progress: Progress | None = None) -> CheckResult:
     """Resolves a config against its source, with all that the figures of a scan rule out."""
     require_words(config.accountability)
+    require_gates_of_releases(config)
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(config.spark.conf)

@@ -23,8 +23,8 @@ class Progress:
     """Stages with their durations. This base shows nothing; subclasses show.
 
     `seconds` collects the duration of every finished stage by name; that of a stage inside another
-    counts for itself alone. `run_id` and `target` are those
-    of the run that the stages are of, empty where they are of none.
+    counts for itself alone. `run_id` and `target` are those of the run that the stages are of,
+    empty where they are of none.
     """
 
     def __init__(self) -> None:

@@ -253,10 +253,12 @@ def keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
 
 def keyed_links(links: pa.ChunkedArray, key: bytes) -> pa.Array:
     """int64[n]: the first 8 bytes of the HMAC-SHA256 of each link; NO_LINK stays."""
-    found = links.to_numpy().copy()
-    for place in np.flatnonzero(found != NO_LINK):
-        found[place] = int(_hmac(key, (str(found[place]),))[:16], 16) - 2**63
-    return pa.array(found)
+    known, place = np.unique(links.to_numpy(), return_inverse=True)  # a link may be many rows'
+    found = [
+        NO_LINK if link == NO_LINK else int(_hmac(key, (str(link),))[:16], 16) - 2**63
+        for link in known.tolist()
+    ]
+    return pa.array(np.array(found, np.int64)[place])
 
 
 def _hmac(key: bytes, values: tuple[str | None, ...]) -> str:

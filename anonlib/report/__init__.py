@@ -49,8 +49,7 @@ def render_sweep(
     along, by default the numeric one with the most values; lines: those with a line for each
     combination of their values, by default all others but `case`; over: those that means and
     deviations are taken over. What is left has plots of its own. notes: what readers should know,
-    in sentences. Raises InputError where `by` or
-    `lines` are no axes.
+    in sentences. Raises InputError where `by` or `lines` are no axes.
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
     page = replace(page, summary=(*page.summary, *map(plain, notes)))

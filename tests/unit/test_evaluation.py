@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 import anonlib
-from anonlib import registry
+from anonlib import pipeline, registry
 from anonlib.config import Config, Gate
 from anonlib.errors import ConfigError, GateError
 from anonlib.evaluation import Evaluation, judged, require_gates_of_releases
@@ -100,7 +100,8 @@ def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None
         config(gates=[{"figure": "risk.share", "at_most": 1}])
 
 
-def test_no_release_has_gates_on_what_is_found_after_it() -> None:
+@pytest.mark.parametrize("verb", [anonlib.release, pipeline.check])
+def test_no_release_has_gates_on_what_is_found_after_it(verb: Any) -> None:
     late = config(
         evaluate={"measures": ["order", "reidentification"]},
         gates=[
@@ -109,7 +110,7 @@ def test_no_release_has_gates_on_what_is_found_after_it() -> None:
         ],
     )
     with pytest.raises(ConfigError, match=r"gates\.1\.figure: is found in published tables only"):
-        anonlib.release(late)
+        verb(late)
     require_gates_of_releases(late.model_copy(update={"gates": late.gates[:1]}))
 
 

@@ -24,13 +24,11 @@ from anonlib.schema import Scale
 from anonlib.work import (
     BLOCK,
     HASH,
-    NO_LINK,
     STATE,
     STATE_TYPE,
     TOKEN,
     Task,
     anonymize,
-    keyed_links,
     to_block,
 )
 
@@ -134,16 +132,6 @@ def task(source: pa.Table, **changes: Any) -> Task:
 def with_output(base: Task, name: str, **changes: Any) -> Task:
     output = base.output.insert(0, pa.field(name, pa.string()))
     return replace(base, output=output, **changes)
-
-
-def test_links_are_under_a_key() -> None:
-    found = keyed_links(pa.chunked_array([pa.array([7, NO_LINK, -7, 7])]), b"key").to_pylist()
-    digest = hmac.new(b"key", b"1:7", sha256).digest()
-    assert found[0] == found[3] == int.from_bytes(digest[:8], "big") - 2**63
-    assert found[1] == NO_LINK
-    assert found[2] not in (7, -7, found[0], NO_LINK)
-    other = keyed_links(pa.chunked_array([pa.array([7])]), b"other").to_pylist()
-    assert other[0] not in (7, found[0])
 
 
 def rows(released: pa.Table) -> Counter[str]:
@@ -329,8 +317,8 @@ def test_errors_of_ours_keep_their_text() -> None:
 
 
 def test_keys_are_not_shown() -> None:
-    made = task(table(), token_key=MARKER.encode(), pseudonym_key=MARKER.encode())
-    assert MARKER not in repr(made)
+    keys = dict.fromkeys(("token_key", "pseudonym_key", "link_key"), MARKER.encode())
+    assert MARKER not in repr(task(table(), **keys))
 
 
 def test_pseudonyms_are_hmacs() -> None:
