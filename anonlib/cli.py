@@ -13,14 +13,12 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from anonlib import cli_interrupt
 from anonlib.cli_errors import report
 from anonlib.cli_parser import parse_args
-from anonlib.cli_shared import config_of, print_json, progress_of, write_text
-from anonlib.errors import InputError
+from anonlib.cli_shared import config_of, print_json, progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,21 +148,9 @@ def _sweep(args: argparse.Namespace) -> int:
 
 
 def _init(args: argparse.Namespace) -> int:
-    options = dict(_option(text) for text in args.options)
-    out = None if args.out is None else Path(args.out)
-    if out is not None and out.exists():
-        raise InputError(f"{out}: is there already; name another file with --out")
-    from anonlib.draft import draft
-    from anonlib.spark.profile import profile
+    from anonlib.cli_init import run
 
-    with progress_of(args) as progress:
-        text = draft(profile(args.source, args.format, options, progress))
-        if out is not None:
-            write_text(out, text)
-            progress.note(f"written: {out}; review its guesses, then check it")
-    if out is None:
-        sys.stdout.write(text)
-    return 0
+    return run(args)
 
 
 def _schema(args: argparse.Namespace) -> int:
@@ -245,13 +231,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "report": _report,
     "runs": _runs,
 }
-
-
-def _option(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise InputError("--option: write KEY=VALUE, e.g. --option delimiter=';'")
-    return key, value
 
 
 def _session() -> "SparkSession | None":

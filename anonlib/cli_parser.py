@@ -20,6 +20,15 @@ from anonlib.cli_grammar import (
 from anonlib.cli_hierarchy_parser import add_hierarchy
 
 FORMATS = ("delta", "parquet", "csv")
+#: Variables of the environment that anonlib itself reads.
+_MIN_K = ("ANONLIB_MIN_K=20", "no config may have a smaller k")
+_REQUIRE = ("ANONLIB_REQUIRE=approver,purpose", "what `accountability` must say")
+_EVENTS = ("ANONLIB_EVENTS=events/", "OpenLineage events, if not in the config")
+_OF_ALL = (
+    ("ANONLIB_JARS=FOLDER", "where Delta's jars are, or are put"),
+    ("ANONLIB_MAVEN_URL=URL", "where they are fetched from"),
+    ("ANONLIB_DEBUG=1", "keep what Spark logs, which may be data"),
+)
 
 
 def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
@@ -50,6 +59,7 @@ def make_parser(version: str) -> Parser:
         parents=[global_flags(default=True)],
         allow_abbrev=False,
     )
+    _add_environment(top, _MIN_K, _REQUIRE, _EVENTS, *_OF_ALL)
     top.add_argument("--version", action="version", version=f"anonlib {version}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
     for add in (
@@ -92,6 +102,7 @@ def _release(verbs: Any) -> None:
         help="the run's name; one that is committed is not run again (default: a new one)",
     )
     add_json(parser)
+    _add_environment(parser, _MIN_K, _REQUIRE, _EVENTS)
 
 
 def _evaluate(verbs: Any) -> None:
@@ -115,6 +126,7 @@ def _evaluate(verbs: Any) -> None:
         "--trial", action="store_true", help="make, audit and measure a release; publish nothing"
     )
     add_json(parser)
+    _add_environment(parser, _MIN_K, _EVENTS)
 
 
 def _audit(verbs: Any) -> None:
@@ -141,6 +153,7 @@ def _audit(verbs: Any) -> None:
         help="the table's version (default: the latest)",
     )
     add_json(parser)
+    _add_environment(parser, _MIN_K)
 
 
 def _check(verbs: Any) -> None:
@@ -160,6 +173,7 @@ def _check(verbs: Any) -> None:
     )
     add_conf(parser, "conf")
     add_json(parser)
+    _add_environment(parser, _MIN_K, _REQUIRE)
 
 
 def _sweep(verbs: Any) -> None:
@@ -182,6 +196,7 @@ def _sweep(verbs: Any) -> None:
     add_overrides(parser)
     parser.add_argument("--retry", action="store_true", help="try points that failed again")
     add_json(parser)
+    _add_environment(parser, _MIN_K)
 
 
 def _init(verbs: Any) -> None:
@@ -210,7 +225,15 @@ def _init(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="an option of Spark's reader",
+        help="an option of Spark's reader; the draft has it, so no password and no key",
+    )
+    parser.add_argument(
+        "--secret",
+        dest="secrets",
+        action="append",
+        default=[],
+        metavar="OPTION=VARIABLE",
+        help="an option that is secret, by the name of the environment variable that has it",
     )
     parser.add_argument("--out", metavar="FILE", help="where to write it (default: stdout)")
 
@@ -344,3 +367,9 @@ def _runs(verbs: Any) -> None:
         "object of what identifies the person in the source, by column; - reads it from stdin",
     )
     add_json(parser)
+
+
+def _add_environment(parser: argparse.ArgumentParser, *variables: tuple[str, str]) -> None:
+    """Ends help with the variables of the environment that count, each with what it does."""
+    lines = [f"  {name:<34}{text}" for name, text in variables]
+    parser.epilog = "\n".join([f"{parser.epilog}\n", "environment:", *lines])

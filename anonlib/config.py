@@ -1,8 +1,10 @@
 """The config: one YAML file -> a frozen, validated `Config`, all problems reported together."""
 
+import unicodedata
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -10,7 +12,7 @@ from pydantic import (
     field_validator,
 )
 
-from anonlib.config_options import Options
+from anonlib.config_options import Options, Settings
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 from anonlib.partition import Partitioner
@@ -246,7 +248,7 @@ class Spark(Section):
         le=1_000_000,
         description="tasks of the main shuffle; by rows and cores if left out",
     )
-    conf: Options = Field(default_factory=dict, description="Spark's own settings")
+    conf: Settings = Field(default_factory=dict, description="Spark's own settings")
 
 
 class Evaluate(Section):
@@ -262,8 +264,16 @@ class Evaluate(Section):
     )
 
 
+def _readable(text: str) -> str:
+    """Without blanks, and marks that nobody sees, around it."""
+    if not any(c.isalnum() for c in text):
+        raise ValueError("must have letters or digits, for people to read")
+    seen = [i for i, c in enumerate(text) if unicodedata.category(c)[0] not in "ZC"]
+    return text[seen[0] : seen[-1] + 1]
+
+
 #: A text for people to read.
-Words = Annotated[str, Field(min_length=1, max_length=500)]
+Words = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_readable)]
 
 
 class Accountability(Section):

@@ -4,16 +4,12 @@ import re
 from collections.abc import Iterator
 
 from anonlib.config import Release, Source
+from anonlib.config_environment import SQL_OPTIONS
 from anonlib.errors import Problem
+from anonlib.secret_names import has_secret, is_secret_setting
 
-#: Options with such names are secret, whatever the reader.
-_SECRET = re.compile(
-    r"passw|passphrase|\bpwd\b|secret|credential|token|(access|account|private).?key", re.I
-)
-#: A user or a password inside a URL, as drivers take it.
-_IN_URL = re.compile(
-    r"(passw|pwd|secret|token|credential)[\w.]*\s*=|//[^/?#;]*@|:(thin|oci8?):[^@]+@", re.I
-)
+#: Oracle's drivers take a user and a password before the @ of a URL without //.
+_ORACLE = re.compile(r":(?:thin|oci8?):(?!@)(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: What every catalog takes as a name, Hive's included.
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}(\.[A-Za-z0-9_]{1,128}){1,2}")
@@ -22,10 +18,14 @@ _BOUNDS = ("partitionColumn", "lowerBound", "upperBound")
 
 def secret_problems(source: Source) -> Iterator[Problem]:
     """Secrets that stand in the config, or are not named as they should be."""
-    for name in source.options:
-        if _SECRET.search(name):
-            text = "is secret: take it out, and name an environment variable that has it under "
-            yield Problem(f"source.options.{name}", f"{text}source.secrets")
+    kept = "name an environment variable that has it under source.secrets"
+    for name, value in source.options.items():
+        sql = name.lower() in SQL_OPTIONS  # where `token = 1` is a condition
+        if is_secret_setting(name):
+            yield Problem(f"source.options.{name}", f"is secret: take it out, and {kept}")
+        elif (has_secret(value) and not sql) or (name.lower() == "url" and _has_user(value)):
+            text = "has a user or a password in it: give the user as an option of its own, and "
+            yield Problem(f"source.options.{name}", f"{text}{kept}")
     plain = {name.lower() for name in source.options}
     for name, variable in source.secrets.items():
         where = f"source.secrets.{name}"
@@ -34,6 +34,14 @@ def secret_problems(source: Source) -> Iterator[Problem]:
         if not _VARIABLE.fullmatch(variable):  # it may be the secret itself: never shown
             text = "must be the name of an environment variable, of letters, digits and _"
             yield Problem(where, text)
+
+
+def _has_user(url: str) -> bool:
+    """Whether a user or a password stands before the host in the URL of a database. A password may
+    have a slash."""
+    host = re.split(r"[?#;]", url.partition("//")[2], maxsplit=1)[0]
+    oracle = _ORACLE.search(url)
+    return "@" in host or (oracle is not None and "@" in oracle[1])
 
 
 def database_problems(source: Source) -> Iterator[Problem]:
@@ -46,9 +54,6 @@ def database_problems(source: Source) -> Iterator[Problem]:
     if not url.startswith("jdbc:"):
         text = "required with `format: jdbc`, for example jdbc:postgresql://HOST/DATABASE"
         yield Problem(f"{where}.url", text)
-    elif _IN_URL.search(url):
-        text = "has a user or a password in it: give options.user, and the name of an environment "
-        yield Problem(f"{where}.url", f"{text}variable under source.secrets")
     if ("dbtable" in given) == ("query" in given):
         yield Problem(where, "exactly one of dbtable (a table, or `(SELECT ...) AS t`) and query")
     for name in ("numPartitions", "fetchsize"):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from anonlib import registry
 from anonlib.config import NOT_A_NUMBER, Config, Evaluate, takes_number
 from anonlib.config_checks import check
-from anonlib.config_environment import interpolated
+from anonlib.config_environment import interpolated, secret_variables
 from anonlib.config_limits import MAX_BYTES, MAX_DEPTH, too_many
 from anonlib.config_yaml import apply_override, join, read_yaml
 from anonlib.errors import ConfigError, InputError, Problem
@@ -86,7 +86,8 @@ def load_columns(
     if isinstance(tokens := given("privacy", "missing_tokens"), list):
         least["privacy"]["missing_tokens"] = tokens
     protected = {n for n, c in columns.items() if c.get("role") in ("sensitive", "target")}
-    return parse(least), frozenset(protected)
+    filled = interpolated(least, problems, secret=secret_variables(tree))
+    return resolved(filled, None, problems), frozenset(protected)
 
 
 def read_raw(path: str | Path) -> Any:
@@ -119,9 +120,15 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     tree = copied(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
+    return resolved(interpolated(tree, problems), folder, problems)
+
+
+def resolved(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
+    """The config in a tree that is all texts and numbers, without variables and overrides: what of
+    it looks like a variable is none. Raises ConfigError with these problems and all others."""
     if large := [*too_many(tree)]:
         raise ConfigError([*problems, *large])
-    tree = _with_defaults(interpolated(tree, problems))
+    tree = _with_defaults(tree)
     if folder is not None:
         _locate_hierarchies(tree, folder)
     _build_plugins(tree, problems)

@@ -1,20 +1,19 @@
 """Where a config's rows, releases and private tables lie."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from anonlib.config import Config
 from anonlib.config_databases import name_problems
 from anonlib.errors import Problem
+from anonlib.places import STORES, has_scheme, lies_in, overlap
+from anonlib.secret_names import has_password
 
 
 def place_problems(config: Config) -> Iterator[Problem]:
     """What is wrong with the paths and names of a config."""
     yield from name_problems(config.release)
-    release = _folder(config.release.path)
-    if config.source.path and _folder(config.source.path) == release:
-        text = "the source itself: its raw rows would stay in the history of the release"
-        yield Problem("release.path", text)
+    release = config.release.path
+    yield from _of_source(config)
     given = {
         "release.record": config.record_path,
         "release.ledger": config.release.ledger and config.release.ledger.path,
@@ -25,26 +24,33 @@ def place_problems(config: Config) -> Iterator[Problem]:
     }
     private = {where: path for where, path in given.items() if path}  # else below the record's
     paths = {"source.path": config.source.path or "", "release.path": release, **private}
-    yield from _buckets(paths)
-    if "://" in (config.events or ""):
-        yield Problem("events", "must be a file or folder of this machine")
+    yield from path_problems(paths)
+    if has_scheme(config.events or ""):
+        yield Problem("events", "must be a file or folder of this machine, as a plain path")
     for where, path in private.items():
-        if f"{_folder(path)}/".startswith(f"{release}/"):
+        if lies_in(path, release):
             yield Problem(where, "lies in the release, which is public; it is private")
 
 
-def _buckets(paths: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with paths of S3, by their place in the config."""
+def _of_source(config: Config) -> Iterator[Problem]:
+    """Where the source and the release are one, or one is within the other."""
+    release = config.release.path
+    option = {name.lower(): path for name, path in config.source.options.items()}.get("path")
+    for source in filter(None, (config.source.path, option)):
+        if lies_in(source, release) and lies_in(release, source):
+            text = "the source itself: its raw rows would stay in the history of the release"
+            yield Problem("release.path", text)
+        elif overlap(source, release):
+            text = "the source is in it, or it is in the source: a run would read what it releases"
+            yield Problem("release.path", f"{text}; name a folder beside the source")
+
+
+def path_problems(paths: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with paths of stores, by their place in the config."""
     for where, path in paths.items():
         scheme, _, rest = path.partition("://")
         bucket, _, folder = rest.partition("/")
-        if scheme == "s3a" and "@" in bucket:
+        if has_password(path) or (scheme.lower() in STORES and "@" in bucket):
             yield Problem(where, "credentials don't belong in a path; remove what is before the @")
-        elif scheme == "s3a" and where != "source.path" and not folder.strip("/"):
+        elif scheme.lower() in STORES and where != "source.path" and not folder.strip("/"):
             yield Problem(where, "name a folder in the bucket")
-
-
-def _folder(path: str) -> str:
-    """The path in one spelling, as far as that can be told without looking."""
-    path = path.removeprefix("file://")
-    return path.rstrip("/") if "://" in path else str(Path(path).absolute())

@@ -5,6 +5,7 @@ insensitive. No value of the table gets in, only names, types and counts.
 """
 
 import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -90,6 +91,7 @@ class TableProfile:
     n_sample: int
     columns: tuple[ColumnProfile, ...]
     options: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -222,6 +224,9 @@ def _source(profile: TableProfile) -> list[str]:
     if profile.options:
         lines.append("  options:")
         lines += [f"    {scalar(key)}: {scalar(text)}" for key, text in profile.options.items()]
+    if profile.secrets:
+        lines.append("  secrets:  # each by the name of the environment variable that has it")
+        lines += [f"    {scalar(key)}: {scalar(text)}" for key, text in profile.secrets.items()]
     return lines
 
 
@@ -311,5 +316,6 @@ def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
         "kernel: {type: mdav}",
         "recode: {continuous: centroid, ordinal: median, nominal: mode}",
         f"release: {{path: out/{folder}, mode: error}}  # review",
-        "seed: 0",
+        "# Drawn for this file: who knows it can test guesses at how cells were made.",
+        f"seed: {secrets.randbits(31)}",
     ]

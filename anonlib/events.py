@@ -15,6 +15,7 @@ from uuid import UUID, uuid4, uuid5
 
 from anonlib.config import Config
 from anonlib.errors import InputError
+from anonlib.places import has_scheme, lies_in
 from anonlib.records import software
 from anonlib.runs import Account, place
 
@@ -178,10 +179,10 @@ def _file(account: Account) -> Path | None:
     given = account.config.events or os.environ.get(EVENTS)
     if not given:
         return None
-    if "://" in given:
-        raise InputError(f"{EVENTS}: must be a file or folder of this machine")
+    if has_scheme(given):
+        raise InputError(f"{EVENTS}: must be a file or folder of this machine, as a plain path")
     path = Path(given).absolute()
-    if path.is_relative_to(account.target):
+    if lies_in(given, account.target):
         raise InputError(f"{EVENTS}: lies in the release, which is public; it is private")
     return path / f"{account.run_id}.jsonl" if given.endswith("/") or path.is_dir() else path
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from anonlib.config import MAX_INT, Config
 from anonlib.errors import Problem
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.sweep.settings import Sweep
 
 #: Where operators set it; the largest counts.
 VARIABLE, PROPERTY = "ANONLIB_MIN_K", "spark.anonlib.minimumK"
@@ -29,6 +30,16 @@ def minimum_k_problems(config: Config, *properties: str | None) -> Iterator[Prob
     if k < least:
         text = f"k is {k}; the operator of this installation allows no k below {least}"
         yield Problem(f"privacy.models.{place}.k", text)
+
+
+def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
+    """The same of all points of a sweep, and of the versions that they learn from."""
+    for point in sweep.points:
+        for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
+            for problem in minimum_k_problems(config, *properties) if config else ():
+                of_point = problem.where.startswith("privacy.")
+                where = f"cases.{point.case}: {part}{problem.where}"
+                yield Problem(where, problem.text) if of_point else problem
 
 
 def _number(text: str | None) -> int | None:

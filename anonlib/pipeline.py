@@ -15,7 +15,7 @@ from anonlib.config_file import with_usual_measures
 from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.keys import backlog_key, ledger_key, pseudonym_key
-from anonlib.minimum_k import PROPERTY, minimum_k_problems
+from anonlib.minimum_k import PROPERTY, minimum_k_problems, sweep_problems
 from anonlib.progress import Progress
 from anonlib.resolve import bound_models
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
@@ -100,30 +100,35 @@ def _released(
             run = Run(spark, config, progress, account, target, key, earlier, past)
             # Before anything is written: a run that could not be recorded is not begun.
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id) as held, settled(spark):
+            with lease(spark, target.path, run_id, target.runs) as held, settled(spark):
                 return run.through(source, scanned, held)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
             if past.backlog is None or not can_wait(error):
                 raise
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id), settled(spark):
+            with lease(spark, target.path, run_id, target.runs), settled(spark):
                 past.backlog.add(run_id, source)
             return waits(spark, config, target, run_id, past.backlog, error)
 
 
-def _require_minimum_k(spark: SparkSession, config: Config) -> None:
-    """Raises ConfigError where the config's k is below the operator's minimum."""
+def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
+    """Raises ConfigError where the k of the config, or of a point, is below the operator's
+    minimum."""
     # That of the application, which a session can't lower.
-    submitted = spark.sparkContext.getConf().get(PROPERTY)
-    if problems := [*minimum_k_problems(config, submitted, spark.conf.get(PROPERTY, None))]:
+    limits = spark.sparkContext.getConf().get(PROPERTY), spark.conf.get(PROPERTY, None)
+    if isinstance(given, Sweep):
+        problems = [*sweep_problems(given, *limits)]
+    else:
+        problems = [*minimum_k_problems(given, *limits)]
+    if problems:
         raise ConfigError(problems)
 
 
 def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
     """Removes what a dead run left, and finishes a purge that it began."""
-    tidy(spark, target.path, run_id)
+    tidy(spark, target.path, run_id, target.runs)
     if owed(target):
-        with lease(spark, target.path, run_id) as held:
+        with lease(spark, target.path, run_id, target.runs) as held:
             purge(spark, target, held)
         target.renew()
 
@@ -202,7 +207,7 @@ def _evaluated(
         key = pseudonym_key(config, run_id)
         run = Run(spark, config, progress, account, target, key, earlier, past)
         _make_private_folders(spark, config)
-        with lease(spark, target.path, run_id) as held, settled(spark):
+        with lease(spark, target.path, run_id, target.runs) as held, settled(spark):
             if trial:
                 return run.trial(source, scanned, held)
             return _of_published(run, source, scanned, held)
@@ -243,10 +248,12 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
 
 def sweep(sweep: Sweep, progress: Progress | None = None, *, retry: bool = False) -> SweepResult:
     """Tries all points of a sweep that have no result yet (with `retry`, or a failed one), each in
-    memory: nothing is published. Raises ConfigError where a table does not fit, as `swept`."""
+    memory: nothing is published. Raises ConfigError where a point's k is below the operator's
+    minimum, or a table does not fit, as `swept`."""
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(sweep.file.spark.conf)
+        _require_minimum_k(spark, sweep)
     return swept(spark, sweep, progress, retry=retry)
 
 
@@ -263,17 +270,22 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
         source = open_source(spark, config)
         with closing(source):
             scanned = _scan(source, config)
-    notes = [*reader_notes(source.schema)]
-    if config.one_row_per_person is True:
-        notes.append("one_row_per_person is declared, and can't be checked")
     return CheckResult(
         n_rows=scanned.n_rows,
         columns=tuple(_column_plan(config, source, name) for name in config.attributes),
         models=tuple(_labels(config)),
         kernel=_label(config.kernel),
         partition=" > ".join(_label(step) for step in config.partition.steps),
-        notes=tuple(notes),
+        notes=(*reader_notes(source.schema), *_notes(config)),
     )
+
+
+def _notes(config: Config) -> Iterator[str]:
+    """What a config leaves to be trusted, or to be guessed."""
+    if config.one_row_per_person is True:
+        yield "one_row_per_person is declared, and can't be checked"
+    if "seed" not in config.model_fields_set:
+        yield f"seed is {config.seed}, as all can guess: set one of your own, and keep it private"
 
 
 def _new_run_id() -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Collection, Mapping
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -108,7 +109,7 @@ def record(
 
 
 def config_digest(config: Config) -> str:
-    """SHA-256 of the config as it was resolved."""
+    """SHA-256 of the config as it was resolved, with what its hierarchies say."""
 
     def plain(value: Any) -> Any:
         # Pydantic would dump a plug-in as the bare base class that its field is declared with.
@@ -116,8 +117,23 @@ def config_digest(config: Config) -> str:
             return registry.spec(value)
         return dict(value) if isinstance(value, BaseModel) else str(value)
 
-    text = json.dumps(dict(config), default=plain, sort_keys=True)
+    files = hierarchy_digests(config)
+    content = {**dict(config), **({"hierarchies": files} if files else {})}
+    text = json.dumps(content, default=plain, sort_keys=True)
     return sha256(text.encode()).hexdigest()
+
+
+def hierarchy_digests(config: Config) -> dict[str, str | None]:
+    """SHA-256 of each column's hierarchy file; None of one that is no longer there."""
+    paths = {name: a.hierarchy for name, a in config.attributes.items() if a.hierarchy is not None}
+    return {name: _digest(Path(path)) for name, path in paths.items()}
+
+
+def _digest(file: Path) -> str | None:
+    try:
+        return sha256(file.read_bytes()).hexdigest()
+    except OSError:  # the run that read it is to end well all the same
+        return None
 
 
 def _persons(config: Config) -> str:

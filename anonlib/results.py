@@ -45,6 +45,7 @@ class ReleaseResult:
     n_rows_out: int = 0
     n_suppressed: int = 0
     n_waiting: int = 0  # rows in the backlog, where the run published nothing
+    waited: bool = False  # the rows of the run itself went, or had gone, into the backlog
     notes: tuple[str, ...] = ()
     n_blocks: int = 0
     n_cells: int = 0

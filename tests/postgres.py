@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.support import skip_or_fail
 
 #: PostgreSQL refuses to run as root: Debian's package makes this user.
 USER = "postgres"
@@ -87,10 +87,10 @@ def _programs() -> Path:
     """The folder of the newest PostgreSQL's programs."""
     on_path = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name))
-    for folder in [*on_path, *reversed(debian)]:
-        if (folder / "initdb").exists() and shutil.which("psql"):
-            return folder
-    pytest.skip("no PostgreSQL: install it (Debian: apt-get install postgresql)")
+    found = [path for path in [*on_path, *reversed(debian)] if (path / "initdb").exists()]
+    if not found or not shutil.which("psql"):
+        skip_or_fail("no PostgreSQL: install it (Debian: apt-get install postgresql)")
+    return found[0]
 
 
 def _run(command: list[str]) -> None:

@@ -81,6 +81,16 @@ def delta_log(spark: SparkSession, root: str) -> Any:
     return java_class(spark, f"{DELTA}.DeltaLog").forTable(spark._jsparkSession, root)
 
 
+def forget(spark: SparkSession, root: str) -> None:
+    """Drops what the driver keeps of the log of the table at a path.
+
+    Delta itself keeps it for an hour, with the state of the table as blocks of Spark's, also of
+    tables that are gone: a driver of many releases would grow with each.
+    """
+    path = java_class(spark, "org.apache.hadoop.fs.Path")(root)
+    java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)
+
+
 def save_mode(spark: SparkSession, name: str) -> Any:
     """Spark's Append, Overwrite, or another of its save modes."""
     return getattr(java_class(spark, "org.apache.spark.sql.SaveMode"), name)

@@ -1,6 +1,9 @@
 """Runs that end without publishing: done already, or waiting for more rows."""
 
+import json
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -9,19 +12,22 @@ from anonlib.errors import InfeasibleError
 from anonlib.results import ReleaseResult
 from anonlib.spark.backlog import Backlog
 from anonlib.spark.catalog import register
-from anonlib.spark.lease import lease
+from anonlib.spark.lease import lease, work_folder
 from anonlib.spark.past import Past
 from anonlib.spark.publish import Target
 from anonlib.spark.purge import purge
 from anonlib.spark.storage import Storage
+
+_AHEAD = "record.json"
 
 
 def finish(
     spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
 ) -> ReleaseResult:
     """A committed run: what is known of it, with an interrupted clean-up finished, and the name
-    in the catalog that may be missing."""
-    with lease(spark, target.path, run_id) as held:
+    in the catalog and the record that may be missing."""
+    ahead = _ahead(spark, target, run_id)
+    with lease(spark, target.path, run_id, target.runs) as held:
         newest = next(iter(target.commits()), None)
         storage, path = Storage(spark, target.path), manifest_path(target.path)
         there = storage.read(path) if storage.exists(path) else None
@@ -29,6 +35,8 @@ def finish(
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
         purge(spark, target, held)
+        if ahead is not None:
+            _keep(spark, config, ahead | {"table_version": target.version_of(run_id)})
         register(spark, config, run_id, target.version_of(run_id))
     return _done(spark, config, target, run_id)
 
@@ -45,12 +53,12 @@ def waits(
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
         result = _done(spark, config, target, left.taken_by or "")
-        return replace(
-            result, run_id=run_id, notes=(f"published by run {left.taken_by}", *result.notes)
-        )
+        note = f"published by run {left.taken_by}"
+        return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
     return ReleaseResult(
         run_id=run_id,
         outcome="waiting" if why else "done",
+        waited=True,
         n_waiting=sum(entry.n_rows or 0 for entry in backlog.waiting(runs)),
         table=target.path,
         notes=tuple(str(problem) for problem in why.problems) if why else (),
@@ -73,6 +81,33 @@ def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> R
         report=report if kept and storage.exists(report) else "",
         notes=() if kept else (lost,),
     )
+
+
+def write_ahead(spark: SparkSession, work: str, text: str) -> None:
+    """Keeps the record of a run that is about to commit among its own files: should it be stopped
+    before it has written the record, whoever runs it again does."""
+    Storage(spark, work).write(f"{work}/{_AHEAD}", text)
+
+
+def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] | None:
+    """The record that a run has kept ahead; None where another came between."""
+    path = f"{work_folder(target.path)}/{_AHEAD}"
+    storage = Storage(spark, path)
+    if not storage.exists(path):
+        return None
+    found: dict[str, Any] = json.loads(storage.read(path))
+    return found if found["run_id"] == run_id else None
+
+
+def _keep(spark: SparkSession, config: Config, content: dict[str, Any]) -> None:
+    from anonlib.report.files import write_report  # this imports matplotlib
+
+    path = record_path(spark, config, content["run_id"])
+    storage = Storage(spark, config.record_path)
+    if not storage.exists(path):
+        storage.write(path, json.dumps(content, indent=2, ensure_ascii=False))
+        with suppress(Exception):  # a page that can't be made is no reason to fail
+            write_report(path)
 
 
 def write_manifest(spark: SparkSession, table: str, text: str) -> None:

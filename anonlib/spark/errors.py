@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, BusyError, InputError, StorageError
@@ -20,6 +21,27 @@ CREDENTIALS = (
 )
 #: what a text of the JVM contains -> our error and its text
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
+    # Before what these failures cause: the end of a stream, a file that is not there.
+    (
+        r"Python worker exited|Python worker failed to connect",
+        StorageError,
+        (
+            "a Python worker died, most often for want of memory: raise "
+            "spark.executor.memoryOverhead (on one machine, free some), or lower max_rows"
+        ),
+    ),
+    (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
+    (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
+    (
+        r"ExecutorLostFailure|ExecutorDead|FetchFailed|blockmgr-|Could not find block",
+        StorageError,
+        "executors, or files of theirs, were lost; run it again",
+    ),
+    (
+        r"I/O error occurred while|connection has been closed|terminating connection",
+        StorageError,
+        "the connection to the database is lost",
+    ),
     (
         r"password authentication failed|no password was provided|SQLSTATE: 28",
         InputError,
@@ -47,6 +69,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "s3a:// needs jars: run `python -m anonlib.spark.jars --s3` once",
     ),
     (
+        r"NoAuthWithAWSException|NoAwsCredentials|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken",
+        StorageError,
+        CREDENTIALS,
+    ),
+    (
         (
             r"NoHttpResponse|Connection re(set|fused)|ConnectException|SocketTimeout|"
             r"UnknownHostException|AWSClientIOException|SdkClientException|"
@@ -61,12 +88,6 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "Spark knows no such store; that of S3 is s3a://",
     ),
     (r"UnknownStoreException|NoSuchBucket", InputError, "no such bucket"),
-    (
-        r"NoAuthWithAWSException|NoAwsCredentials|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken",
-        StorageError,
-        CREDENTIALS,
-    ),
-    (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
     (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
     (r"File too large", StorageError, "the system's limit of file sizes is reached"),
     (r"Read-only file system", StorageError, "the file system is read-only"),
@@ -116,7 +137,6 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         InputError,
         "a file is corrupt or not of this format",
     ),
-    (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
     (
         r"Concurrent\w*Exception|DELTA_CONCURRENT|(Protocol|Metadata)ChangedException",
         BusyError,
@@ -129,7 +149,10 @@ _THERE = re.compile(
 )
 #: And of one that was replaced between the look at its version and the reading.
 _REPLACED = re.compile(r"RemoteFileChangedException|Status Code: 412")
-_OURS = re.compile(r"anonlib\.errors\.BlockError: ([^\n]*)")
+#: The class of what Python workers raise, and a traceback that ends with an error of ours.
+_PYTHON = "org.apache.spark.api.python.PythonException"
+_TRACEBACK = "Traceback (most recent call last):\n"
+_OURS = re.compile(r"(?:[ \t][^\n]*\n)*anonlib\.errors\.BlockError: ([^\n]*)")
 
 
 @contextmanager
@@ -165,8 +188,8 @@ def translate(
 ) -> AnonlibError:
     """The error of ours that stands for an exception of Spark's."""
     text = _full_text(error)
-    if found := _OURS.search(text):
-        return BlockError(f"{what}: {found.group(1)}")
+    if ours := _of_worker(error):
+        return BlockError(f"{what}: {ours}")
     for pattern, kind, meaning in _KNOWN:
         if re.search(pattern, text):
             return (denied if meaning == DENIED else kind)(f"{what}: {meaning}")
@@ -183,16 +206,35 @@ def replaced_meanwhile(error: Exception) -> bool:
     return bool(_REPLACED.search(_full_text(error)))
 
 
+def _of_worker(error: Exception) -> str:
+    """The text of a BlockError that a Python worker raised; empty for anything else. Other texts
+    may quote values, and a value may read like such an error."""
+    causes = [*_causes(error)]
+    if not causes and isinstance(error, PythonException):  # Spark 4.0 keeps its text alone
+        causes = [(_PYTHON, str(error))]
+    for kind, text in causes:
+        if kind == _PYTHON:
+            found = _OURS.match(text.partition(_TRACEBACK)[2])
+            return found.group(1) if found else ""
+    return ""
+
+
 def _full_text(error: Exception) -> str:
+    own = [type(error).__name__, str(error)]
+    return "\n".join([*own, *(f"{kind}: {text}" for kind, text in _causes(error))])
+
+
+def _causes(error: Exception) -> Iterator[tuple[str, str]]:
+    """Class and message of the JVM's exception, of its cause, and so on."""
     java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    parts = [type(error).__name__, str(error)]
-    while java is not None and len(parts) < 20:
+    for _ in range(20):
         try:
-            parts.append(java.toString())
+            if java is None:
+                return
+            yield java.getClass().getName(), java.getMessage() or ""
             java = java.getCause()
         except Exception:  # the JVM is gone; what we have must do
-            break
-    return "\n".join(parts)
+            return
 
 
 def _name(error: Exception) -> str:

@@ -102,7 +102,7 @@ def s3_jars() -> list[Jar]:
 def postgresql_jar() -> Path:
     """The path of PostgreSQL's driver; as `ensure_jars`."""
     path = jar_dir() / POSTGRESQL.name
-    _ensure({path: POSTGRESQL})
+    ensure({path: POSTGRESQL})
     return path
 
 
@@ -121,11 +121,13 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
     wanted = {folder / jar.name: jar for jar in jars_for(spark)}
     if (folder / "s3").is_dir() if s3 is None else s3:
         wanted |= {folder / "s3" / jar.name: jar for jar in s3_jars()}
-    _ensure(wanted)
+    ensure(wanted)
     return wanted
 
 
-def _ensure(wanted: Mapping[Path, Jar]) -> None:
+def ensure(wanted: Mapping[Path, Jar]) -> None:
+    """Verifies jars at paths in or below `jar_dir()`, and fetches those that are missing. Raises
+    InputError as `ensure_jars`."""
     folder = jar_dir()
     try:
         if missing := {path: jar for path, jar in wanted.items() if not path.is_file()}:

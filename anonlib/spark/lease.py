@@ -11,11 +11,11 @@ import fcntl
 import json
 import os
 import re
-import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from math import ceil, inf
 from pathlib import Path
 from typing import Any, TextIO
 from uuid import uuid4
@@ -23,14 +23,20 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from anonlib.errors import AnonlibError, BusyError, InputError, StorageError
+from anonlib.spark.processes import identity, is_running
 from anonlib.spark.storage import Storage
 
 BEAT_SECONDS = 10.0
-#: On another host a run counts as dead after this many missed beats: its clock is taken as right.
+#: Elsewhere, and before a reboot, a run counts as dead after this many missed beats,
 MISSED_BEATS = 12
-#: And after this time without one, if it was about to commit: what it has sent may still arrive,
-#: and stores whose commits are not conditional would let it replace another's.
+#: if it does not beat while it is looked at for this long.
+LOOK_SECONDS = 15.0
+#: And after this time without one, if it was about to commit: it may only have been slow, and
+#: stores whose commits are not conditional would let it replace another's.
 COMMIT_SECONDS = 3600.0
+#: A process that is gone, or gave up, can't send any more: what it has sent to a store far away
+#: may arrive this much later.
+DOUBT_SECONDS = 240.0
 TAKEN = "another run has just taken this target's lease"
 _NAME = re.compile(r"lease-(\d{1,18})\.json")
 _LOCK = "lease.lock"
@@ -40,25 +46,32 @@ _HELD: set[str] = set()
 
 
 class Lease:
-    """A held lease. `work` is the private folder beside the target for this run's files."""
+    """A held lease. `work` is the private folder beside the target for this run's files; `runs`
+    tells the ids of those that have published to it."""
 
-    def __init__(self, storage: Storage, work: str, run_id: str):
+    def __init__(
+        self,
+        storage: Storage,
+        work: str,
+        run_id: str,
+        runs: Callable[[], frozenset[str]] = frozenset,
+    ):
         self._storage = storage
+        self._runs = runs
         self.work = work
         self._number = 0
         self._content: dict[str, Any] = {
             "run_id": run_id,
             "token": uuid4().hex,
-            "host": socket.gethostname(),
-            "boot": _boot_id(),
-            "pid": os.getpid(),
-            "born": _born(os.getpid()),
+            **identity(),
             "started": time.time(),
             "committing": False,
+            "publishing": False,
+            "doubtful": False,
         }
         self._writing = threading.Lock()
         self._stop = threading.Event()
-        self._beat = threading.Thread(target=self._beats, name="anonlib-lease", daemon=True)
+        self._beat = threading.Thread(target=self._keep_beating, name="anonlib-lease", daemon=True)
 
     def take(self) -> None:
         """Takes the lease, and removes what a dead run left. Raises BusyError on a live one,
@@ -66,10 +79,10 @@ class Lease:
         with self._one_at_a_time():
             last = self._last()
             holder = self._read(last)
-            _require_dead(holder)
+            self._require_dead(holder)
             unborn = bool(holder and holder.get("new_target")) and not self._committed()
             self._content["new_target"] = unborn or not self._storage.exists(self._storage.root)
-            self._claim(last)
+            self._claim(last, holder)
         self._beat.start()
         try:
             if unborn:  # files of a table that a dead run began
@@ -79,7 +92,7 @@ class Lease:
             self.release()
             raise
 
-    def _claim(self, last: int) -> None:
+    def _claim(self, last: int, dead: dict[str, Any] | None) -> None:
         """Makes the next lease, and looks whether it is the only one."""
         self._number = last + 1
         _HELD.add(self._content["token"])
@@ -93,7 +106,8 @@ class Lease:
                 )
             if self._last() != self._number:  # we were slow, and thought dead
                 raise BusyError(TAKEN)
-            _require_dead(self._read(last))  # it may just have been slow, too
+            if dead is not None and _renewed(self._read(last), dead):
+                raise BusyError(f"{_who(dead)} is writing this target; wait for it to end")
         except BaseException:
             _HELD.discard(self._content["token"])
             with suppress(AnonlibError):
@@ -152,17 +166,34 @@ class Lease:
             raise StorageError("the lease on the target was lost: another run has taken it")
 
     @contextmanager
-    def committing(self) -> Iterator[None]:
-        """Around a commit: other hosts wait longer before they take this run for dead. Raises
-        StorageError when the lease is lost."""
+    def committing(self, *, publishing: bool = False) -> Iterator[None]:
+        """Around a commit, that of the release or another: whoever takes this run for dead waits
+        longer. Raises StorageError when the lease is lost."""
         self.require()
-        self._content["committing"] = True
+        self._content |= {"committing": True, "publishing": publishing}
         try:
             self._renew()
             self.require()  # after writing: whoever takes over now has read it, or is seen here
             yield
         finally:
-            self._content["committing"] = False  # the next beat says so
+            if not self.doubtful:
+                self._content["committing"] = False
+            with suppress(AnonlibError):  # the next beat says so
+                self._renew()
+
+    @property
+    def remote(self) -> bool:
+        """Whether what was sent to the target's store may arrive after the sender has given up."""
+        return not self._storage.local
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is not known what became of a commit."""
+        return bool(self._content["doubtful"])
+
+    def doubt(self) -> None:
+        """It is not known what became of a commit: the lease is not given back."""
+        self._content["doubtful"] = True
 
     def release(self) -> None:
         """Removes the run's files and the lease, whatever state the run ended in."""
@@ -175,7 +206,7 @@ class Lease:
             self._clean()
             if self._storage.local:
                 self._remove_folder()
-            else:
+            elif not self.doubtful:
                 self._storage.write(self._file, _FREE)
         finally:
             _HELD.discard(self._content["token"])
@@ -228,18 +259,48 @@ class Lease:
         with self._writing:  # or an older beat could arrive after a newer one
             self._storage.write(self._file, self._text())
 
-    def _beats(self) -> None:
+    def _keep_beating(self) -> None:
         while not self._stop.wait(BEAT_SECONDS):
             with suppress(Exception):  # a missed beat is made up by the next
                 if self.still_held():
                     self._renew()
 
+    def _require_dead(self, holder: dict[str, Any] | None) -> None:
+        if holder is None or holder.get("free"):
+            return
+        has_it = _has_it(holder)
+        left = self._patience(holder, gone=has_it is False) - _silent(holder)
+        if has_it is None and left <= 0:  # its clock may be behind ours: what beats is alive
+            time.sleep(LOOK_SECONDS)
+            has_it = _renewed(self._read(self._last()), holder)
+        silent = has_it is False or holder.get("doubtful") or _silent(holder) > _most_silent(holder)
+        if has_it or (left > 0 and not silent):
+            raise BusyError(f"{_who(holder)} is writing this target; wait for it to end")
+        if left > 0:
+            text = "ended amid a commit, or does not answer: its commit may still arrive"
+            raise BusyError(f"{_who(holder)} {text}; run again in {ceil(left / 60)} minutes")
+
+    def _patience(self, holder: dict[str, Any], *, gone: bool) -> float:
+        """Seconds without a beat after which a run counts as dead that is `gone`, or can't be
+        looked up from here."""
+        amid = holder.get("committing")
+        if holder.get("publishing") and holder.get("run_id") in self._runs():
+            amid = False  # its commit has arrived
+        if not gone and not (amid and holder.get("doubtful")):
+            return COMMIT_SECONDS if amid else _most_silent(holder)
+        return DOUBT_SECONDS if amid and self.remote else 0.0
+
 
 @contextmanager
-def lease(spark: SparkSession, target: str, run_id: str) -> Iterator[Lease]:
-    """Holds the target's lease while the body runs."""
+def lease(
+    spark: SparkSession,
+    target: str,
+    run_id: str,
+    runs: Callable[[], frozenset[str]] = frozenset,
+) -> Iterator[Lease]:
+    """Holds the target's lease while the body runs; `runs` as for `Lease`."""
     storage = Storage(spark, target)
-    held = Lease(storage, work_folder(storage.root), run_id)
+    held = Lease(storage, work_folder(storage.root), run_id, runs)
     held.take()
     try:
         yield held
@@ -247,7 +308,12 @@ def lease(spark: SparkSession, target: str, run_id: str) -> Iterator[Lease]:
         held.release()
 
 
-def tidy(spark: SparkSession, target: str, run_id: str) -> None:
+def tidy(
+    spark: SparkSession,
+    target: str,
+    run_id: str,
+    runs: Callable[[], frozenset[str]] = frozenset,
+) -> None:
     """Removes what a dead run left beside and in a target. Raises BusyError on a live one."""
     storage = Storage(spark, target)
     work = work_folder(storage.root)
@@ -256,7 +322,7 @@ def tidy(spark: SparkSession, target: str, run_id: str) -> None:
         return
     only = names[0] if len(names) == 1 and _NAME.fullmatch(names[0]) else None
     if only is None or storage.read(f"{work}/{only}") != _FREE:
-        with lease(spark, target, run_id):
+        with lease(spark, target, run_id, runs):
             pass
 
 
@@ -266,51 +332,31 @@ def work_folder(target: str) -> str:
     return f"{parent}/_{name}.anonlib"
 
 
-def _require_dead(holder: dict[str, Any] | None) -> None:
-    if holder is not None and _alive(holder):
-        raise BusyError(
-            f"another run ({holder.get('run_id')}, on {holder.get('host')}, process "
-            f"{holder.get('pid')}) is writing this target; wait for it to end"
-        )
+def _has_it(holder: dict[str, Any]) -> bool | None:
+    """Whether the process of a lease runs, and has it still; None where that can't be told."""
+    found = is_running(holder)
+    if found and holder.get("pid") == os.getpid():
+        return holder.get("token") in _HELD
+    return found
 
 
-def _alive(holder: dict[str, Any]) -> bool:
-    if holder.get("free"):
-        return False
-    if holder.get("host") == socket.gethostname():
-        if holder.get("boot") != _boot_id():
-            return False
-        pid = holder.get("pid")
-        # A number is used again after a while: the process must also be as old as it says.
-        if not isinstance(pid, int) or _born(pid) != holder.get("born"):
-            return False
-        return holder.get("token") in _HELD if pid == os.getpid() else _process_exists(pid)
-    beat, every = holder.get("beat"), holder.get("every")
-    if not isinstance(beat, int | float) or not isinstance(every, int | float):
-        return False
-    silent = time.time() - beat
-    return silent < (COMMIT_SECONDS if holder.get("committing") else MISSED_BEATS * every)
+def _who(holder: dict[str, Any]) -> str:
+    where = f"on {holder.get('host')}, process {holder.get('pid')}"
+    return f"another run ({holder.get('run_id')}, {where})"
 
 
-def _process_exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _renewed(now: dict[str, Any] | None, holder: dict[str, Any]) -> bool:
+    """Whether a lease beats: it is another than a moment ago, and not given back."""
+    return now is not None and not now.get("free") and now.get("beat") != holder.get("beat")
 
 
-def _born(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty where the system does not say."""
-    with suppress(OSError, IndexError):
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return stat.rpartition(")")[2].split()[19]
-    return ""
+def _most_silent(holder: dict[str, Any]) -> float:
+    """Seconds between beats of a run that is not dead."""
+    every = holder.get("every")
+    return MISSED_BEATS * every if isinstance(every, int | float) else 0.0
 
 
-def _boot_id() -> str:
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return ""
+def _silent(holder: dict[str, Any]) -> float:
+    """Seconds since the last beat of a lease."""
+    beat = holder.get("beat")
+    return time.time() - beat if isinstance(beat, int | float) else inf

@@ -14,7 +14,7 @@ from anonlib.resolve import bound_models, with_ids
 from anonlib.schema import Role, Schema
 from anonlib.spark.blocks import Plan, plan
 from anonlib.spark.case import held, sampled
-from anonlib.spark.delta_files import Transaction, save_mode
+from anonlib.spark.delta_files import Transaction, forget, save_mode
 from anonlib.spark.errors import translated
 from anonlib.spark.grouped import anonymized, output_schema
 from anonlib.spark.moments import table_moments
@@ -76,9 +76,9 @@ def make(
         # Statistics for skipping files cost as much as writing them, and none is skipped here.
         no_statistics = {"delta.dataSkippingNumIndexedCols": "0"}
         new = save_mode(spark, "ErrorIfExists")
-        staged = transaction.read(
-            transaction.write(frame, new, (), {}, no_statistics), frame.schema
-        )
+        written = transaction.write(frame, new, (), {}, no_statistics)
+        staged = transaction.read(written, frame.schema)
+        forget(spark, staging)
     return Made(planned, task, staged)
 
 

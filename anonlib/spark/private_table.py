@@ -1,16 +1,21 @@
 """Private Delta tables that runs add rows to: of figures, of runs."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import BusyError
+from anonlib.spark.delta_files import forget
 from anonlib.spark.errors import translated
+from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
 
+#: For others that add rows where one at a time can: the longest that one who died is waited for.
+PATIENCE_SECONDS = 300.0
 #: Two drivers that make the table at the same moment: one of them tries again.
 TRIES = 5
 
@@ -33,21 +38,45 @@ class PrivateTable:
     def append(self, rows: Sequence[tuple[Any, ...]], schema: StructType) -> None:
         """Adds rows, in one commit. Columns that an older table lacks are added to it.
 
-        Appends of several drivers don't conflict where the store lets one of two commits of the
-        same version win: disks, HDFS, and object stores with conditional puts.
+        Several drivers may append to one table. Raises BusyError where others keep it too long.
         """
         self.make_folder()
-        for left in reversed(range(TRIES)):
-            try:
-                with translated(self._what):
-                    frame = self._spark.createDataFrame([*rows], schema).coalesce(1)
-                    writer = frame.write.format("delta").mode("append")
-                    writer.option("mergeSchema", "true").save(self.path)
-                return
-            except BusyError:
-                if not left:
-                    raise
-                time.sleep(0.2)
+        with self._alone():
+            for left in reversed(range(TRIES)):
+                try:
+                    self._add(rows, schema)
+                    return
+                except BusyError:
+                    if not left:
+                        raise
+                    time.sleep(0.2)
+
+    def _add(self, rows: Sequence[tuple[Any, ...]], schema: StructType) -> None:
+        with translated(self._what):
+            frame = self._spark.createDataFrame([*rows], schema).coalesce(1)
+            writer = frame.write.format("delta").mode("append")
+            writer.option("mergeSchema", "true").save(self.path)
+            forget(self._spark, self.path)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keeps other drivers out where Delta can't: on S3 the later of two commits of one version
+        would replace the earlier. Elsewhere one of them fails, and is tried again."""
+        if self._storage.atomic:
+            yield
+            return
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with ExitStack() as stack:
+            while True:
+                try:
+                    held = stack.enter_context(lease(self._spark, self.path, self._what))
+                    break
+                except BusyError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(1)
+            with held.committing():
+                yield
 
     def rows(self) -> DataFrame | None:
         """All rows; None where none was ever added."""

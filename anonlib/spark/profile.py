@@ -12,8 +12,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
+from anonlib.config import Source
 from anonlib.draft import MIN_UNIQUE, ColumnProfile, TableProfile
 from anonlib.errors import InputError
+from anonlib.keys import secret_options
 from anonlib.progress import Progress
 from anonlib.spark.errors import translated
 from anonlib.spark.session import session
@@ -50,27 +52,34 @@ class _Where:
     options: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        reader = spark.read.options(**self.options)
+    def read(self, spark: SparkSession, secrets: dict[str, str]) -> DataFrame:
+        reader = spark.read.options(**self.options, **secrets)
         if self.table is not None:
             return reader.table(self.table)
         return reader.format(self.format).load(self.path)
 
 
 def profile(
-    source: str, given: str | None, options: dict[str, str], progress: Progress
+    source: str,
+    given: str | None,
+    options: dict[str, str],
+    progress: Progress,
+    secrets: dict[str, str] | None = None,
 ) -> TableProfile:
-    """The profile of a file, folder or catalog table.
+    """The profile of a file, folder or catalog table. secrets: options, and the variables of the
+    environment that have them.
 
     What the given format and `options` leave open is guessed. Raises InputError when that fails
     or the source can't be read. Costs one count of the rows, one pass over a sample, and one exact
     count of the columns that look unique.
     """
+    secrets = secrets or {}
+    secret = secret_options(Source.model_validate({"format": given or "", "secrets": secrets}))
     with progress.stage("start"):
         spark = session()
     with progress.stage("look", spark), translated("source"):
         where = _where(spark, source, given, dict(options))
-        frame = where.read(spark)
+        frame = where.read(spark, secret)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         n_rows = raw.count()
@@ -85,6 +94,7 @@ def profile(
         n_sample=n_sample,
         columns=columns,
         options=where.options,
+        secrets=secrets,
         notes=tuple(notes),
     )
 

@@ -25,7 +25,7 @@ from anonlib.spark.delta_files import (
     save_mode,
 )
 from anonlib.spark.digest import Digest, digest
-from anonlib.spark.errors import translated
+from anonlib.spark.errors import translate, translated
 from anonlib.spark.jvm import found_class, java_class, none, scala_seq, some
 from anonlib.spark.lease import Lease
 from anonlib.spark.source import row_hash
@@ -181,9 +181,9 @@ class Target:
         BusyError when the table changed since the run began; StorageError when what was written
         is not what was audited, or the lease is lost: it is looked at right before the commit,
         since on object stores Delta does not keep the commits of two drivers apart. Then, as on
-        any failure, the written files are removed; where writing itself failed and the table is an
-        old one, those of tasks that had ended are left to its VACUUM: no reader sees them, and
-        they hold audited rows.
+        any failure, the written files are removed, unless the commit was sent and may yet arrive;
+        where writing itself failed and the table is an old one, those of tasks that had ended are
+        left to its VACUUM: no reader sees them, and they hold audited rows.
         """
         with translated("release.path"):
             transaction = Transaction.begin(self._spark, self.path)
@@ -201,12 +201,23 @@ class Target:
                 written = transaction.read(actions, staged.select(*names).schema)
                 if digest(written) != expected:
                     raise StorageError("the written files differ from the audited table")
-                with held.committing():
+                operation = self._operation(text)
+                with held.committing(publishing=True):
                     self.require_unchanged()
-                    return int(transaction.begun.commit(actions, self._operation(text)))
+                    return self._commit(transaction, actions, operation, held)
             except BaseException:
-                self._remove(actions, run_id)
+                if not held.doubtful:
+                    self._remove(actions, run_id)
                 raise
+
+    def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
+        try:
+            return int(transaction.begun.commit(actions, operation))
+        except Exception as error:
+            # Whether another was faster is known; what a silent store has done is not.
+            if held.remote and not isinstance(translate(error, "commit"), BusyError):
+                held.doubt()
+            raise
 
     def _n_files(self, n_rows: int) -> int:
         cores = self._spark.sparkContext.defaultParallelism

@@ -19,7 +19,7 @@ from anonlib.schema import Schema
 from anonlib.spark.blocks import Plan
 from anonlib.spark.catalog import register
 from anonlib.spark.digest import digest
-from anonlib.spark.done import manifest_path, record_path, write_manifest
+from anonlib.spark.done import manifest_path, record_path, write_ahead, write_manifest
 from anonlib.spark.earlier import Earlier
 from anonlib.spark.errors import translated
 from anonlib.spark.evaluate import case_of, evaluated, marks_of, write_metrics
@@ -77,11 +77,16 @@ class Run:
             if evaluation is not None:
                 evaluation.require()
         except GateError:
-            self._record(source, scanned, done, evaluation, "stopped")
+            self._keep(self._result(scanned, done, evaluation, "stopped"), source, scanned, done)
             raise
         with self.progress.stage("publish", self.spark):
+            result = self._result(scanned, done, evaluation, "published")
+            result = replace(result, notes=reader_notes(source.schema))
+            text = record(self.config, result, source, scanned, done.made.planned)
+            write_ahead(self.spark, held.work, text)
             version = self._publish(source, scanned, done, held)
-        result = self._record(source, scanned, done, evaluation, "published", version)
+        result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
+        result = self._keep(result, source, scanned, done)
         register(self.spark, self.config, self.run_id, version)
         return result
 
@@ -89,7 +94,8 @@ class Run:
         """The same without publishing, whatever the gates say."""
         done = self._audited(source, scanned, held)
         evaluation = self._evaluated(source, scanned, done, held)
-        return self._record(source, scanned, done, evaluation, "evaluated")
+        result = self._result(scanned, done, evaluation, "evaluated")
+        return self._keep(result, source, scanned, done)
 
     def _audited(self, source: Source, scanned: Scan, held: Lease) -> Audited:
         config, schema = self.config, source.schema
@@ -157,17 +163,11 @@ class Run:
         purge(self.spark, self.target, held)
         return self.target.version_of(self.run_id)
 
-    def _record(
-        self,
-        source: Source,
-        scanned: Scan,
-        done: Audited,
-        evaluation: Evaluation | None,
-        ending: Ending,
-        version: int = -1,
+    def _result(
+        self, scanned: Scan, done: Audited, evaluation: Evaluation | None, ending: Ending
     ) -> ReleaseResult:
         found = done.found
-        result = ReleaseResult(
+        return ReleaseResult(
             run_id=self.run_id,
             outcome=ending,
             n_rows_in=scanned.n_rows,
@@ -179,13 +179,15 @@ class Run:
             losses=found.losses,
             losses_by_column=found.losses_by_column,
             evaluation=evaluation,
-            notes=reader_notes(source.schema) if ending == "published" else (),
             table=self.target.path,
-            table_version=version,
             manifest=manifest_path(self.target.path) if ending == "published" else "",
             record=record_path(self.spark, self.config, self.run_id),
             seconds=dict(self.progress.seconds),
         )
+
+    def _keep(
+        self, result: ReleaseResult, source: Source, scanned: Scan, done: Audited
+    ) -> ReleaseResult:
         kept = keep(self.spark, self.config, result, source, scanned, done.made.planned)
         self.account.result = kept
         return kept

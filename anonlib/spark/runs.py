@@ -15,6 +15,7 @@ from anonlib.events import Events
 from anonlib.keys import ledger_key
 from anonlib.progress import Progress, restore_group, set_group
 from anonlib.runs import Account, place, require_words
+from anonlib.spark.delta_files import forget
 from anonlib.spark.errors import translated
 from anonlib.spark.ledger import Ledger
 from anonlib.spark.private_table import PrivateTable
@@ -74,6 +75,7 @@ class Accounting:
         self._events = events
         self._spark: SparkSession | None = None
         self._group: dict[str, str | None] = {}
+        self._path = ""
 
     def begin(self) -> None:
         """The run begins: its stages are told of it."""
@@ -89,6 +91,7 @@ class Accounting:
 
     def aimed(self, path: str) -> None:
         """The target has been found: its path as Spark has it, whatever the default store."""
+        self._path = path
         self.account.target = self._progress.target = place(path)
 
     def note(self) -> None:
@@ -102,8 +105,8 @@ class Accounting:
         if self.account.outcome == "done":
             if _noted(table, self.account):
                 return
-            notes = self.account.result.notes if self.account.result else ()
-            row |= {"outcome": "waiting" if notes else "published", "begun": None}
+            waited = self.account.result is not None and self.account.result.waited
+            row |= {"outcome": "waiting" if waited else "published", "begun": None}
         table.append([tuple(row[name] for name in RUNS.names)], RUNS)
 
     def end(self) -> None:
@@ -112,6 +115,8 @@ class Accounting:
         self._progress.watcher = None
         if self._spark is not None:
             restore_group(self._spark, self._group)
+            if self._path:
+                forget(self._spark, self._path)
 
 
 def table_of_runs(spark: SparkSession, config: Config) -> PrivateTable:

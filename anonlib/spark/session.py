@@ -12,15 +12,13 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from anonlib import secret_names
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
 from anonlib.spark.jvm import found_class
 
 #: Names of settings whose values are secrets.
-SECRET = (
-    r"(?i)secret|passw|pwd|token|credential|signature"
-    r"|(access|account|private|shared|api|encryption)[._-]?key|fs\.azure"
-)
+SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
 REDACTED = "spark.redaction.regex"
 #: What every run needs, on a session of ours or of others.
 REQUIRED = {
@@ -42,6 +40,8 @@ REQUIRED = {
 FIXED = ("spark.sql.session.timeZone", "spark.sql.redaction.string.regex")
 
 ENCRYPTION = "spark.io.encryption.enabled"
+#: By which the operator says that the disks are encrypted by others. No config can.
+ENCRYPTED_DISKS = "spark.anonlib.disksEncrypted"
 
 #: Only for a session that we start.
 STARTED = {
@@ -89,7 +89,7 @@ def session(
     for key, value in {**REQUIRED, **settings}.items():
         if found.conf.isModifiable(key):
             found.conf.set(key, value)
-    _require_settings(found, settings)
+    _require_settings(found)
     _require_delta(found)
     return found
 
@@ -103,19 +103,19 @@ def _refuse_connect(*, remote: bool) -> None:
         )
 
 
-def _require_settings(found: SparkSession, settings: Mapping[str, str]) -> None:
+def _require_settings(found: SparkSession) -> None:
     """Raises InputError where a setting that the promises rest on is not as it must be."""
     for key in FIXED:
         if found.conf.get(key) != REQUIRED[key]:
             text = f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
             raise InputError(text)
-    on = found.sparkContext.getConf().get(ENCRYPTION, "false")
-    # A config that says false has said that the disks are encrypted by others.
-    if (on or "false").lower() != "true" and settings.get(ENCRYPTION) != "false":
+    submitted = found.sparkContext.getConf()
+    on = (submitted.get(key, "false") or "" for key in (ENCRYPTION, ENCRYPTED_DISKS))
+    if "true" not in map(str.lower, on):
         raise InputError(
             f"this Spark session writes shuffled and spilled rows to disks in clear: start it with "
             f"{ENCRYPTION}=true (conf/spark/ has settings for spark-submit), or, if the disks are "
-            f'encrypted otherwise, say `spark: {{conf: {{{ENCRYPTION}: "false"}}}}` in the config'
+            f"encrypted otherwise, with {ENCRYPTED_DISKS}=true; a config can set neither"
         )
 
 

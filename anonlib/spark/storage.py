@@ -39,6 +39,11 @@ class Storage:
         """Whether it is this machine's disk."""
         return str(self.root).startswith("file:")
 
+    @property
+    def atomic(self) -> bool:
+        """Whether of two that make one file at once one fails, by whatever call."""
+        return self.local or self.root.partition(":")[0] in ATOMIC
+
     def local_path(self, path: str) -> str:
         """A path of this machine's disk as the operating system takes it."""
         return str(self._path(path).toUri().getPath())
@@ -108,9 +113,9 @@ class Storage:
         place = self._path(path)
         if self._fs.hasPathCapability(place, CONDITIONAL):
             return self._fs.createFile(place).must(CONDITIONAL, "true").build()
-        scheme = self.root.partition(":")[0]
-        if scheme in ATOMIC:
+        if self.atomic:
             return self._fs.create(place, False)
+        scheme = self.root.partition(":")[0]
         raise InputError(
             f"path {path}: {scheme}:// has no conditional writes here, so that runs at the same "
             "time can't be kept apart; use s3a:// with fs.s3a.create.conditional.enabled, a local "

@@ -12,11 +12,12 @@ from pydantic import ValidationError
 
 from anonlib.config import Config
 from anonlib.config_checks import spark_problems
-from anonlib.config_environment import interpolated
-from anonlib.config_file import build_plugin, copied, parse, problems_of, read_raw
+from anonlib.config_environment import interpolated, secret_variables
+from anonlib.config_file import build_plugin, copied, problems_of, read_raw, resolved
 from anonlib.config_yaml import apply_override, parts_of, put
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.controller import Controller
+from anonlib.records import hierarchy_digests
 from anonlib.schema import Role
 from anonlib.sweep.settings import Case, Point, Sweep, SweepFile, Trial
 
@@ -53,13 +54,23 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     tree = copied(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
-    tree = interpolated(tree, problems)
+    files = _config_files(tree, folder)
+    # What is a key to one case is no value of another, or of the grid, which results show.
+    secret = frozenset[str]().union(*map(secret_variables, [tree, *files.values()]))
+    tree = interpolated(tree, problems, secret=secret)
+    configs = {
+        name: interpolated(copied(raw, "", problems), problems, f"cases.{name}.config", secret)
+        for name, raw in files.items()
+    }
     try:
         file = SweepFile.model_validate(tree)
     except ValidationError as error:
         raise ConfigError([*problems, *problems_of(error, SweepFile, "")]) from None
     problems += spark_problems(file.spark)
-    cases = [_Expansion(file, name, case, folder, problems) for name, case in file.cases.items()]
+    cases = [
+        _Expansion(file, name, case, folder, configs.get(name, case.config), problems)
+        for name, case in file.cases.items()
+    ]
     n = sum(n_points(case.grid()) for case in cases) * file.seeds
     if n > MAX_POINTS:
         text = f"{n:,} points with all seeds, at most {MAX_POINTS:,}"
@@ -69,6 +80,20 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     if problems:
         raise ConfigError(problems)
     return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
+
+
+def _config_files(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What the config files of cases say, by case."""
+    cases, secret, found = tree.get("cases"), secret_variables(tree), {}
+    for name, case in cases.items() if isinstance(cases, dict) else ():
+        given = case.get("config") if isinstance(case, dict) else None
+        if isinstance(given, str):
+            problems: list[Problem] = []
+            named = interpolated({"config": given}, problems, f"cases.{name}", secret)
+            if problems:
+                raise ConfigError(problems)
+            found[name] = read_raw(folder / named["config"])
+    return found
 
 
 def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
@@ -133,6 +158,7 @@ class _Expansion:
     name: str
     case: Case
     folder: Path
+    given: Any  # the config, as it is in its file or here, with its variables replaced
     problems: list[Problem]
     _known: dict[str, Config] = field(default_factory=dict)
     _told: set[Problem] = field(default_factory=set)
@@ -163,16 +189,12 @@ class _Expansion:
 
     def _base(self, where: str) -> tuple[dict[str, Any] | None, Path]:
         """The config of the case, and the folder that its paths are relative to."""
-        given, home = self.case.config, self.folder
-        if isinstance(given, str):
-            home = (self.folder / given).parent
-            given = read_raw(self.folder / given)
-        if not isinstance(given, Mapping):
+        file = self.case.config
+        home = (self.folder / file).parent if isinstance(file, str) else self.folder
+        if not isinstance(self.given, Mapping):
             self.problems.append(Problem(f"{where}.config", "a config is a mapping of sections"))
             return None, home
-        plain = copied(given, "", self.problems)
-        tree = interpolated(plain, self.problems, f"{where}.config")
-        return {key: value for key, value in tree.items() if key not in _IDLE}, home
+        return {key: value for key, value in self.given.items() if key not in _IDLE}, home
 
     def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:
         problems: list[Problem] = []
@@ -196,8 +218,9 @@ class _Expansion:
     def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
         text = json.dumps(tree, sort_keys=True, default=str)
         if text not in self._known:
+            found: list[Problem] = []
             try:
-                self._known[text] = parse(tree, folder=home)
+                self._known[text] = resolved(copied(tree, "", found), home, found)
             except ConfigError as error:
                 problems += error.problems
         return self._known.get(text)
@@ -311,14 +334,10 @@ def _identity(
 ) -> str:
     """What a point depends on but for seed, rows and code, as JSON. changed: the config of the rows
     to learn from, if that is another."""
-    from hashlib import sha256
-
-    paths = {n: a.hierarchy for n, a in config.attributes.items() if a.hierarchy is not None}
-    files = {n: sha256(Path(path).read_bytes()).hexdigest() for n, path in paths.items()}
     asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
     if trial.learn is not None:
         asked["learn"]["model"]["type"] = trial.learn.model.type
-    told = {"config": _kept(tree), "trial": asked, "hierarchies": files}
+    told = {"config": _kept(tree), "trial": asked, "hierarchies": hierarchy_digests(config)}
     if changed is not None:
         asked["learn"]["version"].pop("set", None)  # the order of its keys matters
         told["version"] = _kept(changed)

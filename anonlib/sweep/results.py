@@ -17,6 +17,9 @@ from anonlib.utility._scores import ERRORS
 #: Losses that the summary shows where the sweep names no figures.
 SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
 
+#: How a text begins that spreadsheets take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 @dataclass(frozen=True)
 class ResultRow:
@@ -213,12 +216,13 @@ def page(result: SweepResult) -> str:
 
 
 def as_csv(result: SweepResult) -> str:
-    """All results, one line each."""
+    """All results, one line each; no text is a formula to a spreadsheet."""
     flat = [row.flat() for row in result.rows]
+    names = dict.fromkeys(name for row in flat for name in row)
     out = io.StringIO()
-    writer = csv.DictWriter(out, [*dict.fromkeys(name for row in flat for name in row)])
-    writer.writeheader()
-    writer.writerows(flat)
+    writer = csv.writer(out)
+    writer.writerow(map(_no_formula, names))
+    writer.writerows([_no_formula(row.get(name, "")) for name in names] for row in flat)
     return out.getvalue()
 
 
@@ -242,5 +246,9 @@ def _plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
+def _no_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -50,6 +50,8 @@ from airflow.sdk.exceptions import (
 from airflow.sdk.log import mask_secret
 from anonlib_job import CONFIG, DATE, RefusedError, as_uri, failure, job, run_id
 
+#: The date that whoever triggers a DAG run names, or none.
+ASKED = "{{ params.date or '' }}"
 KEYS = "anonlib_keys"
 NOTIFY = "anonlib_notify"
 #: Whoever schedules on it hears of every table that is released and audited.
@@ -89,7 +91,8 @@ class AnonlibOperator(SparkSubmitOperator):
             wanted = job(self.verb, self.config, self.date, run, os.environ)
         except RefusedError as error:
             raise AirflowFailException(f"{self.verb}: {error}") from None
-        self.application, self.env_vars = wanted.application, wanted.environment
+        self.application = wanted.application
+        self.env_vars = {**(self.env_vars or {}), **wanted.environment}
         self.application_args = list(wanted.arguments)
         self.properties_file = wanted.properties_file
         if self.verb != "check":
@@ -161,38 +164,48 @@ def release_dag(
     *,
     schedule: Any = None,
     config: str | None = None,
-    date: str = "{{ params.date or '' }}",
+    date: str = ASKED,
     **submit: Any,
 ) -> DAG:
     """A DAG that releases what a config says, each of its runs once.
 
-    Without `config`, whoever triggers the DAG names it. `date` is a template, such as `{{ ds }}`.
-    `submit` goes to all tasks: `retries`, `conn_id`, `deploy_mode`, `yarn_track_via_rm_api`, ...
+    Without `config`, whoever triggers the DAG names it; with it, nobody can name another. `date`
+    is a template, such as `{{ ds }}`; only one that has `params.date` in it lets who triggers the
+    DAG name the day: `{{ params.date or ds }}`. `submit` goes to all tasks: `retries`, `conn_id`,
+    `deploy_mode`, `yarn_track_via_rm_api`, ...
     """
+    # A driver that died on another host amid its commit may keep its target for an hour. No retry
+    # waits for that: a task that failed meanwhile can be cleared.
     usual = {"retries": 2, "retry_delay": timedelta(minutes=5), "durable": False}
-    named = {} if config is None else {"default": config}
-    params = {
-        "config": Param(
-            **named, type="string", pattern=CONFIG, description="a file of ANONLIB_CONFIGS"
-        ),
-        "date": Param(None, type=["null", "string"], pattern=DATE, description="the partition"),
-    }
     with DAG(
         dag_id,
         schedule=schedule,
-        params=params,
+        params={"config": _config_param(config), "date": _date_param(date)},
         catchup=False,
         max_active_runs=1,  # a target has one run at a time
         default_args={**usual, **submit, "on_failure_callback": tell_failure},
         doc_md=__doc__,
     ) as dag:
-        asked = {"config": "{{ params.config }}", "date": date}
+        asked = {"config": config or "{{ params.config }}", "date": date}
         check = AnonlibOperator(task_id="check", verb="check", **asked)
         release = AnonlibOperator(task_id="release", verb="release", **asked)
         audit = AnonlibOperator(task_id="audit", verb="audit", outlets=[RELEASES], **asked)
 
         check >> release >> audit >> notify()
     return dag
+
+
+def _config_param(config: str | None) -> Param:
+    text = {"type": "string", "pattern": CONFIG, "description": "a file of ANONLIB_CONFIGS"}
+    return Param(**text) if config is None else Param(config, enum=[config], **text)
+
+
+def _date_param(date: str) -> Param:
+    """Declared even where nobody may name a date: Airflow takes what a DAG does not declare, so
+    that whoever asked for a day would get another one."""
+    if "params.date" in date:
+        return Param(None, type=["null", "string"], pattern=DATE, description="the partition")
+    return Param(None, type="null", description=f"not to be named: it is {date}")
 
 
 def _named(context: Context) -> str:

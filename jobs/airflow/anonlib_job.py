@@ -8,6 +8,8 @@ Where things are is said by whoever runs Airflow's workers, in their environment
     ANONLIB_REPORTS_URL  where a web server shows that folder, for the link to the report
     ANONLIB_JOBS         folder of check.py, release.py, audit.py; the one above this if not set
     ANONLIB_SPARK_CONF   a properties file for spark-submit (jars, resources)
+
+ANONLIB_MIN_K, ANONLIB_REQUIRE and ANONLIB_EVENTS, which anonlib itself reads, go with every job.
 """
 
 import json
@@ -18,9 +20,16 @@ from datetime import date
 from hashlib import sha256
 from pathlib import Path
 
-#: A file of ANONLIB_CONFIGS. It names its table, too, which must lie in no other table or record.
-CONFIG = r"^\w[\w-]*\.ya?ml$"
+#: A file of ANONLIB_CONFIGS. It names its table, too, which must lie in no other table or record,
+#: and be no other config's: people.yml would have that of people.yaml.
+CONFIG = r"^\w[\w-]*\.yaml$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+#: The operator's limits. A driver on the cluster has another environment than the worker: what is
+#: not handed to it is no limit there.
+HANDED_ON = ("ANONLIB_MIN_K", "ANONLIB_REQUIRE", "ANONLIB_EVENTS")
+#: Where releases and records may lie. Azure's stores name a container before the @; what others
+#: have there is a secret, and so may be what follows a `?`.
+PLACE = r"/[^@]*|((abfss?|wasbs?)://[\w$-]+@|\w[\w+.-]*://)[^@?;#]*"
 #: What release.run_id takes.
 MAX_RUN_ID = 64
 #: Exit codes after which the same run would end the same way.
@@ -80,7 +89,7 @@ def job(verb: str, config: str, day: str, run: str, settings: Mapping[str, str])
     """The job of one verb: check, release, audit. `config` and `day` (the partition, may be empty)
     come from the DAG run, so from anyone who may trigger it. Raises RefusedError."""
     if not _matches(CONFIG, config):
-        text = "letters, digits, _ and - only, and .yaml or .yml: a file of ANONLIB_CONFIGS"
+        text = "letters, digits, _ and - only, then .yaml: name so a file of ANONLIB_CONFIGS"
         raise RefusedError(f"config: {text}")
     if day and not _is_date(day):
         raise RefusedError("date: a day such as 2026-01-31 is needed")
@@ -99,10 +108,11 @@ def job(verb: str, config: str, day: str, run: str, settings: Mapping[str, str])
         "release": [conf, f"--run-id={run}"],
         "audit": [table, f"--conf={conf}"],
     }[verb]
+    limits = {name: settings[name] for name in HANDED_ON if name in settings}
     return Job(
         application=f"{jobs}/{verb}.py",
         arguments=(*first, *overrides, "--log-format=json"),
-        environment={"ANONLIB_DATE": day} if day else {},
+        environment=limits | ({"ANONLIB_DATE": day} if day else {}),
         properties_file=settings.get("ANONLIB_SPARK_CONF") or None,
         table=table,
         report=report,
@@ -159,7 +169,9 @@ def _is_date(text: str) -> bool:
 
 def _folder(name: str, settings: Mapping[str, str]) -> str:
     value = settings.get(name, "").rstrip("/")
-    if not (value.startswith("/") or "://" in value) or "@" in value:
-        text = "to an absolute path, or a URI without credentials"
+    if not re.fullmatch(PLACE, value, re.ASCII):
+        text = (
+            "to an absolute path, or a URI without credentials (no @, but after a container; no ?)"
+        )
         raise RefusedError(f"{name}: set it in the worker's environment, {text}")
     return value

@@ -15,10 +15,7 @@ from packaging.version import InvalidVersion, Version
 TIMEOUT_SECONDS = 300
 #: How OSV names what the types of package URLs stand for.
 ECOSYSTEMS = {"pypi": "PyPI", "maven": "Maven"}
-OTHERWISE = (
-    "Give OSV's exports with --advisories (the zips of the ecosystems PyPI and Maven), or run it "
-    "where the service can be reached."
-)
+OTHERWISE = "Give OSV's exports with --advisories (the zips of the ecosystems PyPI and Maven)."
 
 
 class NotAuditedError(Exception):
@@ -27,23 +24,35 @@ class NotAuditedError(Exception):
 
 @dataclass(frozen=True)
 class Found:
-    """by: who was asked; packages: how many were looked up; vulnerabilities: (package, id)."""
+    """by: who was asked; packages, jars: how many were looked up; vulnerabilities: (package, id);
+    not_audited: the jars that nobody was asked about."""
 
     by: str
     packages: int
+    jars: int
     vulnerabilities: tuple[tuple[str, str], ...]
+    not_audited: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether all were looked up, and nothing is known against them."""
+        return not self.vulnerabilities and not self.not_audited
 
 
 def report(found: Found) -> str:
-    head = f"audited: {found.packages} packages by {found.by}"
-    if not found.vulnerabilities:
-        return f"{head}; no vulnerability is known\n"
-    lines = [f"{package}: {id}" for package, id in found.vulnerabilities]
-    return "\n".join([f"{head}; KNOWN VULNERABILITIES:", *lines]) + "\n"
+    """What was audited, what is known against it, and what was not audited."""
+    what = f"{found.packages} Python packages" + (f" and {found.jars} jars" if found.jars else "")
+    verdict = "KNOWN VULNERABILITIES:" if found.vulnerabilities else "no vulnerability is known"
+    lines = [f"audited: {what} by {found.by}; {verdict}"]
+    lines += [f"{package}: {id}" for package, id in found.vulnerabilities]
+    if found.not_audited:
+        lines.append(f"NOT AUDITED: {found.not_audited} jars. {OTHERWISE}")
+    return "\n".join(lines) + "\n"
 
 
-def audited_online(tool: Path, lock: Path) -> Found:
-    """By pip-audit, of the Python packages. Raises NotAuditedError when there is no answer."""
+def audited_online(tool: Path, lock: Path, purls: Sequence[str]) -> Found:
+    """By pip-audit, which knows Python packages only: of the jars among the package URLs it is
+    counted that they were not audited. Raises NotAuditedError when there is no answer."""
     command = [str(tool), "--requirement", str(lock), "--disable-pip", "--format", "json"]
     command += ["--progress-spinner", "off", "--timeout", "15"]
     try:
@@ -57,7 +66,7 @@ def audited_online(tool: Path, lock: Path) -> Found:
         )
         asked = json.loads(done.stdout)["dependencies"]
     except (subprocess.TimeoutExpired, ValueError):
-        text = f"the vulnerability service gave no answer. {OTHERWISE}"
+        text = f"the vulnerability service gave no answer: is the network there? {OTHERWISE}"
         raise NotAuditedError(text) from None
     if skipped := [package["name"] for package in asked if "vulns" not in package]:
         some = ", ".join(skipped[:5])
@@ -70,7 +79,8 @@ def audited_online(tool: Path, lock: Path) -> Found:
         for package in asked
         for vulnerability in package["vulns"]
     ]
-    return Found("pip-audit (Python packages only)", len(asked), tuple(sorted(known)))
+    jars = sum(ecosystem == "Maven" for ecosystem, _, _ in map(parts, purls))
+    return Found("pip-audit", len(asked), 0, tuple(sorted(known)), not_audited=jars)
 
 
 def audited_offline(purls: Sequence[str], paths: Sequence[Path]) -> Found:
@@ -89,7 +99,8 @@ def audited_offline(purls: Sequence[str], paths: Sequence[Path]) -> Found:
                 known.add((f"{name} {version}", record["id"]))
     if missing := sorted({ecosystem for ecosystem, _ in wanted} - seen):
         raise NotAuditedError(f"--advisories has no records of {', '.join(missing)}")
-    return Found("OSV records", len(wanted), tuple(sorted(known)))
+    jars = sum(ecosystem == "Maven" for ecosystem, _ in wanted)
+    return Found("OSV records", len(wanted) - jars, jars, tuple(sorted(known)))
 
 
 def parts(purl: str) -> tuple[str, str, str]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from advisories import NotAuditedError, audited_offline, audited_online, report
 
-from anonlib.spark.jars import Jar, ensure_jars
+from anonlib.spark.jars import POSTGRESQL, Jar, ensure_jars, postgresql_jar
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, TOOLS = ROOT / ".venv" / "runtime", ROOT / ".venv" / "tools"
@@ -35,11 +35,12 @@ README = """# anonlib {version}, packaged
 | {zip} | the same as a zip, for `--py-files`: comes before the environment's anonlib; every \
 process compiles its kernels anew |
 | {environment} | anonlib and all it needs but pyspark, for `--archives {environment}#environment` |
-| jars/ | Delta's jars, and those of S3 where they were fetched before, for `--jars` |
+| jars/ | Delta's jars, PostgreSQL's driver, and S3's jars where they were fetched before, for \
+`--jars` |
 | jobs/ | what spark-submit starts |
 | conf/ | settings, for `--properties-file` |
 | sbom.cdx.json | the bill of materials (CycloneDX) of the environment and the jars |
-| AUDIT.txt | whether their known vulnerabilities were looked up, and what was found |
+| AUDIT.txt | which of them were looked up for known vulnerabilities, and what was found |
 | SHA256SUMS | of all files: `sha256sum --check SHA256SUMS` |
 
 The environment has links to a Python {python} below {prefix}, which must be there on every node
@@ -66,7 +67,7 @@ def main() -> int:
         shutil.copy(wheel, made / f"anonlib-{version(wheel)}.zip")
         install(args.uv, wheel)
         pack(made / f"anonlib-{version(wheel)}-environment.tar.gz", args.python_prefix)
-        jars = ensure_jars()
+        jars = {**ensure_jars(), postgresql_jar(): POSTGRESQL}
         copy_rest(made, jars)
         write_bill(made / "sbom.cdx.json", jars.values())
         clean = audit(made, args.advisories)
@@ -100,7 +101,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--require-audit",
         action="store_true",
-        help="exit with 1 if the packages could not be audited, or a vulnerability is known",
+        help="exit with 1 if a package or a jar was not audited, or a vulnerability is known; "
+        "jars are audited by --advisories only",
     )
     return parser.parse_args()
 
@@ -174,18 +176,18 @@ def jar_component(jar: Jar) -> dict[str, Any]:
 
 
 def audit(folder: Path, advisories: list[Path]) -> bool:
-    """Writes what is known against the packages; whether they were audited and nothing is."""
+    """Writes what is known against packages and jars; whether all were audited and nothing is."""
     bill = json.loads((folder / "sbom.cdx.json").read_text("utf-8"))
     purls = [part["purl"] for part in bill["components"] if "purl" in part]
     try:
         if advisories:
             found = audited_offline(purls, advisories)
         else:
-            found = audited_online(TOOLS / "bin" / "pip-audit", LOCK)
+            found = audited_online(TOOLS / "bin" / "pip-audit", LOCK, purls)
     except NotAuditedError as error:
         text, clean = f"NOT AUDITED: {error}\n", False
     else:
-        text, clean = report(found), not found.vulnerabilities
+        text, clean = report(found), found.clean
     (folder / "AUDIT.txt").write_text(text, "utf-8")
     say(text.rstrip())
     return clean

@@ -57,6 +57,7 @@ LIMITS = {
     "workers": Measured("", 0.0, 2),
     "temporary_files": Measured("", 0.0, 5),
     "local_files": Measured("", 0.0, 5),
+    "delta_logs": Measured("", 0.0, 2),
 }
 
 
@@ -149,6 +150,7 @@ def measure(spark: Any, folder: Path) -> dict[str, float]:
     jvm.java.lang.System.gc()
     gc.collect()
     pid, own = jvm.java.lang.ProcessHandle.current().pid(), os.getpid()
+    delta = getattr(getattr(jvm, "org.apache.spark.sql.delta.DeltaLog$"), "MODULE$")
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
     return {
         "python_rss": status(own, "VmRSS") / 1024,
@@ -163,6 +165,7 @@ def measure(spark: Any, folder: Path) -> dict[str, float]:
         "workers": n_children(pid),
         "temporary_files": n_files(folder / "temporary"),
         "local_files": n_files(folder / "local"),
+        "delta_logs": delta.cacheSize(),
     }
 
 
@@ -193,9 +196,6 @@ def soak(n: int, folder: Path, note: Callable[[int, dict[str, float]], None]) ->
     for number in range(n):
         started = time.monotonic()
         one(folder, number)
-        if not (folder / "out").exists():
-            # Delta keeps what it knows of a table for an hour, also of one that is gone.
-            spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
         measures.append({"seconds": time.monotonic() - started, **measure(spark, folder)})
         note(number, measures[-1])
     spark.stop()

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,25 @@ class Airflow:
         assert done.returncode == 0, done.stdout
         return done.stdout
 
-    def run(self, when: str, conf: dict[str, str], *, done_already: str = "") -> Done:
+    def submitting(self, folder: Path, script: str) -> "Airflow":
+        """The same with another spark-submit, made in a folder."""
+        submit = folder / "spark-submit"
+        submit.write_text(script)
+        submit.chmod(0o755)
+        path = {"PATH": f"{folder}:{self.environment['PATH']}"}
+        return replace(self, environment=self.environment | path)
+
+    def run(
+        self,
+        when: str,
+        conf: dict[str, str],
+        *,
+        dag: str = "anonlib_release",
+        done_already: str = "",
+    ) -> Done:
         """The DAG run of a moment; tasks that match `done_already` are taken for done."""
         script = str(Path(__file__).with_name("run_dag.py"))
-        log = self.command("python", script, when, json.dumps(conf), done_already)
+        log = self.command("python", script, dag, when, json.dumps(conf), done_already)
         return Done(log, self.states(log.splitlines()[-1]))
 
     def states(self, run_id: str) -> dict[str, tuple[str, int]]:

@@ -48,6 +48,25 @@ class Packed:
         (found,) = self.folder.glob(pattern)
         return found
 
+    def without_anonlib(self) -> Path:
+        """The environment without anonlib, made of links."""
+        (there,) = self.environment.glob("lib/python*/site-packages")
+        bare = self.environment.with_name("bare")
+        packages = bare / there.relative_to(self.environment)
+        packages.mkdir(parents=True)
+        for path in there.iterdir():
+            if not path.name.startswith("anonlib"):
+                (packages / path.name).symlink_to(path)
+        for name in ("bin", "pyvenv.cfg"):
+            (bare / name).symlink_to(self.environment / name)
+        return bare
+
+    def class_path(self) -> dict[str, str]:
+        """The settings of conf/kubernetes.conf that name the jars in an image, here in `folder`."""
+        lines = (self.folder / "conf" / "kubernetes.conf").read_text().splitlines()
+        found = dict(line.split() for line in lines if "extraClassPath " in line)
+        return {k: v.replace("/opt/anonlib", str(self.folder)) for k, v in found.items()}
+
 
 def packed(folder: Path) -> Packed:
     made = folder / "dist"
@@ -80,6 +99,7 @@ class Cluster:
 
     folder: Path
     master: str = ""
+    submitted: list["Submitted"] = field(default_factory=list)
     _web: int = 0
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -109,7 +129,13 @@ class Cluster:
         worker.wait()
         wait_for("the end of a worker", lambda: self._n_workers() < before)
 
+    def kill_drivers(self) -> None:
+        """Those of runs that nobody waits for any more, else later ones would wait for them."""
+        while self.submitted:
+            self.submitted.pop().kill()
+
     def stop(self) -> None:
+        self.kill_drivers()
         for process in reversed(self._processes):
             if process.poll() is None:
                 process.terminate()
@@ -120,8 +146,9 @@ class Cluster:
                 process.kill()
 
     def idle(self) -> bool:
-        """Whether no application runs."""
-        return not self._state().get("activeapps")
+        """Whether the master says that no application runs."""
+        state = self._state()
+        return state is not None and not state["activeapps"]
 
     def logs(self) -> dict[str, str]:
         """What master, workers and executors said, by file."""
@@ -145,15 +172,17 @@ class Cluster:
         return process
 
     def _n_workers(self) -> int:
-        return sum(worker["state"] == "ALIVE" for worker in self._state().get("workers", ()))
+        state = wait_for("the master's answer", self._state)
+        return sum(worker["state"] == "ALIVE" for worker in state["workers"])
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any] | None:
+        """What the master says of itself, if it does."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._web}/json/", timeout=5) as page:
                 found: dict[str, Any] = json.load(page)
                 return found
         except (OSError, ValueError):  # a master that is starting answers with another page
-            return {}
+            return None
 
 
 def free_port() -> int:
@@ -207,15 +236,18 @@ def submit(
     job: str,
     *arguments: str,
     archives: bool = False,
+    zipped: bool = False,
     **conf: str,
 ) -> Submitted:
     """Starts a job with the settings of conf/standalone.conf, at the size of these tests, and
     `conf`. Executors unpack the environment themselves with `archives`, else share one, and the
-    kernels that it has compiled."""
+    kernels that it has compiled. With `zipped` that one lacks anonlib, which comes by --py-files,
+    and the jars are on the class path, as in conf/kubernetes.conf."""
     folder.mkdir(parents=True)
-    (folder / "environment").symlink_to(made.environment)
+    there = made.without_anonlib() if zipped else made.environment
+    (folder / "environment").symlink_to(there)
     shared = {
-        "spark.pyspark.python": str(made.environment / "bin" / "python"),
+        "spark.pyspark.python": str(there / "bin" / "python"),
         "spark.executorEnv.NUMBA_CACHE_DIR": str(made.environment / "numba"),
     }
     settings = {
@@ -232,10 +264,14 @@ def submit(
         **({} if archives else shared),
         **conf,
     }
-    jars = ",".join(str(path) for path in sorted((made.folder / "jars").iterdir()))
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.master]
     command += ["--properties-file", str(made.folder / "conf" / "standalone.conf")]
-    command += ["--jars", jars, "--py-files", str(made.plugin)]
+    if zipped:
+        settings |= made.class_path()
+        command += ["--py-files", f"{made.plugin},{made.one('*.zip')}"]
+    else:
+        jars = sorted(map(str, (made.folder / "jars").iterdir()))
+        command += ["--jars", ",".join(jars), "--py-files", str(made.plugin)]
     if archives:
         command += ["--archives", f"{made.one('*-environment.tar.gz')}#environment"]
     for key, value in settings.items():
@@ -250,4 +286,5 @@ def submit(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return Submitted(process, folder)
+    cluster.submitted.append(Submitted(process, folder))
+    return cluster.submitted[-1]

@@ -17,7 +17,9 @@ from pyspark.sql import SparkSession
 
 from anonlib import pipeline
 from anonlib.config_file import parse
+from anonlib.spark.jars import POSTGRESQL
 from tests.cluster.standalone import KEY, Cluster, Packed, Submitted, packed, submit, wait_for
+from tests.postgres import server
 from tests.spark.support import (
     MARKER,
     left,
@@ -27,6 +29,7 @@ from tests.spark.support import (
     write_config,
     write_people,
 )
+from tests.support import skip_or_fail
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -57,6 +60,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield started
     finally:
         started.stop()
+
+
+@pytest.fixture(autouse=True)
+def no_driver_stays(cluster: Cluster) -> Iterator[None]:
+    """A test that failed leaves no driver that the next one would wait for."""
+    yield
+    cluster.kill_drivers()
 
 
 @pytest.fixture
@@ -111,7 +121,8 @@ def require_silence(cluster: Cluster, said: str) -> None:
 def undisturbed(
     cluster: Cluster, made: Packed, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Counter[str]:
-    """The rows of a run in peace, whose executors unpack the environment."""
+    """The rows of a run in peace, whose executors unpack the environment; the audit is by the zip
+    of anonlib and the jars of the class path."""
     folder = tmp_path_factory.mktemp("undisturbed")
     worker = cluster.worker(2)
     try:
@@ -119,9 +130,8 @@ def undisturbed(
         assert code == 0, said
         require_silence(cluster, said)
         table, config = str(folder / "out" / "table"), str(folder / "config.yaml")
-        audit = submit(
-            cluster, made, folder / "audit", "audit", table, "--conf", config, "--quiet"
-        ).ends()
+        audited = [table, "--conf", config, "--quiet"]
+        audit = submit(cluster, made, folder / "audit", "audit", *audited, zipped=True).ends()
         assert audit[0] == 0, audit[1]
         require_silence(cluster, audit[1])
     finally:
@@ -169,6 +179,7 @@ def test_package(made: Packed) -> None:
     of_maven = [c for c in bill["components"] if c.get("purl", "").startswith("pkg:maven/")]
     jars = sorted(f"{jar['name']}-{jar['version']}.jar" for jar in of_maven)
     assert jars == sorted(left(made.folder / "jars"))
+    assert POSTGRESQL.name in jars
     verdict = (made.folder / "AUDIT.txt").read_text()
     assert verdict.startswith(("NOT AUDITED: ", "audited: "))
 
@@ -177,6 +188,33 @@ def test_undisturbed(cluster: Cluster, undisturbed: Counter[str]) -> None:
     """Executors keep compiled kernels in folders of their own."""
     assert sum(undisturbed.values()) == N_ROWS
     assert any(cluster.folder.glob("work-*/app-*/*/numba-cache/**/*.nbc"))
+
+
+@pytest.fixture
+def people_url() -> Iterator[str]:
+    """A table in PostgreSQL, for `reader`, whose password is the one that drivers have."""
+    with server() as database:
+        database(
+            "CREATE TABLE people AS SELECT 'name-' || i AS name, i % 50 AS wage,"
+            " 'city-' || i % 4 AS city, 'illness-' || i % 5 AS illness"
+            f" FROM generate_series(1, {N_ROWS}) AS i; CREATE USER reader PASSWORD '{KEY}';"
+            " GRANT SELECT ON people TO reader"
+        )
+        yield database.url
+
+
+def test_driver_of_a_database_is_in_the_package(
+    cluster: Cluster, made: Packed, people_url: str, tmp_path: Path
+) -> None:
+    """By --jars it is on the class path of driver and executors, and nothing is fetched."""
+    options = {"url": people_url, "user": "reader", "dbtable": "people"}
+    source = {"format": "jdbc", "options": options, "secrets": {"password": "PSEUDONYM_KEY"}}
+    config = write_config(tmp_path, settings(tmp_path, source=source))
+    code, said = submit(cluster, made, tmp_path / "run", "check", config).ends()
+    assert code == 0, said
+    assert f"{N_ROWS}" in said
+    require_silence(cluster, said)
+    assert not (made.environment / "anonlib-jars").exists()
 
 
 def test_executor_is_killed_amid_the_kernel(
@@ -216,11 +254,8 @@ def test_driver_is_killed_and_the_run_repeated(
 def test_task_that_fails_twice(
     cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
 ) -> None:
-    # It is the third attempt that works, and there are two nodes: what the settings say of so few.
-    twice = {
-        f"spark.excludeOnFailure.task.maxTaskAttemptsPer{of}": "2" for of in ("Node", "Executor")
-    }
-    right(release(cluster, made, tmp_path, "fail", **twice))
+    """It is the third attempt that works, and there are two nodes."""
+    right(release(cluster, made, tmp_path, "fail"))
     assert note(tmp_path, "fail")
 
 
@@ -239,6 +274,33 @@ def test_slow_node(cluster: Cluster, made: Packed, right: Any, tmp_path: Path) -
         cluster.stop_worker(slow)
 
 
+def event_log(folder: Path) -> dict[str, str]:
+    """Settings that make a run write what it does to one file of `folder`."""
+    settings = {"enabled": "true", "dir": folder.as_uri(), "compress": "false"}
+    settings["rolling.enabled"] = "false"
+    return {f"spark.eventLog.{key}": value for key, value in settings.items()}
+
+
+def require_excluded(log: Path, node: str) -> None:
+    """Tasks failed on the node alone, for want of space; its executor was excluded from the run,
+    and the tasks that began later were all elsewhere."""
+    (file,) = log.iterdir()
+    text = file.read_text()
+    assert MARKER not in text
+    events = [json.loads(line) for line in text.split("\n") if line]
+    of = lambda kind: [e for e in events if e["Event"].rpartition(".")[2] == f"SparkListener{kind}"]
+    failed = [e for e in of("TaskEnd") if e["Task End Reason"]["Reason"] == "ExceptionFailure"]
+    assert {e["Task Info"]["Host"] for e in failed} == {node}
+    why = [e["Task End Reason"]["Full Stack Trace"] for e in failed]
+    assert all("No space left on device" in text for text in why)
+    nodes = {e["Executor ID"]: e["Executor Info"]["Host"] for e in of("ExecutorAdded")}
+    (excluded,) = of("ExecutorExcluded")
+    assert nodes[excluded["executorId"]] == node
+    began = [e["Task Info"] for e in of("TaskStart")]
+    later = {task["Host"] for task in began if task["Launch Time"] > excluded["time"]}
+    assert later == {*nodes.values()} - {node}
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
@@ -246,7 +308,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     mount = shutil.which("mount")
     command = [str(mount), "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
     if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("a small file system can be mounted by root only")
+        skip_or_fail("a small file system can be mounted by root only")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
@@ -254,10 +316,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_full_disk(
     cluster: Cluster, made: Packed, right: Any, small_disk: Path, tmp_path: Path
 ) -> None:
-    """A node whose disk is full fails its tasks and gets no more of them."""
+    """A node whose disk is full fails its tasks for that, and gets no more of them."""
     full = cluster.worker(2, SPARK_LOCAL_DIRS=str(small_disk), SMALL_DISK=str(small_disk))
+    log = tmp_path / "events"
+    log.mkdir()
     try:
-        right(release(cluster, made, tmp_path, "fill"))
+        right(release(cluster, made, tmp_path, "fill", **event_log(log)))
         assert note(tmp_path, "fill") == "full"
     finally:
         cluster.stop_worker(full)
+    require_excluded(log, "127.0.0.2")

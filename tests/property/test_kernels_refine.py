@@ -196,7 +196,7 @@ class TestStart:
     @pytest.mark.parametrize(
         ("start", "said"),
         [
-            ("modav", "unknown kernel 'modav'"),
+            ("modav", "unknown kernel; there are"),
             ({"type": "mdav", "speed": 4711}, "speed"),
             ({"type": "mdav", "variant": "secret"}, "variant"),
             ({"variant": "generic"}, "type"),

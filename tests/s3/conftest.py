@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.s3.store import Store, store
+from anonlib.spark.jars import jar_dir
+from anonlib.spark.storage import Storage
+from tests.s3.store import BUCKET, Store, spark_settings, store
+from tests.support import skip_or_fail
 
 
 @pytest.fixture
@@ -12,3 +16,18 @@ def s3() -> Iterator[Store]:
     """An empty store that can lose requests, and stop."""
     with store() as found:
         yield found
+
+
+@pytest.fixture
+def storage(spark: SparkSession, s3: Store) -> Storage:
+    """The store as a session sees it. File systems are made anew: Hadoop keeps them by bucket."""
+    if not (jar_dir() / "s3").is_dir():
+        skip_or_fail("no jars of S3: `scripts/test --s3` fetches them")
+    keys = {"fs.s3a.access.key": "tests", "fs.s3a.secret.key": "tests"}
+    for key, value in {
+        **spark_settings(s3.endpoint),
+        **keys,
+        "fs.s3a.impl.disable.cache": "true",
+    }.items():
+        spark.conf.set(key, value)
+    return Storage(spark, f"s3a://{BUCKET}/out/table")

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
 
-import pytest
+from tests.support import skip_or_fail
 
 BUCKET = "releases"
 #: moto takes any signature, but tells the unsigned from the others.
@@ -38,14 +38,18 @@ class Store:
     One request in `one_in` is lost, by a generator of fixed seed: every other time it is refused,
     else it is carried out and its answer lost. Once `stops_at` is true of a request the store is
     gone: that request and all after it find nobody until `start`; `how` says whether that request
-    is carried out, or whether it is the only one, whose answer is lost. A `deaf` store does not
-    know of conditional writes.
+    is carried out, or whether it is the only one, whose answer is lost. Where it is "late", the
+    store stays, answers no such request, and carries the first of them out when it `arrives`. A
+    `deaf` store does not know of conditional writes. `first` is called with each request before
+    anything is done about it.
     """
 
     moto: int
     one_in: int = 0
     stops_at: Callable[[str], bool] = lambda request: False
-    how: Literal["before", "after", "once"] = "before"
+    first: Callable[[str], object] = lambda request: None
+    how: Literal["before", "after", "once", "late"] = "before"
+    late: list[Callable[[], object]] = field(default_factory=list)
     stopped: bool = False
     deaf: bool = False
     requests: list[str] = field(default_factory=list)
@@ -64,10 +68,16 @@ class Store:
         self.one_in, self.stopped, self.deaf = 0, False, False
         self.stops_at, self.how = lambda request: False, "before"
 
+    def arrives(self) -> None:
+        """What was held back is carried out."""
+        self.late[0]()
+
     def fate(self, request: str) -> str:
-        """What becomes of a request: "well", "refused", "unanswered" or "gone"."""
+        """What becomes of a request: "well", "refused", "unanswered", "late" or "gone"."""
         with self._counting:
             self.requests.append(request)
+            if self.how == "late" and self.stops_at(request):
+                return "late"
             if not self.stopped and self.stops_at(request):
                 if self.how == "once":
                     self.stops_at = lambda request: False
@@ -122,11 +132,16 @@ class _Proxy(BaseHTTPRequestHandler):
     def _pass_on(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else None
-        fate = self.store.fate(f"{self.command} {urllib.parse.unquote(self.path)}")
+        request = f"{self.command} {urllib.parse.unquote(self.path)}"
+        self.store.first(request)
+        fate = self.store.fate(request)
         if fate == "refused":
             self._answer(500, [], b"")
             return
-        status, headers, data = (0, [], b"") if fate == "gone" else self._through(body)
+        if fate == "late":
+            self.store.late.append(lambda: self._through(body))
+        lost = fate in ("gone", "late")
+        status, headers, data = (0, [], b"") if lost else self._through(body)
         if fate != "well":
             self.close_connection = True
             self.connection.close()
@@ -170,7 +185,7 @@ def store() -> Iterator[Store]:
     """An empty store with one bucket. Skips the test where moto is not installed."""
     server = Path(sys.prefix) / "s3" / "bin" / "moto_server"
     if not server.exists():
-        pytest.skip("no object store: `scripts/test --s3` installs one")
+        skip_or_fail("no object store: `scripts/test --s3` installs one")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

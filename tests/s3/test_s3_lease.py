@@ -8,13 +8,13 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from anonlib.errors import BusyError, InputError, StorageError
-from anonlib.spark.jars import jar_dir
+from anonlib.spark import lease as module
 from anonlib.spark.lease import Lease, tidy, work_folder
+from anonlib.spark.processes import identity
 from anonlib.spark.storage import Storage
-from tests.s3.store import BUCKET, Store, spark_settings
+from tests.s3.store import BUCKET, Store
 
 pytestmark = [pytest.mark.s3, pytest.mark.spark]
 
@@ -23,23 +23,13 @@ WORK = "out/_table.anonlib"
 RUNS = 4
 
 
-@pytest.fixture
-def storage(spark: SparkSession, s3: Store, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    """The store as a session sees it. File systems are made anew: Hadoop keeps them by bucket."""
-    if not (jar_dir() / "s3").is_dir():
-        pytest.skip("no jars of S3: `scripts/test --s3` fetches them")
-    keys = {"fs.s3a.access.key": "tests", "fs.s3a.secret.key": "tests"}
-    for key, value in {
-        **spark_settings(s3.endpoint),
-        **keys,
-        "fs.s3a.impl.disable.cache": "true",
-    }.items():
-        spark.conf.set(key, value)
-    return Storage(spark, TARGET)
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
 
 
-def new_lease(storage: Storage, run_id: str) -> Lease:
-    return Lease(storage, work_folder(storage.root), run_id)
+def new_lease(storage: Storage, run_id: str, *runs: str) -> Lease:
+    return Lease(storage, work_folder(storage.root), run_id, lambda: frozenset(runs))
 
 
 def race(storage: Storage) -> tuple[list[Lease], list[str]]:
@@ -130,6 +120,58 @@ def test_a_lease_that_beats_while_it_is_read(storage: Storage, s3: Store, beats:
         return
     with pytest.raises(StorageError, match=r"lease-1\.json: it changes whenever it is read"):
         storage.read(path)
+
+
+COMMITTING = {"committing": True, "publishing": True}
+GONE = {**identity(), "born": "before"}
+
+
+@pytest.mark.parametrize(
+    ("who", "silent", "minutes"),
+    [
+        # What a process that is gone has sent may arrive a little later; of one elsewhere it is
+        # not known whether it is gone, unless it said that it gave up.
+        ({**GONE, **COMMITTING}, 100, 3),
+        ({**GONE, **COMMITTING}, 300, 0),
+        (GONE, 1, 0),
+        (COMMITTING, 300, 55),
+        ({**COMMITTING, "doubtful": True}, 100, 3),
+        ({**COMMITTING, "doubtful": True}, 300, 0),
+        # Its release has arrived: another commit of it may not have.
+        ({**COMMITTING, "run_id": "done"}, 130, 0),
+        ({**COMMITTING, "run_id": "done", "publishing": False}, 300, 55),
+    ],
+)
+def test_who_ended_amid_a_commit(
+    storage: Storage, s3: Store, who: dict[str, Any], silent: float, minutes: int
+) -> None:
+    s3.put(f"{WORK}/lease-1.json", holder(beat=time.time() - silent, **who))
+    held = new_lease(storage, "next", "done")
+    if minutes:
+        with pytest.raises(BusyError, match=f"arrive; run again in {minutes} minutes"):
+            held.take()
+    else:
+        held.take()
+        held.release()
+
+
+def test_a_clock_that_is_behind(storage: Storage, s3: Store) -> None:
+    """What beats is alive, whatever its clock says."""
+    s3.put(f"{WORK}/lease-1.json", holder(beat=time.time() - 600))
+    reads = 0
+
+    def beat(request: str) -> bool:
+        nonlocal reads
+        if request.startswith(f"GET /{BUCKET}/{WORK}/lease-1.json"):
+            reads += 1
+            if reads == 2:
+                s3.put(f"{WORK}/lease-1.json", holder(beat=time.time() - 590))
+        return False
+
+    s3.stops_at = beat
+    with pytest.raises(BusyError, match=r"another run \(other, on elsewhere.* is writing this"):
+        new_lease(storage, "next").take()
+    assert s3.keys(WORK) == {f"{WORK}/lease-1.json"}
 
 
 def test_the_slow_one_comes_back(storage: Storage, s3: Store) -> None:

@@ -76,7 +76,9 @@ def run(
     text = "".join(f"{key} {value}\n" for key, value in lines.items())
     (conf / "spark-defaults.conf").write_text(text)
     with started_after(home / "codes", s3, starts_after):
-        found = process(home, steps, SPARK_CONF_DIR=str(conf), AWS_REGION="us-east-1", **SECRETS)
+        found = process(
+            home, steps, ui=True, SPARK_CONF_DIR=str(conf), AWS_REGION="us-east-1", **SECRETS
+        )
     assert left(home / "local") == set(), "Spark's local files stay"
     return found
 
@@ -166,6 +168,8 @@ def test_a_store_that_loses_requests(s3: Store, tmp_path: Path) -> None:
 
     seen = texts_in(tmp_path / "process")
     assert any(b"SparkListenerEnvironmentUpdate" in data for data in seen.values())
+    assert b"fs.s3a.endpoint" in seen["ui/answer-environment"]
+    assert int(seen["ui/n_queries"]) > 20
     assert not [name for name in seen if "s3a" in name]  # parts of files that wait to be sent
     s3.save(tmp_path / "process" / "store")
     for name, secret in SECRETS.items():
@@ -210,3 +214,35 @@ def test_a_store_that_stops(s3: Store, tmp_path: Path) -> None:
     assert [key for key in keys if not key.startswith(("out/table/", "out/table.private/"))] == [
         next(key for key in keys if key.startswith(LEASE))
     ]
+
+
+def test_a_commit_that_arrives_late(s3: Store, tmp_path: Path) -> None:
+    """After its driver has given up: until it may have arrived nothing of it is removed, and nobody
+    else begins; then the release is whole, and done."""
+    s3.put("in/first.csv", batch(0, 60))
+    written = config(tmp_path)
+    s3.stops_at = lambda request: request.startswith(f"PUT /{BUCKET}/{LOG}/0")
+    s3.how = "late"
+    seen: list[set[str]] = []
+
+    def start() -> None:
+        seen.append(s3.keys("out/"))
+        if len(seen) == 2:
+            s3.arrives()
+
+    s3.start = start  # type: ignore[method-assign]
+    release = Step(["release", written, "--run-id", "one"])
+    other = Step(["release", written, "--run-id", "two", "--set", "release.mode=overwrite"])
+    audit = Step(["audit", f"s3a://{BUCKET}/out/table", "--conf", written])
+    steps = [release, other, release, audit]
+    codes, out, err = run(tmp_path, s3, steps, starts_after=(1, 2))
+    assert codes == [1, 1, 0, 0], err
+    assert "another run (one, on " in err
+    assert "its commit may still arrive; run again in 4 minutes" in err
+    assert "Run one is done already" in out
+    given_up, refused = seen
+    assert any(key.startswith("out/table/part-") for key in given_up)
+    assert f"{LOG}/{0:020}.json" not in refused
+    assert {key for key in given_up if key.startswith("out/table/")} <= refused
+    require_whole(s3, 60)
+    assert not any("/staging/" in key for key in s3.keys("out/"))

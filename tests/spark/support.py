@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame
 from anonlib import cli
 from anonlib.show_progress import LogProgress
 from tests.quick import quick
+from tests.spark.ui import SHOWN, save_pages
 
 ROOT = Path(__file__).parents[2]
 #: In every text of `people`; numbers begin with NUMBER.
@@ -165,11 +166,14 @@ class Step:
     seen: list[str] = field(default_factory=list)  # folder, pattern
 
 
-def process(folder: Path, steps: Iterable[Step], **env: str) -> tuple[list[int], str, str]:
+def process(
+    folder: Path, steps: Iterable[Step], *, ui: bool = False, **env: str
+) -> tuple[list[int], str, str]:
     """Runs steps one after the other in one new process with a session of its own, whose files
     are all below `folder`: exit codes, stdout, stderr. After a SIGKILL there is no further code.
-    Its JVM, which ends a little later and removes its files, is waited for."""
-    for name in ("temporary", "local", "cwd"):
+    With `ui`, all that Spark's UI shows in the end is saved in the folder of that name. The JVM,
+    which ends a little later and removes its files, is waited for."""
+    for name in ("temporary", "local", "cwd", *["ui"] * ui):
         (folder / name).mkdir(parents=True)
     given = json.dumps([vars(step) for step in steps])
     path = os.pathsep.join(filter(None, [str(ROOT), env.pop("PYTHONPATH", "")]))
@@ -210,13 +214,16 @@ def _wait_for_group(leader: int) -> None:
 def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
     from anonlib.spark.session import session
 
-    session(quick(folder))
+    pages = folder / "ui"
+    spark = session(quick(folder) | (SHOWN if pages.exists() else {}))
     for step in steps:
         hooks = {step.moment: lambda step=step: _signal(step)}
         cli.progress_of = lambda args, hooks=hooks: Hooked(hooks)
         code = cli.main(step.argv)
         with (folder / "codes").open("a") as file:
             file.write(f"{code}\n")
+    if pages.exists():
+        save_pages(spark, pages)
 
 
 def _signal(step: Step) -> None:

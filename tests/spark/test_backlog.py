@@ -1,5 +1,6 @@
 """Batches that can not hold the models alone: they wait, encrypted, and go with a later one."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.errors import StorageError
 from anonlib.spark.publish import Target
+from anonlib.spark.runs import past_runs
 from anonlib.spark.storage import Storage
 from tests.spark.support import MARKER, Shell, holding, left
 from tests.spark.test_append import KEY, batch, config, refused, table
@@ -37,11 +39,16 @@ def test_waits_and_goes(
     shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shell.release(waiting(tmp_path, batch(0, 30), "error"), "--run-id", "zero").code == 0
+    runs = tmp_path / "out" / "table.private" / "runs"
     for again in (False, True):
+        if again:  # the driver died before it noted the run
+            shutil.rmtree(runs)
         said = shell.release(waiting(tmp_path, batch(30, 2)), "--run-id", "one")
         assert said.code == 0, said.err
         assert "Run one published nothing: 2 rows wait in the backlog" in said.out
         assert ("privacy.models.k_anonymity: asks for 3 rows" in said.out) != again
+        noted = past_runs(str(runs))[0]
+        assert (noted["run_id"], noted["outcome"], noted["rows_waiting"]) == ("one", "waiting", 2)
     # Persons who were released do not get in.
     returning = shell.release(waiting(tmp_path, batch(29, 2)), "--run-id", "no")
     refused(returning, 2, "1 persons of the source were released before")

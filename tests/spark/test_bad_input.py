@@ -241,7 +241,7 @@ def test_files(shell: Shell, tmp_path: Path, make: Any, text: str) -> None:
 
 
 def test_unknown_format(shell: Shell, tmp_path: Path) -> None:
-    config = settings(tmp_path, source={"format": "punched.cards", "path": str(tmp_path)})
+    config = settings(tmp_path, source={"format": "punched.cards", "path": str(tmp_path / "cards")})
     clean(shell.release(config), 2, "source: Spark knows no such format")
 
 

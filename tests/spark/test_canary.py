@@ -127,7 +127,10 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     assert "2 rows wait in the backlog" in out
     for text in (
         "column wage: 1 values can't be read as bigint",
-        "source: a value can't be cast; use try_cast",
+        (
+            "source.where: a value that can't be read would stand in Spark's event log and UI: "
+            "use the try_ form of cast(string as int)"
+        ),
         "anonymize: a block of ",
         "rows failed with ValueError",
         "interrupted: ",

@@ -29,6 +29,10 @@ def frame(spark: SparkSession) -> Iterator[DataFrame]:
         ("id > 1 and `a.b` in ('2', '3', 'reflect(x)') or id is null", 2),
         ("exists(many, x -> x > 4)", 1),
         ("try_cast(`a.b` as date) is null and `a.b` like '%3'", 1),
+        # What can't fail, or shows no value when it does.
+        ("id = 2.0 and id + 1 > 0.5 and cast(id as string) = `a.b` and id in ('2', '3')", 1),
+        ("cast(timestamp_seconds(id) as date) = '1970-01-01' and many[0] = element_at(many, 1)", 6),
+        ("try_to_date(`a.b`) is null and try_to_number(`a.b`, '9') = 3", 1),
     ],
 )
 def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
@@ -58,6 +62,18 @@ def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
         ("current_user() = 'root'", "at other times"),
         ("max(id) > 1", "one row"),
         ("`a.b` = '${env:HOME}'", "Spark would replace"),
+        ("`a.b` > 5", "the try_ form of cast(string as bigint)"),
+        ("id + `a.b` > 5", "the try_ form of cast(string as bigint)"),
+        ("cast(`a.b` as int) > 5", "the try_ form of cast(string as int)"),
+        ("year(`a.b`) > 2000", "the try_ form of cast(string as date)"),
+        ("exists(many, x -> cast(x as tinyint) > 4)", "the try_ form of cast(bigint as tinyint)"),
+        ("cast(id * 0.1 as decimal(2,1)) > 1", "as decimal(2,1))"),
+        ("to_date(`a.b`) is null", "the try_ form of parse_to_date"),
+        ("to_timestamp(`a.b`, 'yyyy') is null", "the try_ form of parse_to_timestamp"),
+        ("to_number(`a.b`, '9') > 1", "the try_ form of to_number"),
+        ("to_binary(`a.b`, 'hex') is null", "the try_ form of to_binary"),
+        ("url_decode(`a.b`) = 'x'", "the try_ form of url_decode"),
+        ("from_json(`a.b`, 'x int', map('mode', 'FailFast')) is null", "FAILFAST"),
     ],
 )
 def test_refused(frame: DataFrame, condition: str, said: str) -> None:

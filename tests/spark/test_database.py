@@ -133,8 +133,9 @@ def test_a_lost_connection_stops_the_run(
 
 
 def test_the_password_is_nowhere(tmp_path: Path, database: Server) -> None:
-    """Not in records, manifest, report, event log, temporary files or output: of a release, of one
-    with a wrong password, of one without a server, and with Spark's own words shown."""
+    """Not in records, manifest, report, event log, pages of Spark's UI, temporary files or output:
+    of a release, of one with a wrong password, of one without a server, and with Spark's own words
+    shown."""
     database(PEOPLE)
     defaults = tmp_path / "conf"
     defaults.mkdir()
@@ -157,6 +158,7 @@ def test_the_password_is_nowhere(tmp_path: Path, database: Server) -> None:
     codes, out, err = process(
         tmp_path / "run",
         steps,
+        ui=True,
         SPARK_CONF_DIR=str(defaults),
         PEOPLE_PASSWORD=database.password,
         WRONG_PASSWORD="tis-not-this-one",
@@ -165,6 +167,7 @@ def test_the_password_is_nowhere(tmp_path: Path, database: Server) -> None:
     assert "the database refuses the user or the password" in err
     assert "the database can't be reached" in err
     assert holding("SparkListenerSQLExecutionStart", tmp_path / "events")
+    assert int((tmp_path / "run" / "ui" / "n_queries").read_text()) > 10
     for secret in (database.password, "tis-not-this-one"):
         assert secret not in out + err
         assert not holding(secret, tmp_path)

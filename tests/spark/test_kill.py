@@ -19,8 +19,10 @@ from anonlib import pipeline
 from anonlib.config_file import parse
 from anonlib.errors import BusyError
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.spark import lease as module
 from anonlib.spark import make, publish
-from anonlib.spark.lease import Lease, _born, lease, work_folder
+from anonlib.spark.lease import Lease, lease, work_folder
+from anonlib.spark.processes import born
 from tests.spark.support import (
     Shell,
     Step,
@@ -100,6 +102,37 @@ def test_kill(
         assert not before.keys() & settled_files(Path(target)).keys()
 
 
+@pytest.mark.cluster
+def test_kill_after_the_commit(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing is written yet but the commit. The run is done, of a new table and of an appended
+    one; the next says so, and everything is as if it had not been killed."""
+    write_people(tmp_path)
+    out = tmp_path / "out"
+    target = out / "table"
+    for version, run_id in enumerate(("monday", "tuesday")):
+        mode = {"mode": "append", "acknowledge_returning": True} if version else {}
+        config = settings(tmp_path, release={"run_id": run_id, **mode})
+        step = Step(["release", write_config(tmp_path, config)], "publish started", signal.SIGKILL)
+        step.seen = [str(target), f"{version:020}.json"]
+        assert process(tmp_path / f"process-{version}", [step])[0] == []
+        assert not (out / "table.private" / f"{run_id}.json").exists()
+        said = shell.release(config)
+        assert said.code == 0
+        assert f"Run {run_id} is done already" in said.out
+        assert "is not there" not in said.out
+        assert pipeline.audit(str(target), parse(config)).passed
+        record = json.loads((out / "table.private" / f"{run_id}.json").read_text())
+        assert (record["outcome"], record["table_version"]) == ("published", version)
+        assert record["n_rows_out"] == 60
+        assert (out / "table.private" / f"{run_id}.html").exists()
+        manifest = json.loads((target / "_anonlib" / "manifest.json").read_text())
+        assert (manifest["run_id"], manifest["rows_released"]) == (run_id, 60 * (version + 1))
+    assert left(out) == {"table", "table.private"}
+    noted = spark.read.format("delta").load(str(out / "table.private" / "runs"))
+    rows = [(row.run_id, row.outcome, row.version) for row in noted.orderBy("ended").collect()]
+    assert rows == [("monday", "published", 0), ("tuesday", "published", 1)]
+
+
 # --- leases
 
 
@@ -122,7 +155,7 @@ def leave_behind(storage: Any, holder: dict[str, Any]) -> Path:
 def own_lease(storage: Any) -> dict[str, Any]:
     """What the lease of another living process of this host says."""
     held, pid = Lease(storage, work_folder(storage.root), "other"), os.getppid()
-    return {**json.loads(held._text()), "pid": pid, "born": _born(pid), "new_target": False}
+    return {**json.loads(held._text()), "pid": pid, "born": born(pid), "new_target": False}
 
 
 def dead_pid() -> int:
@@ -136,10 +169,20 @@ def dead_pid() -> int:
     [
         (dict, True),
         (lambda: {"pid": dead_pid()}, False),
+        # On a disk what it did is done.
+        (lambda: {"pid": dead_pid(), "committing": True, "publishing": True}, False),
         # This very process, which has no such lease: it could not be given back.
-        (lambda: {"pid": os.getpid(), "born": _born(os.getpid())}, False),
+        (lambda: {"pid": os.getpid(), "born": born(os.getpid())}, False),
         (lambda: {"pid": 1}, False),  # alive, but not as old as it should be
-        (lambda: {"boot": "before"}, False),
+        # Rebooted, or another machine of the same name; another container with its host's name.
+        *[
+            (
+                lambda key=key, ago=ago: {"pid": 1, key: "other", "beat": time.time() - ago},
+                ago < 120,
+            )
+            for key in ("boot", "namespace")
+            for ago in (60, 600)
+        ],
         (lambda: {"host": "elsewhere", "beat": time.time() - 60}, True),
         (lambda: {"host": "elsewhere", "beat": time.time() - 600}, False),
         (lambda: {"host": "elsewhere", "beat": time.time() - 600, "committing": True}, True),
@@ -148,7 +191,10 @@ def dead_pid() -> int:
         (lambda: {"free": True}, False),
     ],
 )
-def test_lease_of_another(spark: SparkSession, storage: Any, change: Any, alive: bool) -> None:
+def test_lease_of_another(
+    spark: SparkSession, storage: Any, monkeypatch: pytest.MonkeyPatch, change: Any, alive: bool
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
     holder = {**own_lease(storage), **change()}
     work = leave_behind(storage, holder)
     if alive:

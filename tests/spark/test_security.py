@@ -19,6 +19,7 @@ import pytest
 
 from tests.quick import quick
 from tests.spark.support import ROOT, TIMEOUT, holding, write_config
+from tests.spark.ui import SHOWN
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -132,8 +133,7 @@ def spark_settings(folder: Path) -> dict[str, str]:
     return {
         **SECRETS,
         **quick(folder),
-        "spark.ui.enabled": "true",
-        "spark.ui.port": "0",
+        **SHOWN,
         "spark.anonlib.minimumK": "4",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": str(folder / "events"),

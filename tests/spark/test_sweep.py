@@ -11,6 +11,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from anonlib.minimum_k import VARIABLE
 from anonlib.spark import sweeping
 from tests.spark.support import MARKER, Said, Shell, holding, settings
 
@@ -87,6 +88,14 @@ def test_a_sweep_goes_on_where_it_stopped(shell: Shell, spark: SparkSession, fol
     changed.loc[0, "wage"] = 9.5
     changed.to_parquet(folder / "people.parquet", index=False)
     assert json.loads(sweep(shell, folder).out)["n_new"] == 2
+
+
+def test_no_point_is_below_the_operators_minimum(shell: Shell, folder: Path) -> None:
+    shell.patch.setenv(VARIABLE, "10")
+    said = sweep(shell, folder)
+    assert said.code == 2
+    assert "k is 3; the operator of this installation allows no k below 10" in said.error
+    assert not (folder / "sweep" / "results").exists()
 
 
 def test_what_was_done_before_an_interruption_stays(

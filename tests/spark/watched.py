@@ -3,24 +3,16 @@ pages of Spark's UI, command lines of processes."""
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from urllib.request import urlopen
-
-from pyspark.sql import SparkSession
 
 from anonlib import cli
 from anonlib.spark.session import session
 from tests.spark.support import Hooked
-
-#: Pages of the UI, below the application's, that have no parameters.
-PAGES = ("environment/", "jobs/", "stages/", "storage/", "executors/", "SQL/")
-#: The same of the REST API, below the application.
-ANSWERS = ("environment", "jobs", "stages?details=true", "storage/rdd", "allexecutors")
+from tests.spark.ui import save_pages
 
 
 def main(folder: Path, settings: dict[str, str], lines: Sequence[list[str]]) -> None:
@@ -37,7 +29,7 @@ def main(folder: Path, settings: dict[str, str], lines: Sequence[list[str]]) -> 
     with (folder / "codes").open("w") as codes:
         for line in lines:
             codes.write(f"{cli.main(line)}\n")
-    _pages(spark, seen)
+    save_pages(spark, seen)
     spark.stop()
 
 
@@ -62,30 +54,6 @@ def _files(folder: Path, seen: Path) -> None:
         for each in place:
             with suppress(shutil.Error):  # some vanish meanwhile
                 shutil.copytree(each, seen / each.name, dirs_exist_ok=True)
-
-
-def _pages(spark: SparkSession, seen: Path) -> None:
-    """All pages of the UI and all answers of its REST API, those of every query included."""
-    base = spark.sparkContext.uiWebUrl
-    api = f"{base}/api/v1/applications/{spark.sparkContext.applicationId}"
-    queries = "sql?details=true&planDescription=true&length=10000"
-    addresses = [*(f"{base}/{page}" for page in PAGES), *(f"{api}/{each}" for each in ANSWERS)]
-    addresses.append(f"{api}/{queries}")
-    for address in addresses:
-        name = re.sub(r"\W+", "-", address.removeprefix(api).removeprefix(base)).strip("-")
-        kind = "answer" if address.startswith(api) else "page"
-        (seen / f"{kind}-{name}").write_bytes(_get(address))
-    ids = [query["id"] for query in json.loads(_get(addresses[-1]))]
-    for id in ids:
-        (seen / f"query-{id}").write_bytes(_get(f"{base}/SQL/execution/?id={id}"))
-    (seen / "n_queries").write_text(str(len(ids)))
-
-
-def _get(address: str) -> bytes:
-    if not re.match(r"http://(127\.0\.0\.1|localhost):", address):
-        raise ValueError("the UI is on loopback only")
-    with urlopen(address, timeout=60) as answer:
-        return bytes(answer.read())
 
 
 if __name__ == "__main__":

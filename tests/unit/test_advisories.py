@@ -43,7 +43,11 @@ def audited(advisories: Any, folder: Path, *records: dict[str, Any]) -> list[str
             with zipfile.ZipFile(folder / "all.zip") as archive:
                 archive.extractall(path)
         found = advisories.audited_offline(PURLS, [path])
-        assert found.packages == 2
+        assert (found.packages, found.jars, found.not_audited) == (1, 1, 0)
+        assert found.clean == (not found.vulnerabilities)
+        assert advisories.report(found).startswith(
+            "audited: 1 Python packages and 1 jars by OSV records; "
+        )
         names.append([package for package, _ in found.vulnerabilities])
     assert names[0] == names[1]
     return list(names[0])
@@ -92,18 +96,26 @@ def test_what_is_not_audited_is_said(advisories: Any, tmp_path: Path) -> None:
     silent.write_text("#!/bin/sh\nexit 1\n")
     silent.chmod(0o755)
     with pytest.raises(advisories.NotAuditedError, match="gave no answer"):
-        advisories.audited_online(silent, tmp_path)
+        advisories.audited_online(silent, tmp_path, PURLS)
     skipped = {"dependencies": [{"name": "a", "skip_reason": "not found"}]}
     silent.write_text(f"#!/bin/sh\necho '{json.dumps(skipped)}'\n")
     with pytest.raises(advisories.NotAuditedError, match="knows nothing of 1 of 1"):
-        advisories.audited_online(silent, tmp_path)
+        advisories.audited_online(silent, tmp_path, PURLS)
 
 
-def test_service_that_answers(advisories: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("known", [["PYSEC-1"], []])
+def test_service_that_answers(advisories: Any, tmp_path: Path, known: list[str]) -> None:
+    """It is asked of Python packages only: a verdict that jars could be taken into is none."""
     tool = tmp_path / "pip-audit"
-    answer = {"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1"}]}]}
-    tool.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\nexit 1\n")
+    answer = {"name": "a", "version": "1", "vulns": [{"id": id} for id in known]}
+    tool.write_text(f"#!/bin/sh\necho '{json.dumps({'dependencies': [answer]})}'\n")
     tool.chmod(0o755)
-    found = advisories.audited_online(tool, tmp_path)
-    assert found.vulnerabilities == (("a 1", "PYSEC-1"),)
-    assert "KNOWN VULNERABILITIES:\na 1: PYSEC-1" in advisories.report(found)
+    found = advisories.audited_online(tool, tmp_path, PURLS)
+    assert found.vulnerabilities == tuple(("a 1", id) for id in known)
+    assert not found.clean
+    first, *others, last = advisories.report(found).splitlines()
+    verdict = "KNOWN VULNERABILITIES:" if known else "no vulnerability is known"
+    assert first == f"audited: 1 Python packages by pip-audit; {verdict}"
+    assert others == [f"a 1: {id}" for id in known]
+    assert last.startswith("NOT AUDITED: 1 jars. Give OSV's exports")
+    assert advisories.audited_online(tool, tmp_path, PURLS[:1]).clean == (not known)

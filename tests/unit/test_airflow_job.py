@@ -11,6 +11,10 @@ import pytest
 
 from anonlib.cli_parser import parse_args
 from anonlib.config import Release
+from anonlib.events import EVENTS
+from anonlib.minimum_k import VARIABLE
+from anonlib.runs import REQUIRE
+from anonlib.settings import _CONTAINERS, bare
 
 FOLDER = Path(__file__).parents[2] / "jobs" / "airflow"
 SETTINGS = {"ANONLIB_CONFIGS": "/srv/conf", "ANONLIB_TABLES": "s3a://lake/releases/"}
@@ -77,6 +81,19 @@ def test_jobs_of_the_verbs(jobs: ModuleType) -> None:
     assert release.report == release.link == "s3a://lake/releases/eu-people.private/run-1.html"
 
 
+@pytest.mark.parametrize("verb", ["check", "release", "audit"])
+def test_limits_of_the_operator_go_with_every_job(jobs: ModuleType, verb: str) -> None:
+    """To a driver on the cluster, too, which does not have the worker's environment."""
+    limits = {VARIABLE: "20", REQUIRE: "approver,purpose", EVENTS: "/srv/events/"}
+    given = SETTINGS | limits | {"PSEUDONYM_KEY": "secret", "ANONLIB_DATE": "1990-01-01"}
+    assert jobs.job(verb, "people.yaml", "", "run-1", given).environment == limits
+    dated = jobs.job(verb, "people.yaml", "2026-01-31", "run-1", given)
+    assert dated.environment == {**limits, "ANONLIB_DATE": "2026-01-31"}
+    # Set to nothing it is no minimum that can be read, which is refused there as here.
+    empty = jobs.job(verb, "people.yaml", "", "run-1", SETTINGS | {VARIABLE: ""})
+    assert empty.environment == {VARIABLE: ""}
+
+
 def test_settings_move_jobs_records_and_links(jobs: ModuleType) -> None:
     settings = {
         "ANONLIB_CONFIGS": "/srv/conf",
@@ -85,13 +102,13 @@ def test_settings_move_jobs_records_and_links(jobs: ModuleType) -> None:
         "ANONLIB_JOBS": "/opt/jobs",
         "ANONLIB_SPARK_CONF": "/srv/yarn.conf",
     }
-    job = jobs.job("release", "people.yml", "", "run-1", settings)
+    job = jobs.job("release", "people.yaml", "", "run-1", settings)
     assert job.application == "/opt/jobs/release.py"
     assert (job.table, job.report) == ("/srv/out/people", "/srv/private/people/run-1.html")
     assert (job.properties_file, job.environment) == ("/srv/yarn.conf", {})
     assert job.link == "file:///srv/private/people/run-1.html"
     shown = settings | {"ANONLIB_REPORTS_URL": "https://reports.example/"}
-    link = jobs.job("release", "people.yml", "", "run-1", shown).link
+    link = jobs.job("release", "people.yaml", "", "run-1", shown).link
     assert link == "https://reports.example/people/run-1.html"
 
 
@@ -102,6 +119,7 @@ def test_settings_move_jobs_records_and_links(jobs: ModuleType) -> None:
             "../people.yaml",
             "eu/people.yaml",
             "people.private.yaml",
+            "people.yml",  # it would have the table of people.yaml
             "/etc/people.yaml",
             "-people.yaml",
             "people",
@@ -123,7 +141,27 @@ def test_dates_are_dates(jobs: ModuleType, day: str) -> None:
         jobs.job("release", "people.yaml", day, "run-1", SETTINGS)
 
 
-@pytest.mark.parametrize("place", ["", "out", "s3a://key:secret@lake/out"])
+@pytest.mark.parametrize("scheme", _CONTAINERS)
+def test_places_may_be_containers(jobs: ModuleType, scheme: str) -> None:
+    tables = f"{scheme}://releases-1@account.dfs.core.windows.net/out"
+    job = jobs.job("release", "people.yaml", "", "run-1", SETTINGS | {"ANONLIB_TABLES": tables})
+    assert job.table == f"{tables}/people" == bare(job.table)
+    assert parse_args(["release", *job.arguments], "1").overrides[0].endswith(f'"{job.table}"')
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("", "out", "/", "://lake/out", "//key:secret@lake/out", "s3a://key:secret@lake/out"),
+        "s3a://secret@lake/out",
+        "s3a://key:sec/ret@lake/out",
+        "abfss://releases:secret@account.dfs.core.windows.net/out",
+        "abfss://key:secret@releases@account.dfs.core.windows.net/out",
+        "abfss://@account.dfs.core.windows.net/out",
+        "wasbs://releases@account.blob.core.windows.net/out?sig=secret",
+        "releases@account.dfs.core.windows.net/out",
+    ],
+)
 def test_places_are_absolute_and_without_credentials(jobs: ModuleType, place: str) -> None:
     with pytest.raises(jobs.RefusedError, match="ANONLIB_TABLES: ") as refused:
         jobs.job("release", "people.yaml", "", "run-1", SETTINGS | {"ANONLIB_TABLES": place})

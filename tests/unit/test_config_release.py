@@ -106,6 +106,32 @@ def test_units_need_the_ledger() -> None:
             "source.options",
             "remove fs.s3a.session.token, and give them in the environment (AWS_ACCESS_KEY_ID",
         ),
+        (
+            {"source": {"format": "csv", "path": "in/a.csv", "options": {"mode": "FailFast"}}},
+            "source.options",
+            "remove mode: FAILFAST: Spark's event log and UI would show the rows",
+        ),
+        *(
+            ({"spark": {"conf": {name: "HUSH"}}}, "spark.conf", f"remove {name}, and give")
+            for name in (
+                "spark.hadoop.fs.azure.account.key.store.dfs.core.windows.net",
+                "fs.azure.sas.container.store.blob.core.windows.net",
+                "spark.hadoop.fs.gs.auth.service.account.private.key",
+                "fs.s3a.encryption.key",
+                "spark.ssl.keyPassword",
+                "spark.authenticate.secret",
+                "spark.kubernetes.authenticate.oauthToken",
+                "spark.executorEnv.DB_PASSWORD",
+            )
+        ),
+        (
+            {"spark": {"conf": {"spark.driver.extraJavaOptions": "-Djavax.trustPassword=HUSH"}}},
+            "spark.conf",
+            "remove spark.driver.extraJavaOptions",
+        ),
+        ({"spark": {"conf": {"a.proxy": "http://a:HUSH@h:1/"}}}, "spark.conf", "remove a.proxy"),
+        ({"source": {"format": "csv", "path": "hdfs://a:HUSH@h/x"}}, "source.path", "before the @"),
+        ({"release": {"path": "s3://ID:HUSH@bucket/a"}}, "release.path", "before the @"),
         ({"release": {"path": "s3a://bucket/"}}, "release.path", "name a folder in the bucket"),
         ({"release": {"path": "s3a://ID:HUSH@bucket/a"}}, "release.path", "before the @"),
         ({"release": {"path": "a", "record": "s3a://b"}}, "release.record", "name a folder"),
@@ -119,5 +145,15 @@ def test_object_stores(changes: dict[str, Any], where: str, text: str) -> None:
 
 
 def test_settings_of_object_stores() -> None:
-    conf = {"spark.hadoop.fs.s3a.endpoint": "http://localhost:9", "fs.s3a.path.style.access": True}
+    conf = {
+        "spark.hadoop.fs.s3a.endpoint": "http://localhost:9",
+        "fs.s3a.path.style.access": True,
+        "fs.s3a.aws.credentials.provider": "software.amazon.Provider",
+        "spark.hadoop.hadoop.security.credential.provider.path": "jceks://file/x",
+        "spark.security.credentials.hive.enabled": False,
+        "fs.azure.account.auth.type": "OAuth",
+        "spark.hadoop.fs.gs.auth.service.account.json.keyfile": "/etc/key.json",
+        "spark.sql.shuffle.partitions": 8,
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Da=b",
+    }
     assert problems({"path": "s3a://bucket/people"}, spark={"conf": conf}) == {}

@@ -162,6 +162,20 @@ def test_catalog_table(tmp_path: Path) -> None:
     assert config.release.path == "out/shop"
 
 
+def test_secrets_are_named(tmp_path: Path) -> None:
+    secrets = {"password": "PGPASSWORD", "odd: one": "A_B"}
+    found = loaded(table(AGE, secrets=secrets, options={"header": "true"}), tmp_path)
+    assert found.source.secrets == secrets
+    assert found.source.options == {"header": "true"}
+    assert "secrets" not in draft(table(AGE))
+
+
+def test_every_draft_has_a_seed_of_its_own(tmp_path: Path) -> None:
+    seeds = {loaded(table(AGE), tmp_path).seed for _ in range(5)}
+    assert len(seeds) > 1  # all the same: once in 10^37
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
     lambda name: name.strip() and not name.startswith(RESERVED_PREFIX)
 )

@@ -3,7 +3,7 @@ make them; and what the environment can't reach through them."""
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,17 @@ class TestSize:
         ):
             with quickly(), pytest.raises(ConfigError, match=r"points .*, at most 100,000"):
                 parse_sweep({"cases": cases, "grid": given, "out": "out"})
+
+    @pytest.mark.parametrize("part", ["a", "/", ":", "://", "://:", ":thin:", "a=", "{", "*", "@"])
+    def test_texts_that_are_looked_into(self, part: str) -> None:
+        text = f"jdbc:://{part * (90_000 // len(part))}"
+        options = {"url": text, "dbtable": "people", text[-500:]: "x"}
+        raw = good(source={"format": "jdbc", "options": options}, spark={"conf": {"x": text}})
+        with quickly():
+            with suppress(ConfigError):
+                parse(raw)
+            with suppress(ConfigError):
+                parse(good(source={"format": "csv", "path": text}, events=text))
 
     def test_keys(self, tmp_path: Path) -> None:
         ledger = {"key_file": "/dev/zero"}
@@ -274,12 +285,14 @@ class TestEnvironment:
         assert "has control characters" in found["source.path"]
 
     def test_keys_are_in_no_config(self, given: pytest.MonkeyPatch) -> None:
-        given.setenv("NAME", "KEY")
-        for name in ("KEY", "${NAME}", "${NO_SUCH:-KEY}"):
-            release = {"path": "out/${KEY}", "run_id": "${KEY:-x}", "ledger": {"key_env": name}}
+        given.setenv("NAME", "MASTER")  # whose own name says nothing
+        given.setenv("MASTER", "a key of more than sixteen bytes")
+        for name in ("MASTER", "${NAME}", "${NO_SUCH:-MASTER}"):
+            ledger = {"key_env": name}
+            release = {"path": "out/${MASTER}", "run_id": "${MASTER:-x}", "ledger": ledger}
             found = refused(good(release=release))
             for field in ("release.path", "release.run_id"):
-                assert "holds a key" in found[field]
+                assert "holds a secret" in found[field]
 
     def test_long_values(self, given: pytest.MonkeyPatch) -> None:
         given.setenv("LONG", "x" * 60_000)
@@ -293,6 +306,7 @@ class TestEnvironment:
     "name",
     [
         "spark.anonlib.minimumK",
+        "spark.anonlib.disksEncrypted",
         "SPARK.Anonlib.x",
         "spark.redaction.regex",
         "spark.io.encryption.enabled",

@@ -6,26 +6,26 @@ import pytest
 
 from anonlib.config import Config
 from anonlib.config_file import parse
-from anonlib.minimum_k import VARIABLE, minimum_k_problems
+from anonlib.errors import ConfigError
+from anonlib.minimum_k import PROPERTY, VARIABLE, minimum_k_problems, sweep_problems
+from anonlib.sweep.file import parse_sweep
+from anonlib.sweep.settings import Sweep
+
+RAW: dict[str, Any] = {
+    "source": {"format": "csv", "path": "people.csv"},
+    "attributes": {
+        "age": {"role": "quasi_identifier", "scale": "continuous"},
+        "illness": {"role": "sensitive"},
+    },
+    "one_row_per_person": True,
+    "release": {"path": "out/people"},
+}
 
 
 def config(*k: int) -> Config:
-    raw: dict[str, Any] = {
-        "source": {"format": "csv", "path": "people.csv"},
-        "attributes": {
-            "age": {"role": "quasi_identifier", "scale": "continuous"},
-            "illness": {"role": "sensitive"},
-        },
-        "one_row_per_person": True,
-        "privacy": {
-            "models": [
-                {"type": "l_diversity", "l": 50, "attribute": "illness"},
-                *[{"type": "k_anonymity", "k": each} for each in k],
-            ]
-        },
-        "release": {"path": "out/people"},
-    }
-    return parse(raw)
+    models = [{"type": "l_diversity", "l": 50, "attribute": "illness"}]
+    models += [{"type": "k_anonymity", "k": each} for each in k]
+    return parse({**RAW, "privacy": {"models": models}})
 
 
 def places(*k: int, properties: tuple[str | None, ...] = ()) -> list[str]:
@@ -59,3 +59,72 @@ def test_what_can_not_be_read_stops_all(monkeypatch: pytest.MonkeyPatch, value: 
     assert places(1_000) == [f"environment variable {VARIABLE}"]
     monkeypatch.delenv(VARIABLE)
     assert places(1_000, properties=(value,)) == ["Spark property spark.anonlib.minimumK"]
+
+
+def two_cases(**changes: Any) -> Sweep:
+    small, large = (
+        {"config": {**RAW, "privacy": {"models": [{"type": "k_anonymity", "k": k}]}}}
+        for k in (3, 30)
+    )
+    given = {"cases": {"small": small, "large": large}, "out": "out/sweep", **changes}
+    return parse_sweep(given)
+
+
+def test_points_of_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "10")
+    (problem,) = set(sweep_problems(two_cases(seeds=2)))
+    assert problem.where == "cases.small: privacy.models.0.k"
+    assert problem.text == "k is 3; the operator of this installation allows no k below 10"
+    grid = {"privacy.models.0.k": [10, 9, 8]}
+    found = sorted(set(sweep_problems(two_cases(grid=grid))))
+    assert [(p.where, p.text[:6]) for p in found] == [
+        (f"cases.{case}: privacy.models.0.k", f"k is {k}")
+        for case in ("large", "small")
+        for k in (8, 9)
+    ]
+    assert [*sweep_problems(two_cases(grid={"privacy.models.0.k": [10]}))] == []
+    assert {p.text[:6] for p in sweep_problems(two_cases(grid=grid), "9", "20")} == {
+        *("k is 8", "k is 9", "k is 1")
+    }
+
+
+def test_versions_that_points_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "10")
+    version = {"set": {"privacy.models.0.k": 5}}
+    learn = {"model": "mlp", "target": "illness", "split": "after", "version": version}
+    given = two_cases(grid={"privacy.models.0.k": [10]}, learn=learn)
+    assert {problem.where for problem in sweep_problems(given)} == {
+        f"cases.{case}: learn.version.set: privacy.models.0.k" for case in ("small", "large")
+    }
+
+
+def test_sweeps_with_a_minimum_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "ten")
+    assert {p.where for p in sweep_problems(two_cases())} == {f"environment variable {VARIABLE}"}
+
+
+class Session:
+    """A session with a minimum k of the application."""
+
+    def __init__(self, minimum: str):
+        self.sparkContext = self
+        self.conf: dict[str, str] = {}
+        self.minimum = minimum
+
+    def getConf(self) -> dict[str, str]:
+        return {PROPERTY: self.minimum}
+
+
+def test_a_sweep_is_refused_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    from anonlib import pipeline
+
+    ran: list[Sweep] = []
+    monkeypatch.setattr(pipeline, "swept", lambda spark, sweep, *_, **__: ran.append(sweep))
+    monkeypatch.setattr(pipeline, "session", lambda *_: Session("10"))
+    with pytest.raises(ConfigError, match=r"^cases\.small: privacy\.models\.0\.k: k is 3; "):
+        pipeline.sweep(two_cases())
+    assert ran == []
+    monkeypatch.setattr(pipeline, "session", lambda *_: Session("3"))
+    pipeline.sweep(two_cases())
+    assert len(ran) == 1

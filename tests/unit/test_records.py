@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from anonlib.config_file import parse
 from anonlib.encoding import Encoding
 from anonlib.kernels import Kernel
 from anonlib.partition._plan import Cuts
-from anonlib.records import SOFTWARE, config_digest, manifest, record
+from anonlib.records import SOFTWARE, config_digest, hierarchy_digests, manifest, record
 from anonlib.resolve import resolve
 from anonlib.results import ReleaseResult
 from anonlib.schema import Field, Scale
@@ -292,3 +293,20 @@ def test_config_digest_is_of_all_of_it() -> None:
     ]
     digests = {config_digest(other) for other in others}
     assert len(digests | set(same)) == len(others) + 1
+
+
+def test_config_digest_is_of_hierarchies_too(tmp_path: Path) -> None:
+    path = tmp_path / "city.csv"
+    path.write_text("a;*\nb;*\n")
+    nominal = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(path)}
+    made = config(attributes={"city": nominal}, recode={"nominal": "mode"})
+    before = config_digest(made)
+    assert hierarchy_digests(made) == {"city": sha256(b"a;*\nb;*\n").hexdigest()}
+    path.write_text("a;*\nb;*\nc;*\n")
+    changed = config_digest(made)
+    assert changed != before
+    path.write_text("a;*\nb;*\n")
+    assert config_digest(made) == before
+    path.unlink()  # a run that has read it ends with a record
+    assert hierarchy_digests(made) == {"city": None}
+    assert config_digest(made) not in (before, changed)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = Path(__file__).parents[2] / "scripts" / "lock"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+LOCKS = SCRIPTS / "lock"
 
 
 def pins(name: str) -> dict[str, str]:
@@ -29,3 +30,12 @@ def test_locks_of_other_sparks(spark: str) -> None:
     assert tested.keys() <= other.keys()
     differing = {name for name in tested if other[name] != tested[name]}
     assert differing <= {"pyspark", "py4j", "delta-spark"}
+
+
+def test_what_upgrade_leaves_out() -> None:
+    """Folders with environments of their own: all else runs, whatever its marks."""
+    (given,) = re.findall(r"set -- ((?:.*\\\n)*.*)", (SCRIPTS / "upgrade").read_text("utf-8"))
+    words = given.replace("\\\n", " ").split()
+    ignored = {words[i + 1] for i, word in enumerate(words) if word == "--ignore"}
+    assert ignored == {"tests/cluster", "tests/airflow", "tests/s3"}
+    assert not {"-m", "-k", "--deselect"} & set(words)

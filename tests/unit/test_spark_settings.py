@@ -52,6 +52,27 @@ def test_settings_are_those_of_sessions_with_reasons(path: Path) -> None:
     assert unexplained(path) == []
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_paths_in_an_image_have_no_wildcards(path: Path) -> None:
+    """Spark takes local: paths as they are, and passes over a jar that is not there."""
+    values = read(path).values()
+    assert [value for value in values if "local:" in value and set(value) & set("*?[{")] == []
+
+
+def test_jars_of_the_image_are_on_the_class_path() -> None:
+    found = read(FOLDER / "kubernetes.conf")
+    for of in ("driver", "executor"):
+        assert found[f"spark.{of}.extraClassPath"] == "/opt/anonlib/jars/*"
+
+
+@pytest.mark.parametrize("kind", ["standalone", "yarn", "kubernetes", "databricks"])
+def test_two_nodes_are_enough_for_all_attempts_of_a_task(kind: str) -> None:
+    found = read(FOLDER / f"{kind}.conf")
+    assert "spark.task.maxFailures" not in found  # it is 4
+    for of in ("Node", "Executor"):
+        assert 2 * int(found[f"spark.excludeOnFailure.task.maxTaskAttemptsPer{of}"]) == 4
+
+
 @pytest.mark.parametrize("kind", ["standalone", "yarn", "kubernetes", "databricks"])
 def test_executors_have_a_place_for_compiled_kernels(kind: str) -> None:
     assert read(FOLDER / f"{kind}.conf")["spark.executorEnv.NUMBA_CACHE_DIR"]
@@ -100,8 +121,15 @@ def test_unencrypted_spills() -> None:
     with pytest.raises(InputError, match="to disks in clear"):
         sessions.session({}, plain)
     del plain.conf[sessions.ENCRYPTION]
-    with pytest.raises(InputError, match=r'encryption.enabled: "false"'):
-        sessions.session({sessions.ENCRYPTION: "true"}, plain)
-    # Said by the config: what is missing next is Delta.
+    said = r"with spark\.anonlib\.disksEncrypted=true; a config can set neither"
+    of_config: list[dict[str, str]] = [{sessions.ENCRYPTION: text} for text in ("true", "false")]
+    for mine in ({}, *of_config, {sessions.ENCRYPTED_DISKS: "true"}):
+        with pytest.raises(InputError, match=said):
+            sessions.session(mine, plain)
+    plain.conf[sessions.ENCRYPTED_DISKS] = "false"
+    with pytest.raises(InputError, match=said):
+        sessions.session({}, plain)
+    # Said by who submitted it: what is missing next is Delta.
+    plain.conf[sessions.ENCRYPTED_DISKS] = "TRUE"
     with pytest.raises(InputError, match="Delta is not on Spark's class path"):
-        sessions.session({sessions.ENCRYPTION: "false"}, plain)
+        sessions.session({}, plain)

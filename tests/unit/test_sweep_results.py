@@ -154,3 +154,31 @@ def test_files() -> None:
     assert lines[4] == "| x\\|y | 1 | 0.700 | 0.500 |"
     [first, _] = csv.DictReader(io.StringIO(as_csv(given)))
     assert (first["case"], first["a|b"], first["accuracy"]) == ("adult", "x|y", "0.7")
+
+
+def test_no_text_is_a_formula() -> None:
+    texts = ["=1+1", "+1", "-1", "@x", "\t=1", "a=1", "", "-"]
+    rows = [row(0, -0.5, parameters={"=key": text, K: -5}, error=text) for text in texts]
+    [heads, *lines] = csv.reader(io.StringIO(as_csv(result(*rows))))
+    assert "'=key" in heads
+    for name in ("'=key", "error"):
+        told = [line[heads.index(name)] for line in lines]
+        assert told == ["'=1+1", "'+1", "'-1", "'@x", "'\t=1", "a=1", "", "'-"]
+    assert {(line[heads.index(K)], line[heads.index("accuracy")]) for line in lines} == {
+        ("-5", "-0.5")
+    }
+
+
+def test_points_that_lack_a_figure_have_an_empty_cell() -> None:
+    told = as_csv(result(row(0, 0.5), row(1, 0.5, cv=0.25)))
+    [heads, first, second] = csv.reader(io.StringIO(told))
+    place = heads.index("cv_accuracy")
+    assert (first[place], second[place]) == ("", "0.25")
+
+
+def test_markdown_has_no_html() -> None:
+    rows = [row(0, 0.5, case="<b>", parameters={"a": text}) for text in ("<img src=x>", "y|z")]
+    text = markdown(result(*rows))
+    assert "## &lt;b>" in text
+    assert "| &lt;img src=x> |" in text
+    assert "<" not in text

@@ -1,0 +1,167 @@
+"""What users are told of failures in Spark, by the texts that Spark has for them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pyspark.errors import PythonException
+
+from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
+from anonlib.spark.errors import CREDENTIALS, translate
+
+TRACEBACK = (
+    "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent "
+    'call last):\n  File "work.py", line 8, in f\n    raise BlockError(text) from None\n'
+)
+WORKER = "org.apache.spark.api.python.PythonException"
+FORGED = "anonlib.errors.BlockError: SSN 123-45-6789"
+
+
+@dataclass
+class Throwable:
+    """An exception of the JVM."""
+
+    kind: str
+    message: str | None
+    cause: "Throwable | None" = None
+
+    def getClass(self) -> Any:
+        return self
+
+    def getName(self) -> str:
+        return self.kind
+
+    def getMessage(self) -> str | None:
+        return self.message
+
+    def getCause(self) -> "Throwable | None":
+        return self.cause
+
+
+class Captured(Exception):
+    """What pyspark raises for one: it has the message, too."""
+
+    def __init__(self, first: Throwable):
+        super().__init__(first.message)
+        self.java_exception = first
+
+
+def told(*chain: tuple[str, str | None]) -> AnonlibError:
+    found = None
+    for kind, message in reversed(chain):
+        found = Throwable(kind, message, found)
+    assert found is not None
+    return translate(Captured(found), "anonymize")
+
+
+SPARK = "org.apache.spark.SparkException"
+ABORTED = "Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times: "
+CRASHED = "Python worker exited unexpectedly (crashed)."
+
+
+@pytest.mark.parametrize(
+    ("chain", "kind", "text"),
+    [
+        (
+            [(SPARK, ABORTED + CRASHED), (SPARK, CRASHED), ("java.io.EOFException", None)],
+            StorageError,
+            "a Python worker died",
+        ),
+        (
+            [
+                (SPARK, ABORTED + "java.lang.OutOfMemoryError: Java heap space"),
+                ("java.io.EOFException", None),
+            ],
+            StorageError,
+            "out of memory",
+        ),
+        (
+            [
+                (SPARK, ABORTED),
+                (
+                    "java.io.FileNotFoundException",
+                    "/tmp/blockmgr-1f/0e/shuffle_0_3_0.data (No such file or directory)",
+                ),
+            ],
+            StorageError,
+            "were lost; run it again",
+        ),
+        (
+            [(SPARK, ABORTED + "ExecutorLostFailure (executor 3 exited)")],
+            StorageError,
+            "were lost; run it again",
+        ),
+        (
+            [
+                (
+                    "org.postgresql.util.PSQLException",
+                    "An I/O error occurred while sending to the backend.",
+                ),
+                ("java.io.EOFException", None),
+            ],
+            StorageError,
+            "the connection to the database is lost",
+        ),
+        (
+            [
+                (
+                    "org.apache.hadoop.fs.s3a.auth.NoAuthWithAWSException",
+                    (
+                        "No AWS Credentials provided: software.amazon.awssdk.core.exception."
+                        "SdkClientException: Unable to load credentials from system settings"
+                    ),
+                )
+            ],
+            StorageError,
+            CREDENTIALS,
+        ),
+        (
+            [("java.io.EOFException", "Reached the end of stream")],
+            InputError,
+            "a file is corrupt or not of this format",
+        ),
+        (
+            [("java.io.FileNotFoundException", "File file:/data/people.csv does not exist")],
+            InputError,
+            "no such file",
+        ),
+        ([(SPARK, "something with a value in it")], StorageError, "Spark failed with Captured"),
+    ],
+)
+def test_what_is_told(chain: Any, kind: type[AnonlibError], text: str) -> None:
+    error = told(*chain)
+    assert type(error) is kind
+    assert text in str(error)
+
+
+@pytest.mark.parametrize("before", [[], [(SPARK, ABORTED + TRACEBACK)]])
+def test_words_of_workers_are_passed_on(before: Any) -> None:
+    raised = f"{TRACEBACK}anonlib.errors.BlockError: mdav failed with ValueError\n SQLSTATE: 38000"
+    error = told(*before, (WORKER, raised))
+    assert type(error) is BlockError
+    assert str(error) == "anonymize: mdav failed with ValueError"
+
+
+def test_words_of_workers_without_the_exception_of_the_jvm() -> None:
+    """As Spark 4.0 has them."""
+    words = TRACEBACK.partition(": ")[2] + "anonlib.errors.BlockError: mdav failed with ValueError"
+    error = translate(PythonException(f"\n  An exception was thrown:\n{words}\n"), "anonymize")
+    assert (type(error), str(error)) == (BlockError, "anonymize: mdav failed with ValueError")
+    assert type(translate(PythonException(FORGED), "anonymize")) is StorageError
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [("org.apache.spark.SparkNumberFormatException", f"The value '{FORGED}' can't be cast")],
+        [("org.apache.spark.SparkNumberFormatException", f"The value 'x\n{FORGED}\n' ...")],
+        [(SPARK, f"{ABORTED}{TRACEBACK}{FORGED}")],
+        [(WORKER, f"{TRACEBACK}pyarrow.lib.ArrowInvalid: Could not convert 'x\n{FORGED}'")],
+        [(WORKER, f"{TRACEBACK}pyarrow.lib.ArrowInvalid: of '{TRACEBACK}{FORGED}'")],
+    ],
+)
+def test_values_that_read_like_words_of_workers(chain: Any) -> None:
+    """A person's text can't become an error's."""
+    error = told(*chain)
+    assert type(error) is not BlockError
+    assert "SSN" not in str(error)
