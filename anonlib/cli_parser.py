@@ -23,6 +23,7 @@ FORMATS = ("delta", "parquet", "csv")
 #: Variables of the environment that anonlib itself reads.
 _MIN_K = ("ANONLIB_MIN_K=20", "no config may have a smaller k")
 _REQUIRE = ("ANONLIB_REQUIRE=approver,purpose", "what `accountability` must say")
+_RUNS = ("ANONLIB_RUNS=private/runs", "the table of all runs, whatever configs say")
 _EVENTS = ("ANONLIB_EVENTS=events/", "OpenLineage events, if not in the config")
 _OF_ALL = (
     ("ANONLIB_JARS=FOLDER", "where Delta's jars are, or are put"),
@@ -59,7 +60,7 @@ def make_parser(version: str) -> Parser:
         parents=[global_flags(default=True)],
         allow_abbrev=False,
     )
-    _add_environment(top, _MIN_K, _REQUIRE, _EVENTS, *_OF_ALL)
+    _add_environment(top, _MIN_K, _REQUIRE, _RUNS, _EVENTS, *_OF_ALL)
     top.add_argument("--version", action="version", version=f"anonlib {version}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
     for add in (
@@ -102,7 +103,7 @@ def _release(verbs: Any) -> None:
         help="the run's name; one that is committed is not run again (default: a new one)",
     )
     add_json(parser)
-    _add_environment(parser, _MIN_K, _REQUIRE, _EVENTS)
+    _add_environment(parser, _MIN_K, _REQUIRE, _RUNS, _EVENTS)
 
 
 def _evaluate(verbs: Any) -> None:
@@ -126,7 +127,7 @@ def _evaluate(verbs: Any) -> None:
         "--trial", action="store_true", help="make, audit and measure a release; publish nothing"
     )
     add_json(parser)
-    _add_environment(parser, _MIN_K, _EVENTS)
+    _add_environment(parser, _MIN_K, _RUNS, _EVENTS)
 
 
 def _audit(verbs: Any) -> None:
@@ -367,6 +368,7 @@ def _runs(verbs: Any) -> None:
         "object of what identifies the person in the source, by column; - reads it from stdin",
     )
     add_json(parser)
+    _add_environment(parser, _RUNS)
 
 
 def _add_environment(parser: argparse.ArgumentParser, *variables: tuple[str, str]) -> None:

@@ -22,10 +22,11 @@ def run(args: argparse.Namespace) -> int:
     if args.person is not None:
         _person(args, config)
         return 0
+    from anonlib.runs import runs_path
     from anonlib.spark.runs import past_runs
 
     with progress_of(args) as progress, progress.stage("look"):
-        place = args.place if config is None else config.runs_path
+        place = args.place if config is None else runs_path(config)
         found = past_runs(place, args.since, args.target)
     if args.json:
         print_json(found)

@@ -353,7 +353,7 @@ class Config(Section):
 
     @property
     def runs_path(self) -> str:
-        """Where the table of runs is."""
+        """Where the table of runs is, if the operator does not say."""
         return self.accountability.runs or f"{self.record_path.rstrip('/')}/runs"
 
     @property

@@ -19,7 +19,7 @@ from anonlib.minimum_k import PROPERTY, minimum_k_problems, sweep_problems
 from anonlib.progress import Progress
 from anonlib.resolve import bound_models
 from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
-from anonlib.runs import require_words
+from anonlib.runs import place, require_words
 from anonlib.schema import Column
 from anonlib.spark.backlog import can_wait
 from anonlib.spark.catalog import registered
@@ -152,6 +152,7 @@ def audit(
 ) -> AuditReport:
     """The verdict on any Delta table against a config's privacy models, counted on the table."""
     progress = progress or Progress()
+    progress.target = progress.target or place(table)
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)
@@ -262,6 +263,7 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     require_words(config.accountability)
     require_gates_of_releases(config)
     progress = progress or Progress()
+    progress.target = place(config.release.path)
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)

@@ -15,8 +15,10 @@ from anonlib.errors import (
     ConfigError,
     GateError,
     InfeasibleError,
+    InputError,
     Problem,
 )
+from anonlib.places import lies_in
 from anonlib.records import config_digest, software
 from anonlib.results import ReleaseResult
 from anonlib.settings import bare, label
@@ -26,6 +28,8 @@ if TYPE_CHECKING:  # this imports Spark
 
 #: The environment variable with the fields of `accountability` that every release must have.
 REQUIRE = "ANONLIB_REQUIRE"
+#: That with the table of runs of this installation, wherever configs want theirs.
+RUNS = "ANONLIB_RUNS"
 #: What may be required.
 _WORDS = ("approver", "purpose", "recipients")
 #: How a run ended that raised one of these; anything else is "failed".
@@ -35,6 +39,15 @@ _ENDINGS: dict[type[BaseException], str] = {
     InfeasibleError: "infeasible",
     KeyboardInterrupt: "interrupted",
 }
+
+
+def runs_path(config: Config) -> str:
+    """Where the table of a config's runs is: where the operator says, else the config. Raises
+    InputError where that is in the release."""
+    given = os.environ.get(RUNS)
+    if given and lies_in(given, config.release.path):
+        raise InputError(f"{RUNS}: lies in the release, which is public; it is private")
+    return given or config.runs_path
 
 
 @dataclass

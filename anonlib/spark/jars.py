@@ -56,6 +56,8 @@ SPARK_SHA256 = {
     "4.1": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
     "4.2": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
 }
+#: What S3's jars are of.
+HADOOP = "3.5.0"
 #: Fetched when a config reads from such a database.
 POSTGRESQL = Jar(
     "org.postgresql",
@@ -89,7 +91,11 @@ def jar_dir() -> Path:
 
 
 def s3_jars() -> list[Jar]:
-    """Hadoop's S3A and the modules of the AWS SDK that it uses; Spark has what else they need."""
+    """Hadoop's S3A and the modules of the AWS SDK that it uses; Spark has what else they need.
+    Raises InputError where that is of another version of Hadoop."""
+    if (there := _hadoop()) != HADOOP:
+        text = f"s3a:// needs a Spark with Hadoop {HADOOP}, as 4.2 has; this one has {there}"
+        raise InputError(f"{text}, whose S3A lacks what leases rest on")
     lines = (files("anonlib.spark") / "s3_jars.txt").read_text("ascii").splitlines()
     found = []
     for line in lines:
@@ -97,6 +103,15 @@ def s3_jars() -> list[Jar]:
         group, artifact, version = coordinates.split(":")
         found.append(Jar(group, artifact, version, sha256))
     return found
+
+
+def _hadoop() -> str:
+    """The version of Hadoop among Spark's jars."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent / "jars"
+    found = next(iter(sorted(home.glob("hadoop-client-api-*.jar"))), None)
+    return found.stem.rpartition("-")[2] if found else "none"
 
 
 def postgresql_jar() -> Path:
@@ -110,7 +125,8 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
     """The jars of all sessions by their paths in `jar_dir()`, each verified; what is missing is
     fetched.
 
-    Those of S3 are among them if `s3`; if it is left out, where they were asked for before.
+    Those of S3 are among them if `s3`; if it is left out, where they were asked for before, for
+    this Spark.
 
     Raises InputError when there are none for this Spark, when a jar can't be fetched, or has not
     the content it should have (it is removed then).
@@ -119,7 +135,7 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
 
     folder = jar_dir()
     wanted = {folder / jar.name: jar for jar in jars_for(spark)}
-    if (folder / "s3").is_dir() if s3 is None else s3:
+    if (folder / "s3").is_dir() and _hadoop() == HADOOP if s3 is None else s3:
         wanted |= {folder / "s3" / jar.name: jar for jar in s3_jars()}
     ensure(wanted)
     return wanted

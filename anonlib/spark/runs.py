@@ -14,7 +14,7 @@ from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, Stora
 from anonlib.events import Events
 from anonlib.keys import ledger_key
 from anonlib.progress import Progress, restore_group, set_group
-from anonlib.runs import Account, place, require_words
+from anonlib.runs import Account, place, require_words, runs_path
 from anonlib.spark.delta_files import forget
 from anonlib.spark.errors import translated
 from anonlib.spark.ledger import Ledger
@@ -121,7 +121,7 @@ class Accounting:
 
 def table_of_runs(spark: SparkSession, config: Config) -> PrivateTable:
     """The table that the runs of a config are noted in."""
-    return PrivateTable(spark, config.runs_path, "accountability.runs")
+    return PrivateTable(spark, runs_path(config), "accountability.runs")
 
 
 @contextmanager

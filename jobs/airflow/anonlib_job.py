@@ -9,7 +9,8 @@ Where things are is said by whoever runs Airflow's workers, in their environment
     ANONLIB_JOBS         folder of check.py, release.py, audit.py; the one above this if not set
     ANONLIB_SPARK_CONF   a properties file for spark-submit (jars, resources)
 
-ANONLIB_MIN_K, ANONLIB_REQUIRE and ANONLIB_EVENTS, which anonlib itself reads, go with every job.
+ANONLIB_MIN_K, ANONLIB_REQUIRE, ANONLIB_RUNS and ANONLIB_EVENTS, which anonlib itself reads, go with
+every job.
 """
 
 import json
@@ -26,7 +27,7 @@ CONFIG = r"^\w[\w-]*\.yaml$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 #: The operator's limits. A driver on the cluster has another environment than the worker: what is
 #: not handed to it is no limit there.
-HANDED_ON = ("ANONLIB_MIN_K", "ANONLIB_REQUIRE", "ANONLIB_EVENTS")
+HANDED_ON = ("ANONLIB_MIN_K", "ANONLIB_REQUIRE", "ANONLIB_RUNS", "ANONLIB_EVENTS")
 #: Where releases and records may lie. Azure's stores name a container before the @; what others
 #: have there is a secret, and so may be what follows a `?`.
 PLACE = r"/[^@]*|((abfss?|wasbs?)://[\w$-]+@|\w[\w+.-]*://)[^@?;#]*"

@@ -2,11 +2,11 @@
 
     scripts/soak [--releases 200] [--to out/soak.jsonl]
 
-Of every six releases of a small CSV table three publish (a new table, an append, an overwrite), and
-three are to fail: no feasible release, a gate, a table that is there already. After each, both
-collectors of garbage run, and the driver's two processes are measured. Growth is the median of the
-last quarter over that of the second; the first is for caches to fill. Exit codes: 0 nothing grew, 1
-something did.
+Of every six releases of a small CSV table three publish (a new table, an append to one that lasts,
+an overwrite), and three are to fail: no feasible release, a gate, a table that is there already.
+After each, both collectors of garbage run, and the driver's two processes are measured. Growth is
+the median of the last quarter over that of the second; the first is for caches to fill. In the end
+the table that lasted is audited. Exit codes: 0 nothing grew, 1 something did.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from statistics import median
 from typing import Any
 
 import anonlib
+from anonlib import pipeline
 from anonlib.errors import AnonlibError, GateError, InfeasibleError, InputError
 from anonlib.spark.session import session
 from tests.quick import INTERPRETED, quick
@@ -58,6 +59,8 @@ LIMITS = {
     "temporary_files": Measured("", 0.0, 5),
     "local_files": Measured("", 0.0, 5),
     "delta_logs": Measured("", 0.0, 2),
+    # Each append audits the whole table, which has a file more each time.
+    "seconds": Measured("s", 0.25, 0.5),
 }
 
 
@@ -108,10 +111,13 @@ def write_table(folder: Path) -> None:
 
 def one(folder: Path, number: int) -> None:
     """One release, which ends as it is to end. Every round has a target of its own, which goes with
-    the round."""
+    the round, but for appends."""
     round_, kind = divmod(number, len(KINDS))
     changes, expected = KINDS[kind]
     target = folder / "out" / f"table{round_}"
+    if changes.get("mode") == "append":
+        target = lasting(folder)
+        changes = changes if round_ else {}
     try:
         result = anonlib.release(anonlib.parse(config(folder, target, **dict(changes))))
     except AnonlibError as error:
@@ -122,6 +128,11 @@ def one(folder: Path, number: int) -> None:
             raise AssertionError(f"release {number} should have failed")
     if kind == len(KINDS) - 1:
         shutil.rmtree(folder / "out")
+
+
+def lasting(folder: Path) -> Path:
+    """The table that is appended to."""
+    return folder / "lasting" / "table"
 
 
 def status(pid: int, field: str) -> int:
@@ -180,7 +191,8 @@ def judged(measures: list[dict[str, float]]) -> tuple[list[str], bool]:
         medians = [median(m[name] for m in part) for part in parts]
         growth, allowed = medians[3] - medians[1], max(limit.least, limit.share * medians[1])
         grew |= growth > allowed
-        numbers = "".join(f"{m:10,.0f}" for m in medians)
+        digits = 1 if limit.unit == "s" else 0
+        numbers = "".join(f"{m:10,.{digits}f}" for m in medians)
         verdict = "  GROWS" if growth > allowed else ""
         lines.append(f"{name:18}{numbers}{growth:9,.1f}{allowed:10,.1f} {limit.unit}{verdict}")
     return lines, grew
@@ -198,6 +210,12 @@ def soak(n: int, folder: Path, note: Callable[[int, dict[str, float]], None]) ->
         one(folder, number)
         measures.append({"seconds": time.monotonic() - started, **measure(spark, folder)})
         note(number, measures[-1])
+    table = lasting(folder)
+    n_rows = spark.read.format("delta").load(str(table)).count()
+    if n_rows != N_ROWS * -(-(n - 1) // len(KINDS)):
+        raise AssertionError(f"the table that lasted has {n_rows} rows")
+    if not pipeline.audit(str(table), anonlib.parse(config(folder, table))).passed:
+        raise AssertionError("the table that lasted does not pass its audit")
     spark.stop()
     return measures
 

@@ -177,8 +177,8 @@ def submit(
     trouble: str = "",
     **env: str,
 ) -> Submitted:
-    """Submits a release to YARN with the settings of conf/yarn.conf, at the size of these tests.
-    In client mode the driver has the unpacked environment beside it."""
+    """Submits a release to YARN with the settings of conf/yarn.conf, at the size of these tests. A
+    driver on the cluster sends the environment along; one outside of it shares the unpacked one."""
     folder.mkdir(parents=True)
     (folder / "environment").symlink_to(made.environment)
     (folder / "trouble").mkdir()
@@ -199,10 +199,14 @@ def submit(
     if trouble:
         settings["spark.executorEnv.TROUBLE"] = trouble
         settings["spark.executorEnv.TROUBLE_DIR"] = str(folder / "trouble")
+    if mode == "client":
+        settings["spark.pyspark.python"] = str(made.environment / "bin" / "python")
+        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = str(made.environment / "numba")
     jars = ",".join(str(path) for path in sorted((made.folder / "jars").iterdir()))
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "yarn", "--deploy-mode", mode]
     command += ["--properties-file", str(made.folder / "conf" / "yarn.conf"), "--jars", jars]
-    command += ["--archives", f"{made.one('*-environment.tar.gz')}#environment"]
+    if mode == "cluster":
+        command += ["--archives", f"{made.one('*-environment.tar.gz')}#environment"]
     command += ["--py-files", str(made.plugin), "--files", str(config)]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]

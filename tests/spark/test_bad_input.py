@@ -248,6 +248,24 @@ def test_unknown_format(shell: Shell, tmp_path: Path) -> None:
 # --- the target
 
 
+def test_private_folders_of_others(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made before the run, in a place where everybody may make folders."""
+    write_people(tmp_path)
+    uid = os.geteuid()
+    for name in ("_table.anonlib", "table.private"):
+        folder = tmp_path / name / name
+        folder.mkdir(parents=True)
+        path = folder.parent / "table"
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "geteuid", lambda: uid + 1)
+            said = shell.release(settings(tmp_path, release={"path": str(path)}))
+        clean(said, 1, f"{name}: it belongs to another user; give it to this one (uid {uid + 1})")
+        assert [each for each in folder.rglob("*") if each.is_file()] == []
+        assert not path.exists()
+
+
 def test_target_is_there(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     write_people(tmp_path)
     target = tmp_path / "out" / "table"

@@ -1,5 +1,6 @@
 """Names of releases in the catalog."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from anonlib import pipeline
 from anonlib.errors import StorageError
 from anonlib.spark import catalog
-from tests.spark.support import Shell, left, settings, write_config, write_people
+from tests.spark.support import (
+    Shell,
+    Step,
+    left,
+    process,
+    settings,
+    write_config,
+    write_people,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -67,6 +77,7 @@ def test_a_release_by_name(
     assert len(left(folder / "it's out" / "table.private")) > 0  # the run is recorded
 
     assert shell.release(config(folder)).code == 0
+    assert pipeline.audit(table(folder), parsed(folder)).passed
     by_name = spark.table(NAME)
     assert by_name.count() == 60
     assert catalog.registered(spark, parsed(folder))
@@ -86,3 +97,36 @@ def parsed(folder: Path) -> Any:
 
 def table(folder: Path) -> str:
     return str(folder / "it's out" / "table")
+
+
+def test_a_name_in_the_metastore_of_hive(tmp_path: Path) -> None:
+    """Another driver finds the release by its name there."""
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    hive = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": (
+            f"jdbc:derby:;databaseName={tmp_path}/metastore;create=true"
+        ),
+    }
+    lines = [f"{key} {value}\n" for key, value in hive.items()]
+    (conf / "spark-defaults.conf").write_text("".join(lines))
+    write_people(tmp_path)
+    raw = config(tmp_path, "default.people")
+    written = write_config(tmp_path, raw)
+    first = process(tmp_path / "first", [Step(["release", written])], SPARK_CONF_DIR=str(conf))
+    assert first[0] == [0], first[2]
+    by_name = {**raw, "source": {"format": "table", "table": "default.people"}}
+    by_name["attributes"] = {k: v for k, v in raw["attributes"].items() if k != "name"}
+    by_name["one_row_per_person"] = True
+    by_name["release"] = {"path": str(tmp_path / "other")}
+    (tmp_path / "named").mkdir()
+    steps = [
+        Step(["check", write_config(tmp_path / "named", by_name), "--json"]),
+        Step(["release", written]),
+        Step(["audit", table(tmp_path), "--conf", written]),
+    ]
+    codes, out, err = process(tmp_path / "second", steps, SPARK_CONF_DIR=str(conf))
+    assert codes == [0, 0, 0], err
+    assert json.JSONDecoder().raw_decode(out)[0]["n_rows"] == 60
+    assert "Run first is done already" in out

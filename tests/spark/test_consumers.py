@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
+from anonlib import pipeline
 from tests.spark.test_sources import KEPT, NUMBER, VALUES, config
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -49,6 +50,7 @@ def release(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     raw["release"]["partition_by"] = ["flag"]
     result = anonlib.release(anonlib.parse(raw), dataframe=rows(spark))
     assert result.notes == ()
+    assert pipeline.audit(str(folder / "t"), anonlib.parse(raw)).passed
     return str(folder / "t")
 
 

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
+from anonlib import pipeline
 from anonlib.spark.database import jdbc_options
 from tests.postgres import Server, server
 from tests.spark.support import (
@@ -101,7 +102,9 @@ def test_one_state_of_a_table_that_changes(
     same = {**first, "source": {"format": "parquet", "path": str(shell.folder / "people.parquet")}}
     same["release"] = {"path": str(shell.folder / "same")}
     assert shell.release(same).code == 0
-    found = spark.read.format("delta").load(str(shell.folder / "out" / "table"))
+    path = str(shell.folder / "out" / "table")
+    assert pipeline.audit(path, anonlib.parse(first)).passed
+    found = spark.read.format("delta").load(path)
     expected = spark.read.format("delta").load(str(shell.folder / "same"))
     assert found.schema == expected.schema
     assert dict(found.dtypes)["local"] == "timestamp_ntz"

@@ -100,13 +100,18 @@ def test_from_a_draft_to_an_audited_release(
     result = json.loads(captured.out)
     assert result["n_rows_out"] == 600
     assert result["audit"]["passed"] is True
-    assert {json.loads(line)["event"] for line in captured.err.splitlines()} == {"started", "done"}
+    lines = [json.loads(line) for line in captured.err.splitlines()]
+    assert {line["event"] for line in lines} == {"started", "done"}
+    assert {(line["target"], line["run_id"]) for line in lines} == {(table, "r-1")}
 
     assert main([*release, "--quiet"]) == 0
     assert "Run r-1 is done already" in capfd.readouterr().out
     assert main(["release", conf, "--set", f"release.path={table}"]) == 2
-    assert main(["audit", table, "--conf", conf]) == 0
-    assert "passed" in capfd.readouterr().out
+    capfd.readouterr()
+    assert main(["audit", table, "--conf", conf, "--log-format", "json"]) == 0
+    captured = capfd.readouterr()
+    assert "passed" in captured.out
+    assert {json.loads(line)["target"] for line in captured.err.splitlines()} == {table}
     stricter = ["--set", "privacy.models.0.k=400"]
     assert main(["audit", table, "--conf", conf, *stricter]) == 3
     assert "FAILS" in capfd.readouterr().out

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
+from anonlib import pipeline
+from anonlib.config_file import parse
 from tests.spark.support import (
     Shell,
     left,
@@ -81,7 +83,9 @@ def test_parts_are_the_whole_table(
     part = {"part": {"role": "drop"}}
     same = settings(folder, attributes=part, release={"path": str(folder / "same")})
     assert shell.release(same).code == 0
-    found = spark.read.format("delta").load(str(folder / "out" / "table"))
+    path = str(folder / "out" / "table")
+    assert pipeline.audit(path, parse(config(folder))).passed
+    found = spark.read.format("delta").load(path)
     assert multiset(found) == multiset(spark.read.format("delta").load(str(folder / "same")))
 
 

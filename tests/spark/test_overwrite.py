@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from anonlib import pipeline
+from anonlib.config_file import parse
 from anonlib.errors import StorageError
 from anonlib.spark.storage import Storage
 from tests.spark.support import Shell, Step, holding, left, multiset, process, write_config
@@ -128,4 +130,5 @@ def test_killed_while_purging(shell: Shell, spark: SparkSession, tmp_path: Path)
     assert shell.release(config(tmp_path, batch(30, 9))).code == 0
     assert holding("before", path) == []
     assert table(spark, tmp_path).count() == 39
+    assert pipeline.audit(str(path), parse(config(tmp_path, batch(30, 9)))).passed
     assert left(tmp_path / "out") == {"table", "table.private"}

@@ -158,6 +158,23 @@ def test_runs_that_follow(released: Released, shell: Shell, spark: SparkSession)
         assert (said.code, "no table of runs is there" in said.error) == (2, True)
 
 
+def test_the_operators_table_of_runs(released: Released, shell: Shell) -> None:
+    """Whatever the config says, runs are noted, and listed, where the operator wants them."""
+    place = str(released.folder / "operator")
+    path = write_config(released.folder, released.config)
+    before = len(past_runs(released.runs))
+    shell.patch.setenv("ANONLIB_RUNS", place)
+    mine = ("--set", f"accountability.runs={released.folder / 'mine'}")
+    assert shell("release", path, "--run-id", "r9", *mine).code == 2  # a table is there
+    assert [row["run_id"] for row in past_runs(place)] == ["r9"]
+    assert "r9" in shell("runs", path, *mine).out
+    assert not (released.folder / "mine").exists()
+    assert len(past_runs(released.runs)) == before
+    shell.patch.setenv("ANONLIB_RUNS", str(released.folder / "out" / "table" / "runs"))
+    said = shell("runs", path)
+    assert (said.code, "ANONLIB_RUNS: lies in the release" in said.error) == (2, True)
+
+
 def test_a_run_that_can_not_be_noted(released: Released, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> None:
         raise StorageError("accountability.runs: no space left on the disk")

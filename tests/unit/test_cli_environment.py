@@ -33,11 +33,12 @@ def test_help_names_every_variable_that_is_read(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("verb", "names"),
     [
-        ("release", {"MIN_K", "REQUIRE", "EVENTS"}),
-        ("evaluate", {"MIN_K", "EVENTS"}),
+        ("release", {"MIN_K", "REQUIRE", "RUNS", "EVENTS"}),
+        ("evaluate", {"MIN_K", "RUNS", "EVENTS"}),
         ("check", {"MIN_K", "REQUIRE"}),
         ("audit", {"MIN_K"}),
         ("sweep", {"MIN_K"}),
+        ("runs", {"RUNS"}),
         ("show", set()),
     ],
 )

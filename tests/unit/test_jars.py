@@ -33,9 +33,20 @@ def test_what_is_ensured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("ANONLIB_JARS", str(tmp_path / "jars"))
     monkeypatch.setattr(jars, "jars_for", lambda spark: (delta,))
     monkeypatch.setattr(jars, "s3_jars", lambda: [s3])
+    monkeypatch.setattr(jars, "_hadoop", lambda: jars.HADOOP)
     of_delta = {tmp_path / "jars" / "a-1.jar": delta}
     both = {**of_delta, tmp_path / "jars" / "s3" / "b-1.jar": s3}
     for asked, wanted in ((None, of_delta), (True, both), (None, both), (False, of_delta)):
         found = ensure_jars(s3=asked)
         assert found == wanted
         assert all(path.read_text() == jar.artifact for path, jar in found.items())
+    monkeypatch.setattr(jars, "_hadoop", lambda: "3.4.1")
+    assert ensure_jars() == of_delta
+
+
+def test_jars_of_s3_are_for_one_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "_hadoop", lambda: jars.HADOOP)
+    assert {jar.version for jar in jars.s3_jars() if jar.artifact == "hadoop-aws"} == {jars.HADOOP}
+    monkeypatch.setattr(jars, "_hadoop", lambda: "3.4.1")
+    with pytest.raises(InputError, match=r"needs a Spark with Hadoop 3\.5\.0, .* has 3\.4\.1"):
+        jars.s3_jars()
