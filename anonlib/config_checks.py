@@ -67,7 +67,7 @@ def _source(config: Config) -> Iterator[Problem]:
         if source.format == "jdbc":
             yield from database_problems(source)
         elif not source.path and not source.options:
-            yield Problem("source.path", "required with this format")
+            yield Problem("source.path", f"required with `format: {source.format}`")
     if source.format != "generator":
         for field in sorted({"rows", "seed"} & source.model_fields_set):
             yield Problem(f"source.{field}", "only with `format: generator`; remove it")
@@ -154,8 +154,8 @@ def _hierarchies(config: Config) -> Iterator[Problem]:
                 found = read_hierarchy(attribute.hierarchy)
                 if protected:
                     found.folded()
-            except InputError as error:  # the path may hold what a variable was filled in with
-                yield Problem(where, str(error).removeprefix(f"hierarchy {attribute.hierarchy}: "))
+            except InputError as error:
+                yield Problem(where, str(error))
 
 
 def _persons(config: Config) -> Iterator[Problem]:
@@ -364,7 +364,7 @@ def _weighing(family: str) -> str:
 def _controller(config: Config, step: Controller, where: str) -> Iterator[Problem]:
     attribute = config.attributes.get(step.column)
     if attribute is None:
-        yield Problem(f"{where}.column", "no such column under attributes")
+        yield Problem(f"{where}.column", f"no column {step.column} under attributes")
     elif attribute.role not in (Role.QUASI_IDENTIFIER, Role.DROP):
         text = "must be a quasi_identifier, or drop: it is then not published"
         yield Problem(f"{where}.column", text)

@@ -28,8 +28,8 @@ _SQL = frozenset({"where", "table"})
 SQL_OPTIONS = frozenset(
     {"query", "dbtable", "preparequery", "sessioninitstatement", "predicates", "partitioncolumn"}
 )
-#: Fields of texts that are compared with those of the table, and do nothing else.
-_FREE = frozenset({"order", "missing_tokens"})
+#: Fields of texts that are compared with those of the table, or kept, and do nothing else.
+_FREE = frozenset({"order", "missing_tokens", "approver", "purpose", "recipients"})
 #: What a value may be within a place, within a setting, in SQL, and anywhere else, in words too.
 _WITHIN = {
     "place": (r"[\w .,=+%/-]*", "within a path: letters, digits, / and any of _ . , = + % - only"),
@@ -40,12 +40,15 @@ _WITHIN = {
     ),
     "": (r"[\w .,:=+@-]*", "in a text: letters, digits, spaces and any of _ . , : = + @ - only"),
 }
+#: How a path begins; URLs of databases are none.
+_PATH = re.compile(r"/|(?!jdbc:)[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 _UP = re.compile(r"(?:^|/)\.\.(?=/|$)")
 #: Mappings of a sweep whose keys are dotted fields.
 _DOTTED = frozenset({"set", "grid"})
-_SECRET = (
-    "holds a secret (by its name, or since `key_env` or `secrets` names it), and no value of a "
-    "config may: name the variable under key_env or source.secrets, or use another one"
+_SECRET = "holds a secret, and no value of a config may: "
+_NAMED = _SECRET + "`key_env` or `secrets` names it; use another one"
+_BY_NAME = _SECRET + (
+    "its name says so; name it under key_env or source.secrets instead, or give it another name"
 )
 
 
@@ -138,8 +141,10 @@ class _Environment:
 
     def _value(self, name: str, default: str | None, before: str, kind: str) -> tuple[str, str]:
         """The value of a variable, and what is wrong with it here."""
-        if name in self.secret or is_secret_variable(name):
-            return "", _SECRET
+        if name in self.secret:
+            return "", _NAMED
+        if is_secret_variable(name):
+            return "", _BY_NAME
         found = os.environ.get(name)
         if found is None:
             missing = f"is not set (a default is ${{{name}:-...}})"
@@ -151,6 +156,8 @@ class _Environment:
             return "", "has control characters, such as ends of lines"
         if kind == "free" or (kind in ("place", "setting") and not before):
             return found, ""
+        if kind == "setting" and _PATH.match(before):
+            kind = "place"
         pattern, allowed = _WITHIN[kind]
         return (found, "") if re.fullmatch(pattern, found) else ("", f"stands {allowed}")
 

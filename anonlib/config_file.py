@@ -81,7 +81,7 @@ def load_columns(
         "attributes": {n: {**attribute, "type": c.get("type")} for n, c in columns.items()},
         "one_row_per_person": True,
         "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
-        "release": {"path": "none"},
+        "release": {"path": "none://none/none"},  # nowhere: in no source
     }
     if isinstance(tokens := given("privacy", "missing_tokens"), list):
         least["privacy"]["missing_tokens"] = tokens

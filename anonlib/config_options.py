@@ -44,7 +44,13 @@ def _no_fail_fast(options: dict[str, str]) -> dict[str, str]:
 
 def _no_secrets(settings: dict[str, str]) -> dict[str, str]:
     """The same for Spark's settings, of which none may be secret."""
-    return _without(settings, lambda key, value: is_secret_setting(key) or has_secret(value))
+    return _without(settings, _is_secret)
+
+
+def _is_secret(key: str, value: str) -> bool:
+    # The name of a key that a service keeps.
+    named = value.startswith("arn:") or value.lower() in ("true", "false")
+    return (is_secret_setting(key) and not named) or has_secret(value)
 
 
 def _without(options: dict[str, str], secret: Callable[[str, str], bool]) -> dict[str, str]:

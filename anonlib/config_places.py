@@ -41,7 +41,7 @@ def _of_source(config: Config) -> Iterator[Problem]:
             text = "the source itself: its raw rows would stay in the history of the release"
             yield Problem("release.path", text)
         elif overlap(source, release):
-            text = "the source is in it, or it is in the source: a run would read what it releases"
+            text = "the source is in it, or it is in the source: a run may read what it releases"
             yield Problem("release.path", f"{text}; name a folder beside the source")
 
 

@@ -29,11 +29,18 @@ def overlap(source: str, folder: str) -> bool:
     n_fixed = next((i for i, part in enumerate(parts) if _GLOB.search(part)), len(parts))
     fixed = "/".join(parts[:n_fixed]) or ("/" if n_fixed else ".")
     return lies_in(fixed, folder) or any(
-        all(map(_matches, o.removeprefix(f).strip("/").split("/"), parts[n_fixed:]))
+        _reach(parts[n_fixed:], o.removeprefix(f).strip("/").split("/"))
         for f in _spellings(fixed)
         for o in _spellings(folder)
         if o.startswith(f"{f.rstrip('/')}/")
     )
+
+
+def _reach(globs: list[str], names: list[str]) -> bool:
+    """Whether globs below a folder match one that these names lead to, or what is in that."""
+    if len(globs) > len(names) and not _GLOB.search(globs[-1]):
+        return False  # no file of a release has a name that could be chosen
+    return all(map(_matches, names, globs))
 
 
 def _matches(name: str, glob: str) -> bool:

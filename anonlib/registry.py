@@ -98,7 +98,7 @@ def plugin(family: str, name: str, where: str = "") -> type[Plugin]:
     """
     known = plugins(family)
     if name not in known:
-        text = f"unknown {family}; there are: {', '.join(known)}"
+        text = f"unknown {family} {name!r}; there are: {', '.join(known)}"
         raise ConfigError([Problem(where, text)])
     return known[name]
 

@@ -24,8 +24,6 @@ _REFUSED = {
 }
 #: Those that fail on what they can't read, and say so by no field of theirs.
 _FAILING = {"ToNumber", "ToBinary", "AesDecrypt"}
-#: Those that say so, and show a place in a list, not what is there.
-_SHOWING_NOTHING = {"GetArrayItem", "ElementAt", "Elt"}
 _CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
 _READ = "a value that can't be read would stand in Spark's event log and UI: use the try_ form of "
@@ -41,14 +39,19 @@ def filtered(frame: DataFrame, condition: str | None) -> DataFrame:
     if not condition:
         return frame
     with translated("source.where"):
-        require_plain(frame, condition, "source.where")
+        expression = require_plain(frame, condition, "source.where")
+        if fallible := _fallible(expression, condition, frame.sparkSession):
+            text = _READ + ", ".join(sorted(fallible))
+            raise ConfigError([Problem("source.where", text)])
         return frame.where(condition)
 
 
-def require_plain(frame: DataFrame, text: str, where: str) -> None:
-    """Raises ConfigError unless an SQL expression on a frame's columns has no subquery, calls
-    nothing but Spark's own functions, fails on no value, whose text Spark would keep, and says the
-    same of a row whenever it is asked: rows are read several times."""
+def require_plain(frame: DataFrame, text: str, where: str) -> Any:
+    """An SQL expression on a frame's columns, as Spark has it.
+
+    Raises ConfigError unless it has no subquery, calls nothing but Spark's own functions, and says
+    the same of a row whenever it is asked: rows are read several times.
+    """
     if "${" in text:
         said = "Spark would replace ${ here, by a variable or a setting; rename the column"
         raise ConfigError([Problem(where, said)])
@@ -61,11 +64,9 @@ def require_plain(frame: DataFrame, text: str, where: str) -> None:
     if plan.getClass().getSimpleName() != "Project":
         raise ConfigError([Problem(where, "an expression on the columns of one row is needed")])
     expression = plan.projectList().apply(0)
-    wrong = [*_wrong(expression)]
-    if not wrong and (fallible := _fallible(expression, text, spark)):
-        wrong = [_READ + ", ".join(sorted(fallible))]
-    if wrong:
-        raise ConfigError([Problem(where, said) for said in wrong])
+    if wrong := [Problem(where, said) for said in _wrong(expression)]:
+        raise ConfigError(wrong)
+    return expression
 
 
 def _wrong(expression: Any) -> Iterator[str]:
@@ -83,29 +84,32 @@ def _wrong(expression: Any) -> Iterator[str]:
 
 
 def _fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:
-    """What in an expression fails on values it can't read."""
+    """What in an expression fails on texts, or numbers, that it can't read."""
     found = {"FAILFAST"} if "failfast" in text.lower() else set()  # readers of JSON, CSV, XML
     nodes = json.loads(expression.toJSON())
-    for node in nodes:
-        name = node["class"].rpartition(".")[2]
-        strict = node.get("failOnError") or node.get("ansiEnabled")
-        if name in _FAILING or (strict and name not in _SHOWING_NOTHING):
-            found.add(re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower())
-    if any(node["class"] == _CAST for node in nodes):
-        found |= {*_fallible_casts(expression, java_class(spark, _CAST))}
-    return found
+    strict = {
+        node["class"] for node in nodes if node.get("failOnError") or node.get("ansiEnabled")
+    } | {node["class"] for node in nodes if node["class"].rpartition(".")[2] in _FAILING}
+    return found | {*_fallible_parts(expression, strict, java_class(spark, _CAST))}
 
 
-def _fallible_casts(expression: Any, casts: Any) -> Iterator[str]:
-    """The same of casts, written or implied: of texts to other types, of numbers to narrower ones.
-    Constants are cast before a row is read."""
-    if expression.getClass().getName() == _CAST and str(expression.evalMode()) == "ANSI":
-        child, to = expression.child(), expression.dataType()
-        of, to_name = child.dataType().simpleString(), to.simpleString()
-        text = of.startswith(("string", "char", "varchar"))
-        narrow = to_name.startswith(_WHOLE) and not casts.canUpCast(child.dataType(), to)
-        if not child.foldable() and ((text and to_name not in (of, "binary")) or narrow):
-            yield f"cast({of} as {to_name})"
-    children = expression.children()
-    for i in range(children.size()):
-        yield from _fallible_casts(children.apply(i), casts)
+def _fallible_parts(expression: Any, strict: set[str], casts: Any) -> Iterator[str]:
+    """Functions that read texts, and casts, written or implied: of texts to other types, of numbers
+    to narrower ones. Constants are read before a row is."""
+    kind, children = expression.getClass().getName(), expression.children()
+    below = [children.apply(i) for i in range(children.size())]
+    if kind == _CAST and str(expression.evalMode()) == "ANSI" and not below[0].foldable():
+        of, to = below[0].dataType(), expression.dataType()
+        of_name, to_name = of.simpleString(), to.simpleString()
+        reads = _is_text(of_name) and to_name not in (of_name, "binary")
+        narrow = to_name.startswith(_WHOLE) and of_name != "boolean"
+        if reads or (narrow and not casts.canUpCast(of, to)):
+            yield f"cast({of_name} as {to_name})"
+    elif kind in strict and any(_is_text(child.dataType().simpleString()) for child in below):
+        yield re.sub(r"(?<!^)(?=[A-Z])", "_", kind.rpartition(".")[2]).lower()
+    for child in below:
+        yield from _fallible_parts(child, strict, casts)
+
+
+def _is_text(type: str) -> bool:
+    return type.startswith(("string", "char", "varchar"))

@@ -8,17 +8,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonlib.config import Config
-from anonlib.errors import InfeasibleError
+from anonlib.errors import InfeasibleError, InputError
 from anonlib.results import ReleaseResult
 from anonlib.spark.backlog import Backlog
 from anonlib.spark.catalog import register
-from anonlib.spark.lease import lease, work_folder
+from anonlib.spark.lease import AHEAD, lease, work_folder
 from anonlib.spark.past import Past
 from anonlib.spark.publish import Target
 from anonlib.spark.purge import purge
 from anonlib.spark.storage import Storage
-
-_AHEAD = "record.json"
 
 
 def finish(
@@ -28,6 +26,8 @@ def finish(
     in the catalog and the record that may be missing."""
     ahead = _ahead(spark, target, run_id)
     with lease(spark, target.path, run_id, target.runs) as held:
+        if ahead is not None:
+            _keep(spark, config, ahead | {"table_version": target.version_of(run_id)})
         newest = next(iter(target.commits()), None)
         storage, path = Storage(spark, target.path), manifest_path(target.path)
         there = storage.read(path) if storage.exists(path) else None
@@ -35,8 +35,6 @@ def finish(
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
         purge(spark, target, held)
-        if ahead is not None:
-            _keep(spark, config, ahead | {"table_version": target.version_of(run_id)})
         register(spark, config, run_id, target.version_of(run_id))
     return _done(spark, config, target, run_id)
 
@@ -84,19 +82,18 @@ def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> R
 
 
 def write_ahead(spark: SparkSession, work: str, text: str) -> None:
-    """Keeps the record of a run that is about to commit among its own files: should it be stopped
-    before it has written the record, whoever runs it again does."""
-    Storage(spark, work).write(f"{work}/{_AHEAD}", text)
+    """Keeps the record of a run that is about to commit among its own files."""
+    Storage(spark, work).write(f"{work}/{AHEAD}", text)
 
 
 def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] | None:
     """The record that a run has kept ahead; None where another came between."""
-    path = f"{work_folder(target.path)}/{_AHEAD}"
+    path = f"{work_folder(target.path)}/{AHEAD}"
     storage = Storage(spark, path)
-    if not storage.exists(path):
-        return None
-    found: dict[str, Any] = json.loads(storage.read(path))
-    return found if found["run_id"] == run_id else None
+    found: dict[str, Any] = {}
+    with suppress(ValueError, InputError):  # another run is writing, or removing it
+        found = json.loads(storage.read(path)) if storage.exists(path) else {}
+    return found if found.get("run_id") == run_id else None
 
 
 def _keep(spark: SparkSession, config: Config, content: dict[str, Any]) -> None:

@@ -23,20 +23,18 @@ CREDENTIALS = (
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     # Before what these failures cause: the end of a stream, a file that is not there.
     (
-        r"Python worker exited|Python worker failed to connect",
+        (
+            r"Python worker exited|Python worker failed to connect|exceeding \w+ memory"
+            r"|memory limits|container OOM|exit (code|status):? 137"
+        ),
         StorageError,
         (
-            "a Python worker died, most often for want of memory: raise "
+            "a Python worker or an executor died, most often for want of memory: raise "
             "spark.executor.memoryOverhead (on one machine, free some), or lower max_rows"
         ),
     ),
     (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
     (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
-    (
-        r"ExecutorLostFailure|ExecutorDead|FetchFailed|blockmgr-|Could not find block",
-        StorageError,
-        "executors, or files of theirs, were lost; run it again",
-    ),
     (
         r"I/O error occurred while|connection has been closed|terminating connection",
         StorageError,
@@ -95,6 +93,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         r"Permission denied|Operation not permitted|AccessControlException|AccessDenied",
         StorageError,
         DENIED,
+    ),
+    (
+        r"ExecutorLostFailure|ExecutorDead|FetchFailed|blockmgr-|Could not find block",
+        StorageError,
+        "executors, or files of theirs, were lost; run it again",
     ),
     (
         (

@@ -40,6 +40,9 @@ DOUBT_SECONDS = 240.0
 TAKEN = "another run has just taken this target's lease"
 _NAME = re.compile(r"lease-(\d{1,18})\.json")
 _LOCK = "lease.lock"
+#: The record of a run that is about to commit, among its files: should it be stopped before it has
+#: written the record, whoever runs it again does.
+AHEAD = "record.json"
 _FREE = json.dumps({"free": True})
 #: The tokens of this process: a lease of its own that is not among them could not be given back.
 _HELD: set[str] = set()
@@ -59,6 +62,7 @@ class Lease:
         self._storage = storage
         self._runs = runs
         self.work = work
+        self.failed = False
         self._number = 0
         self._content: dict[str, Any] = {
             "run_id": run_id,
@@ -106,8 +110,9 @@ class Lease:
                 )
             if self._last() != self._number:  # we were slow, and thought dead
                 raise BusyError(TAKEN)
-            if dead is not None and _renewed(self._read(last), dead):
-                raise BusyError(f"{_who(dead)} is writing this target; wait for it to end")
+            now = self._read(last)  # it may just have been slow, or amid a beat, too
+            if now is not None and (dead is None or _renewed(now, dead)) and not now.get("free"):
+                raise BusyError(f"{_who(now)} is writing this target; wait for it to end")
         except BaseException:
             _HELD.discard(self._content["token"])
             with suppress(AnonlibError):
@@ -203,7 +208,7 @@ class Lease:
         try:
             if not self.still_held():
                 return
-            self._clean()
+            self._clean(spared=AHEAD if self._failed_after_its_commit() else "")
             if self._storage.local:
                 self._remove_folder()
             elif not self.doubtful:
@@ -220,10 +225,16 @@ class Lease:
                 with suppress(OSError):  # another run has just come: it stays for that
                     folder.rmdir()
 
-    def _clean(self) -> None:
-        """Removes all but this run's lease."""
+    def _failed_after_its_commit(self) -> bool:
+        """Whether the run fails, and has published, or may have."""
+        with suppress(Exception):
+            return self.failed and (self.doubtful or self._content["run_id"] in self._runs())
+        return False
+
+    def _clean(self, spared: str = "") -> None:
+        """Removes all but this run's lease, and a file that is spared."""
         for name in self._storage.listed(self.work):
-            if name not in (_LOCK, f"lease-{self._number}.json"):
+            if name not in (_LOCK, f"lease-{self._number}.json", spared):
                 self._storage.delete(f"{self.work}/{name}")
 
     @property
@@ -269,7 +280,8 @@ class Lease:
         if holder is None or holder.get("free"):
             return
         has_it = _has_it(holder)
-        left = self._patience(holder, gone=has_it is False) - _silent(holder)
+        patience = self._patience(holder, gone=has_it is False)
+        left = patience - _silent(holder) if patience else 0.0
         if has_it is None and left <= 0:  # its clock may be behind ours: what beats is alive
             time.sleep(LOOK_SECONDS)
             has_it = _renewed(self._read(self._last()), holder)
@@ -287,7 +299,9 @@ class Lease:
         if holder.get("publishing") and holder.get("run_id") in self._runs():
             amid = False  # its commit has arrived
         if not gone and not (amid and holder.get("doubtful")):
-            return COMMIT_SECONDS if amid else _most_silent(holder)
+            # What this host has done to its disks before it was rebooted is done.
+            here = not self.remote and holder.get("host") == self._content["host"]
+            return COMMIT_SECONDS if amid and not here else _most_silent(holder)
         return DOUBT_SECONDS if amid and self.remote else 0.0
 
 
@@ -304,6 +318,9 @@ def lease(
     held.take()
     try:
         yield held
+    except BaseException:
+        held.failed = True
+        raise
     finally:
         held.release()
 
@@ -359,4 +376,4 @@ def _most_silent(holder: dict[str, Any]) -> float:
 def _silent(holder: dict[str, Any]) -> float:
     """Seconds since the last beat of a lease."""
     beat = holder.get("beat")
-    return time.time() - beat if isinstance(beat, int | float) else inf
+    return max(0.0, time.time() - beat) if isinstance(beat, int | float) else inf

@@ -69,14 +69,13 @@ class PrivateTable:
         with ExitStack() as stack:
             while True:
                 try:
-                    held = stack.enter_context(lease(self._spark, self.path, self._what))
+                    stack.enter_context(lease(self._spark, self.path, self._what))
                     break
                 except BusyError:
                     if time.monotonic() > deadline:
                         raise
                     time.sleep(1)
-            with held.committing():
-                yield
+            yield
 
     def rows(self) -> DataFrame | None:
         """All rows; None where none was ever added."""

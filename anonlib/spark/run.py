@@ -83,6 +83,7 @@ class Run:
             result = self._result(scanned, done, evaluation, "published")
             result = replace(result, notes=reader_notes(source.schema))
             text = record(self.config, result, source, scanned, done.made.planned)
+            held.require()
             write_ahead(self.spark, held.work, text)
             version = self._publish(source, scanned, done, held)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))

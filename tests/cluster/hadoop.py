@@ -173,9 +173,8 @@ def submit(
     folder: Path,
     config: Path,
     *,
-    mode: str = "cluster",
-    trouble: str = "",
-    **env: str,
+    mode: str,
+    trouble: str,
 ) -> Submitted:
     """Submits a release to YARN with the settings of conf/yarn.conf, at the size of these tests. A
     driver on the cluster sends the environment along; one outside of it shares the unpacked one."""
@@ -194,11 +193,10 @@ def submit(
         "spark.executor.extraJavaOptions": JAVA,
         # Spark's own jars are on the node; without this they are sent with each run.
         "spark.yarn.jars": f"local:{SPARK_HOME}/jars/*",
+        "spark.executorEnv.TROUBLE": trouble,
+        "spark.executorEnv.TROUBLE_DIR": str(folder / "trouble"),
         **INTERPRETED,
     }
-    if trouble:
-        settings["spark.executorEnv.TROUBLE"] = trouble
-        settings["spark.executorEnv.TROUBLE_DIR"] = str(folder / "trouble")
     if mode == "client":
         settings["spark.pyspark.python"] = str(made.environment / "bin" / "python")
         settings["spark.executorEnv.NUMBA_CACHE_DIR"] = str(made.environment / "numba")
@@ -214,7 +212,7 @@ def submit(
     with (folder / "said").open("wb") as said:
         process = subprocess.Popen(
             [*command, str(made.folder / "jobs" / "release.py"), where],
-            env={**environment(folder), "HADOOP_CONF_DIR": str(hadoop.conf), **env},
+            env={**environment(folder), "HADOOP_CONF_DIR": str(hadoop.conf)},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=said,

@@ -1,4 +1,4 @@
-"""Releases on YARN, from HDFS and to it: as conf/spark/yarn.conf says, by a driver on the cluster
+"""A release on YARN, from HDFS and to it: as conf/spark/yarn.conf says, by a driver on the cluster
 and by one outside of it."""
 
 import os
@@ -14,7 +14,7 @@ import anonlib
 from anonlib import pipeline
 from anonlib.config_file import parse
 from tests.cluster.hadoop import Hadoop, submit
-from tests.cluster.standalone import KEY, Packed, Submitted, packed, wait_for
+from tests.cluster.standalone import Packed, Submitted, packed, wait_for
 from tests.spark.support import MARKER, multiset, people, settings, write_config, write_people
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -40,33 +40,19 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
         started.stop()
 
 
-def config(folder: Path, path: str, run_id: str, **changes: Any) -> dict[str, Any]:
-    """Paths without a scheme are of the cluster's file system."""
-    return settings(
-        folder,
-        source={"format": "parquet", "path": "/in/people.parquet"},
-        partition={"steps": [{"type": "kmeans"}], "max_rows": 150},
-        kernel={"type": "troubled"},
-        spark={"partitions": 4},
-        release={"path": path, "run_id": run_id},
-        **changes,
-    )
-
-
-def require_right(
-    hadoop: Hadoop, spark: SparkSession, folder: Path, config: dict[str, Any], n_logs: int
-) -> None:
+def require_right(hadoop: Hadoop, spark: SparkSession, folder: Path, raw: dict[str, Any]) -> None:
     """Audits the table of a config, and compares it with what this process makes of the same rows.
-    No container's log, and no file's name, tells of raw values or the key; what is private is so,
-    and nothing is staged any more."""
-    config = {**config, "kernel": {"type": "mdav"}}  # this process does not know the other
+    No container's log, and no file's name, tells of raw values; what is private is so, and nothing
+    is staged any more."""
+    config = {**raw, "kernel": {"type": "mdav"}}  # this process does not know the other
     table = hadoop.hdfs + config["release"]["path"]
     assert pipeline.audit(table, parse(config)).passed
     logs = hadoop.logs()
-    assert sum(name.endswith("/stderr") and "INFO" in text for name, text in logs.items()) >= n_logs
+    # A driver and its executor, and their successors.
+    assert sum(name.endswith("/stderr") and "INFO" in text for name, text in logs.items()) >= 4
     files = hadoop.files().splitlines()
     logs["files"] = "\n".join(files)
-    assert [name for name, text in logs.items() if MARKER in text or KEY in text] == []
+    assert [name for name, text in logs.items() if MARKER in text] == []
     private = [line for line in files if line.endswith((".anonlib", ".private"))]
     assert len(private) > 1
     assert all(line.startswith("drwx------") for line in private)
@@ -83,46 +69,35 @@ def require_right(
     assert sum(found.values()) == N_ROWS
 
 
-def test_driver_on_the_cluster(
+def test_driver_and_executor_are_killed(
     hadoop: Hadoop, made: Packed, spark: SparkSession, tmp_path: Path
 ) -> None:
-    raw = config(tmp_path, "/out/table", "monday")
-    written = Path(write_config(tmp_path, raw))
-    code, said = submit(hadoop, made, tmp_path / "run", written).ends()
-    assert code == 0, said
-    require_right(hadoop, spark, tmp_path, raw, n_logs=2)
-
-
-def test_driver_and_executor_are_killed(
-    hadoop: Hadoop,
-    made: Packed,
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The driver, outside of the cluster, dies amid the kernel; in the run that is repeated an
-    executor does. The rows are those of a run in peace."""
-    pseudonyms = {"attributes": {"name": {"role": "identifier", "pseudonym": True}}}
-    key = {"pseudonyms": {"key_env": "PSEUDONYM_KEY"}}
-    raw = config(tmp_path, "/out/again", "tuesday", **pseudonyms, **key)
+    """A driver outside of the cluster dies amid the kernel; the run is repeated by one on the
+    cluster, with the environment that is sent along, and there an executor does. The rows are those
+    of a run in peace. Paths without a scheme are of the cluster's file system."""
+    raw = settings(
+        tmp_path,
+        source={"format": "parquet", "path": "/in/people.parquet"},
+        partition={"steps": [{"type": "kmeans"}], "max_rows": 150},
+        kernel={"type": "troubled"},
+        spark={"partitions": 4},
+        release={"path": "/out/table", "run_id": "monday"},
+    )
     written = Path(write_config(tmp_path, raw))
 
-    def run(name: str) -> tuple[Submitted, int]:
+    def run(mode: str) -> tuple[Submitted, int]:
         """A driver, and the process of the executor that hangs."""
-        folder = tmp_path / name
-        env = {"mode": "client", "trouble": "hang", "PSEUDONYM_KEY": KEY}
-        started = submit(hadoop, made, folder, written, **env)
+        folder = tmp_path / mode
+        started = submit(hadoop, made, folder, written, mode=mode, trouble="hang")
         wait_for("trouble", (folder / "trouble" / "hang").exists)
         return started, int((folder / "trouble" / "hang").read_text())
 
-    dead, _ = run("first")
+    dead, _ = run("client")
     dead.kill()
-    assert not any("/out/again/" in line for line in hadoop.files().splitlines())
-    again, executor = run("again")
+    assert not any("/out/table/" in line for line in hadoop.files().splitlines())
+    again, executor = run("cluster")
     os.kill(executor, signal.SIGKILL)
     code, said = again.ends()
     assert code == 0, said
     assert MARKER not in said
-    assert KEY not in said
-    monkeypatch.setenv("PSEUDONYM_KEY", KEY)
-    require_right(hadoop, spark, tmp_path, raw, n_logs=4)
+    require_right(hadoop, spark, tmp_path, raw)

@@ -196,7 +196,7 @@ class TestStart:
     @pytest.mark.parametrize(
         ("start", "said"),
         [
-            ("modav", "unknown kernel; there are"),
+            ("modav", "unknown kernel 'modav'"),
             ({"type": "mdav", "speed": 4711}, "speed"),
             ({"type": "mdav", "variant": "secret"}, "variant"),
             ({"variant": "generic"}, "type"),

@@ -240,9 +240,58 @@ def test_a_commit_that_arrives_late(s3: Store, tmp_path: Path) -> None:
     assert "another run (one, on " in err
     assert "its commit may still arrive; run again in 4 minutes" in err
     assert "Run one is done already" in out
+    assert "is not there" not in out
     given_up, refused = seen
     assert any(key.startswith("out/table/part-") for key in given_up)
     assert f"{LOG}/{0:020}.json" not in refused
     assert {key for key in given_up if key.startswith("out/table/")} <= refused
     require_whole(s3, 60)
     assert not any("/staging/" in key for key in s3.keys("out/"))
+
+
+def test_a_store_that_stops_around_the_commit(s3: Store, tmp_path: Path) -> None:
+    """While persons are noted: nothing is published, and the run is made again. While manifest or
+    record are written: it is published, and the run that is repeated writes them."""
+    for i, name in enumerate(("first", "second", "third")):
+        s3.put(f"in/{name}.csv", batch(30 * i, 30))
+    written = config(tmp_path)
+    places = [
+        "out/table.private/ledger/run-two/",
+        "out/table/_anonlib/manifest.json",
+        "out/table.private/three.json",
+    ]
+    commits: list[int] = []
+    started = s3.start
+
+    def stop_at(place: str) -> None:
+        s3.stops_at = lambda request: request.startswith(f"PUT /{BUCKET}/{place}")
+
+    def start() -> None:
+        commits.append(len([key for key in s3.keys(LOG) if key.endswith(".json")]))
+        started()
+        if len(commits) < len(places):
+            stop_at(places[len(commits)])
+
+    s3.start = start  # type: ignore[method-assign]
+    stop_at(places[0])
+
+    def append(name: str, run_id: str) -> Step:
+        more = [f"source.path=s3a://{BUCKET}/in/{name}.csv", "release.mode=append"]
+        sets = [part for text in more for part in ("--set", text)]
+        return Step(["release", written, "--run-id", run_id, *sets])
+
+    two, three = append("second", "two"), append("third", "three")
+    steps = [Step(["release", written, "--run-id", "one"]), two, two, two, three, three]
+    audit = Step(["audit", f"s3a://{BUCKET}/out/table", "--conf", written])
+    codes, out, err = run(tmp_path, s3, [*steps, audit], starts_after=(2, 3, 5))
+    assert codes == [0, 1, 1, 0, 1, 0, 0], err
+    assert commits == [1, 2, 3]
+    assert "Run two is done already" in out
+    assert "Run three is done already" in out
+    assert "is not there" not in out
+    require_whole(s3, 90)
+    keys = s3.keys("out/")
+    assert {f"out/table.private/{run}.json" for run in ("one", "two", "three")} <= keys
+    manifest = json.loads(s3.get("out/table/_anonlib/manifest.json"))
+    assert (manifest["run_id"], manifest["rows_released"]) == ("three", 90)
+    assert not any("/staging/" in key for key in keys)

@@ -13,8 +13,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from anonlib.spark import make
+from anonlib.spark.types import spark_schema
+from anonlib.work import Task
 from tests.spark.support import (
     MARKER,
     NUMBER,
@@ -245,25 +248,30 @@ def test_unknown_format(shell: Shell, tmp_path: Path) -> None:
     clean(shell.release(config), 2, "source: Spark knows no such format")
 
 
-# --- the target
+# --- workers
 
 
-def test_private_folders_of_others(
-    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Made before the run, in a place where everybody may make folders."""
+def test_a_worker_that_dies(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the system's killer of processes leaves it: to be tried again, and no broken file."""
+
+    def die(batches: Any) -> Any:
+        os._exit(9)
+
+    def anonymized(rows: DataFrame, schema: Any, plan: Any, task: Task, config: Any) -> DataFrame:
+        return rows.mapInArrow(die, spark_schema(task.output))
+
     write_people(tmp_path)
-    uid = os.geteuid()
-    for name in ("_table.anonlib", "table.private"):
-        folder = tmp_path / name / name
-        folder.mkdir(parents=True)
-        path = folder.parent / "table"
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "geteuid", lambda: uid + 1)
-            said = shell.release(settings(tmp_path, release={"path": str(path)}))
-        clean(said, 1, f"{name}: it belongs to another user; give it to this one (uid {uid + 1})")
-        assert [each for each in folder.rglob("*") if each.is_file()] == []
-        assert not path.exists()
+    monkeypatch.setattr(make, "anonymized", anonymized)
+    said = shell.release(settings(tmp_path))
+    clean(
+        said,
+        1,
+        "anonymize: a Python worker or an executor died, most often for want of memory: raise",
+    )
+    assert not (tmp_path / "out" / "table").exists()
+
+
+# --- the target
 
 
 def test_target_is_there(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ def frame(spark: SparkSession) -> Iterator[DataFrame]:
         # What can't fail, or shows no value when it does.
         ("id = 2.0 and id + 1 > 0.5 and cast(id as string) = `a.b` and id in ('2', '3')", 1),
         ("cast(timestamp_seconds(id) as date) = '1970-01-01' and many[0] = element_at(many, 1)", 6),
-        ("try_to_date(`a.b`) is null and try_to_number(`a.b`, '9') = 3", 1),
+        ("try_to_timestamp(`a.b`, 'MM') is null and try_to_number(`a.b`, '9') = 3", 1),
+        ("abs(id) < 5 and -id < 5 and round(id / 2) >= 0 and int(id = 1) + 1 > 0", 5),
+        ("to_date(timestamp_seconds(id)) = '1970-01-01' and make_date(1970, 1, 1) is not null", 6),
     ],
 )
 def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:

@@ -188,6 +188,9 @@ def dead_pid() -> int:
         (lambda: {"host": "elsewhere", "beat": time.time() - 600, "committing": True}, True),
         (lambda: {"host": "elsewhere", "beat": time.time() - 4000, "committing": True}, False),
         (lambda: {"host": "elsewhere", "beat": "soon"}, False),
+        # Rebooted amid a commit; a clock that was set back.
+        (lambda: {"boot": "other", "beat": time.time() - 600, "committing": True}, False),
+        (lambda: {"pid": dead_pid(), "beat": time.time() + 7200}, False),
         (lambda: {"free": True}, False),
     ],
 )

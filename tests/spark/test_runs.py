@@ -1,6 +1,7 @@
 """What runs leave for those who answer for them: the table of runs, named jobs, events."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +17,15 @@ from anonlib.errors import InfeasibleError, StorageError
 from anonlib.results import ReleaseResult
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.runs import RUNS, past_runs
-from tests.spark.support import MARKER, Shell, holding, settings, write_config, write_people
+from tests.spark.support import (
+    MARKER,
+    ROOT,
+    Shell,
+    holding,
+    settings,
+    write_config,
+    write_people,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +53,7 @@ def released(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> R
     config = settings(
         folder,
         release={"run_id": "r1"},
-        evaluate={"measures": ["marginals"]},
+        evaluate={"measures": ["marginals", "reidentification"]},
         accountability=WORDS,
         events=f"{folder}/events/",
     )
@@ -101,6 +110,17 @@ def test_figures_name_their_run(released: Released, spark: SparkSession) -> None
     (row,) = past_runs(released.runs)
     wanted = [row[name] for name in ("run_id", "target", "version", "config_sha256")]
     assert [list(row) for row in found] == [wanted]
+
+
+def test_the_dashboard_of_the_readme(released: Released, spark: SparkSession) -> None:
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    (query,) = re.findall("``(SELECT .*?)``", text)
+    place = f"{released.folder}/out/table.private/metrics"
+    found = spark.sql(query.replace("out/adult.private/metrics", place)).collect()
+    assert released.result.evaluation is not None
+    (risk,) = (f for _, f in released.result.evaluation.figures() if f.name == "marketer")
+    target = str(released.folder / "out" / "table")
+    assert [(row.target, row.value) for row in found] == [(target, risk.value)]
 
 
 def test_events(released: Released) -> None:

@@ -13,7 +13,7 @@ from anonlib.cli_parser import parse_args
 from anonlib.config import Release
 from anonlib.events import EVENTS
 from anonlib.minimum_k import VARIABLE
-from anonlib.runs import REQUIRE
+from anonlib.runs import REQUIRE, RUNS
 from anonlib.settings import _CONTAINERS, bare
 
 FOLDER = Path(__file__).parents[2] / "jobs" / "airflow"
@@ -84,7 +84,8 @@ def test_jobs_of_the_verbs(jobs: ModuleType) -> None:
 @pytest.mark.parametrize("verb", ["check", "release", "audit"])
 def test_limits_of_the_operator_go_with_every_job(jobs: ModuleType, verb: str) -> None:
     """To a driver on the cluster, too, which does not have the worker's environment."""
-    limits = {VARIABLE: "20", REQUIRE: "approver,purpose", EVENTS: "/srv/events/"}
+    limits = {VARIABLE: "20", REQUIRE: "approver,purpose", RUNS: "/srv/runs", EVENTS: "/srv/ev/"}
+    assert {*jobs.HANDED_ON} == {*limits}
     given = SETTINGS | limits | {"PSEUDONYM_KEY": "secret", "ANONLIB_DATE": "1990-01-01"}
     assert jobs.job(verb, "people.yaml", "", "run-1", given).environment == limits
     dated = jobs.job(verb, "people.yaml", "2026-01-31", "run-1", given)

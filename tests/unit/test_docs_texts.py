@@ -50,7 +50,7 @@ def test_what_was_not_said(shown: str, missing: list[str]) -> None:
 
 def test_texts_name_files_that_are_there() -> None:
     """Links of the texts to files of this repository."""
-    for name in ("README.md", "TUTORIAL.md", "CONTRIBUTING.md"):
+    for name in ("README.md", "TUTORIAL.md", "CONTRIBUTING.md", "SECURITY.md"):
         text = (ROOT / name).read_text("utf-8")
         links = [part.partition(")")[0] for part in text.split("](")[1:]]
         own = [link.partition("#")[0] for link in links if "://" not in link]

@@ -26,7 +26,7 @@ def test_models_are_named_or_given_with_parameters() -> None:
 @pytest.mark.parametrize(
     ("models", "told"),
     [
-        (["svm"], "unknown learner; there are: boosted_trees"),
+        (["svm"], "unknown learner 'svm'; there are: boosted_trees"),
         ([{"trees": 3}], "name each model by `type`: boosted_trees"),
         ([{"type": "mlp", "epochs": 0}], "mlp: epochs: Input should be greater than"),
         ([{"type": "mlp", "layers": 2}], "mlp: layers: Extra inputs are not permitted"),

@@ -89,7 +89,7 @@ def test_unknown_type_lists_the_known() -> None:
         registry.plugin("privacy model", "k_anonimity", "privacy.models.0.type")
     (problem,) = caught.value.problems
     assert problem.where == "privacy.models.0.type"
-    assert "unknown privacy model; there are" in problem.text
+    assert "unknown privacy model 'k_anonimity'" in problem.text
     assert "k_anonymity, l_diversity" in problem.text
 
 

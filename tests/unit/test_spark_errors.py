@@ -65,7 +65,7 @@ CRASHED = "Python worker exited unexpectedly (crashed)."
         (
             [(SPARK, ABORTED + CRASHED), (SPARK, CRASHED), ("java.io.EOFException", None)],
             StorageError,
-            "a Python worker died",
+            "a Python worker or an executor died",
         ),
         (
             [
@@ -114,6 +114,23 @@ CRASHED = "Python worker exited unexpectedly (crashed)."
             ],
             StorageError,
             CREDENTIALS,
+        ),
+        (
+            [
+                (
+                    SPARK,
+                    ABORTED
+                    + "ExecutorLostFailure: Container killed by YARN for exceeding physical "
+                    "memory limits",
+                )
+            ],
+            StorageError,
+            "most often for want of memory",
+        ),
+        (
+            [("java.io.FileNotFoundException", "/tmp/blockmgr-1/x (Read-only file system)")],
+            StorageError,
+            "the file system is read-only",
         ),
         (
             [("java.io.EOFException", "Reached the end of stream")],
