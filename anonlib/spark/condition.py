@@ -23,7 +23,7 @@ _REFUSED = {
     "ApplyFunctionExpression": "functions of catalogs may be any code",
 }
 #: Those that fail on what they can't read, and say so by no field of theirs.
-_FAILING = {"ToNumber", "ToBinary", "AesDecrypt"}
+_FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
 _CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
 _READ = "a value that can't be read would stand in Spark's event log and UI: use the try_ form of "
@@ -101,7 +101,8 @@ def _fallible_parts(expression: Any, strict: set[str], casts: Any) -> Iterator[s
     if kind == _CAST and str(expression.evalMode()) == "ANSI" and not below[0].foldable():
         of, to = below[0].dataType(), expression.dataType()
         of_name, to_name = of.simpleString(), to.simpleString()
-        reads = _is_text(of_name) and to_name not in (of_name, "binary")
+        text = re.search(r"\b(string|char|varchar)\b", of_name) is not None  # inside lists, too
+        reads = text and not _is_text(to_name) and to_name not in (of_name, "binary")
         narrow = to_name.startswith(_WHOLE) and of_name != "boolean"
         if reads or (narrow and not casts.canUpCast(of, to)):
             yield f"cast({of_name} as {to_name})"

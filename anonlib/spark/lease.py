@@ -37,6 +37,8 @@ COMMIT_SECONDS = 3600.0
 #: A process that is gone, or gave up, can't send any more: what it has sent to a store far away
 #: may arrive this much later.
 DOUBT_SECONDS = 240.0
+#: A lease that is read while it is written is read again.
+TRIES, AGAIN_SECONDS = 4, 0.2
 TAKEN = "another run has just taken this target's lease"
 _NAME = re.compile(r"lease-(\d{1,18})\.json")
 _LOCK = "lease.lock"
@@ -157,7 +159,8 @@ class Lease:
         return any(name.endswith(".json") for name in names)
 
     def _holds(self) -> bool:
-        return self._last() == self._number and self._is_mine()
+        with self._writing:  # stores without renames show a file that is half written
+            return self._last() == self._number and self._is_mine()
 
     def still_held(self) -> bool:
         """Whether the lease is still this run's; False where that can't be told."""
@@ -208,7 +211,7 @@ class Lease:
         try:
             if not self.still_held():
                 return
-            self._clean(spared=AHEAD if self._failed_after_its_commit() else "")
+            self._clean(ended_well=not self.failed)
             if self._storage.local:
                 self._remove_folder()
             elif not self.doubtful:
@@ -225,17 +228,20 @@ class Lease:
                 with suppress(OSError):  # another run has just come: it stays for that
                     folder.rmdir()
 
-    def _failed_after_its_commit(self) -> bool:
-        """Whether the run fails, and has published, or may have."""
-        with suppress(Exception):
-            return self.failed and (self.doubtful or self._content["run_id"] in self._runs())
-        return False
-
-    def _clean(self, spared: str = "") -> None:
-        """Removes all but this run's lease, and a file that is spared."""
-        for name in self._storage.listed(self.work):
-            if name not in (_LOCK, f"lease-{self._number}.json", spared):
+    def _clean(self, *, ended_well: bool = False) -> None:
+        """Removes all but this run's lease, and its record while that may be needed."""
+        kept = {_LOCK, f"lease-{self._number}.json"}
+        names = self._storage.listed(self.work)
+        if AHEAD in names and not ended_well and (self.doubtful or self._has_published()):
+            kept.add(AHEAD)
+        for name in names:
+            if name not in kept:
                 self._storage.delete(f"{self.work}/{name}")
+
+    def _has_published(self) -> bool:
+        with suppress(Exception):  # the store may be gone
+            return self._content["run_id"] in self._runs()
+        return False
 
     @property
     def _file(self) -> str:
@@ -256,15 +262,18 @@ class Lease:
     def _read(self, number: int) -> dict[str, Any] | None:
         """What a lease says; None where none is, or it was never written in full."""
         path = f"{self.work}/lease-{number}.json"
-        try:
-            found = json.loads(self._storage.read(path))
-        except ValueError:
-            return None
-        except InputError:
-            if self._storage.exists(path):  # what can't be read may be alive
-                raise
-            return None
-        return found if isinstance(found, dict) else None
+        for _ in range(TRIES):
+            try:
+                found = json.loads(self._storage.read(path))
+            except ValueError:  # amid a beat, or for good
+                time.sleep(AGAIN_SECONDS)
+                continue
+            except InputError:
+                if self._storage.exists(path):  # what can't be read may be alive
+                    raise
+                return None
+            return found if isinstance(found, dict) else None
+        return None
 
     def _renew(self) -> None:
         with self._writing:  # or an older beat could arrive after a newer one
@@ -311,10 +320,12 @@ def lease(
     target: str,
     run_id: str,
     runs: Callable[[], frozenset[str]] = frozenset,
+    work: str = "",
 ) -> Iterator[Lease]:
-    """Holds the target's lease while the body runs; `runs` as for `Lease`."""
+    """Holds the target's lease while the body runs; `runs`, and `work` if it is not the usual
+    folder, as for `Lease`."""
     storage = Storage(spark, target)
-    held = Lease(storage, work_folder(storage.root), run_id, runs)
+    held = Lease(storage, work or work_folder(storage.root), run_id, runs)
     held.take()
     try:
         yield held
@@ -374,6 +385,12 @@ def _most_silent(holder: dict[str, Any]) -> float:
 
 
 def _silent(holder: dict[str, Any]) -> float:
-    """Seconds since the last beat of a lease."""
+    """Seconds since the last beat of a lease; of one that is yet to come, whose clock or ours was
+    set, nothing is known: it counts as long ago, but not amid a commit."""
     beat = holder.get("beat")
-    return max(0.0, time.time() - beat) if isinstance(beat, int | float) else inf
+    if not isinstance(beat, int | float):
+        return inf
+    found = time.time() - beat
+    if found < -_most_silent(holder) and not holder.get("committing"):
+        return inf
+    return max(0.0, found)

@@ -31,7 +31,9 @@ class PrivateTable:
 
     def make_folder(self) -> None:
         """Makes its folder, for its owner only; one that is there stays as it is, since several
-        users may share it. Raises StorageError where it can't be made."""
+        users may share it. Raises StorageError where it can't be made, InputError where the store
+        can't keep those apart who add rows."""
+        self._storage.require_conditional()
         if not self._storage.exists(self.path):
             self._storage.make_private(self.path)
 
@@ -69,7 +71,9 @@ class PrivateTable:
         with ExitStack() as stack:
             while True:
                 try:
-                    stack.enter_context(lease(self._spark, self.path, self._what))
+                    # Within, where who may add rows may write; Delta passes over such names.
+                    work = f"{self.path}/_anonlib"
+                    stack.enter_context(lease(self._spark, self.path, self._what, work=work))
                     break
                 except BusyError:
                     if time.monotonic() > deadline:

@@ -30,7 +30,7 @@ from anonlib.spark.jvm import found_class, java_class, none, scala_seq, some
 from anonlib.spark.lease import Lease
 from anonlib.spark.source import row_hash
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import settled
+from anonlib.spark.tasks import settled, uninterrupted
 
 ROWS_PER_TASK = 250_000
 #: Spark's names of the modes of a release.
@@ -212,7 +212,7 @@ class Target:
 
     def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
         try:
-            return int(transaction.begun.commit(actions, operation))
+            return uninterrupted(lambda: int(transaction.begun.commit(actions, operation)))
         except Exception as error:
             # Whether another was faster is known; what a silent store has done is not.
             if held.remote and not isinstance(translate(error, "commit"), BusyError):

@@ -110,16 +110,21 @@ class Storage:
 
     def _created(self, path: str) -> Any:
         """A stream to a file that is not there yet."""
+        self.require_conditional()
         place = self._path(path)
-        if self._fs.hasPathCapability(place, CONDITIONAL):
-            return self._fs.createFile(place).must(CONDITIONAL, "true").build()
         if self.atomic:
             return self._fs.create(place, False)
+        return self._fs.createFile(place).must(CONDITIONAL, "true").build()
+
+    def require_conditional(self) -> None:
+        """Raises InputError where the store can't tell who of several makes a file."""
+        if self.atomic or self._fs.hasPathCapability(self._path(self.root), CONDITIONAL):
+            return
         scheme = self.root.partition(":")[0]
         raise InputError(
-            f"path {path}: {scheme}:// has no conditional writes here, so that runs at the same "
-            "time can't be kept apart; use s3a:// with fs.s3a.create.conditional.enabled, a local "
-            f"path, or one of {', '.join(ATOMIC)}"
+            f"path {self.root}: {scheme}:// has no conditional writes here, so that runs at the "
+            "same time can't be kept apart; use s3a:// with fs.s3a.create.conditional.enabled, a "
+            f"local path, or one of {', '.join(ATOMIC)}"
         )
 
     def _write_local(self, path: Path, text: str, new: bool, mode: int) -> None:

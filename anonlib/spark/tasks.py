@@ -1,10 +1,15 @@
-"""Tasks of jobs that failed or were cancelled: some of them write on for a moment."""
+"""What goes on in Spark when Python is interrupted: tasks of jobs that were cancelled, commits."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
+from pyspark import InheritableThread
 from pyspark.sql import SparkSession
+
+Result = TypeVar("Result")
 
 PATIENCE_SECONDS = 10.0
 
@@ -36,3 +41,24 @@ def _wait(spark: SparkSession) -> None:
         if not any(stage.numActiveTasks for stage in found if stage):
             return
         time.sleep(0.1)
+
+
+def uninterrupted(work: Callable[[], Result]) -> Result:
+    """The result of work, whose end an interruption (of a notebook) waits for: the JVM would go on
+    with what it was told, and nobody would know how that ended."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # handed to the caller
+            future.set_exception(error)
+
+    thread = InheritableThread(target=run)  # with the name of the stage for Spark's jobs
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        thread.join()
+        raise
+    return future.result()

@@ -15,7 +15,7 @@ from anonlib.config_checks import spark_problems
 from anonlib.config_environment import interpolated, secret_variables
 from anonlib.config_file import build_plugin, copied, problems_of, read_raw, resolved
 from anonlib.config_yaml import apply_override, parts_of, put
-from anonlib.errors import ConfigError, Problem
+from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.records import hierarchy_digests
 from anonlib.schema import Role
@@ -54,7 +54,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     tree = copied(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
-    files = _config_files(tree, folder)
+    files = _config_files(tree, folder, problems)
     # What is a key to one case is no value of another, or of the grid, which results show.
     secret = frozenset[str]().union(*map(secret_variables, [tree, *files.values()]))
     tree = interpolated(tree, problems, secret=secret)
@@ -70,6 +70,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     cases = [
         _Expansion(file, name, case, folder, configs.get(name, case.config), problems)
         for name, case in file.cases.items()
+        if name in configs or not isinstance(case.config, str)  # else it is among the problems
     ]
     n = sum(n_points(case.grid()) for case in cases) * file.seeds
     if n > MAX_POINTS:
@@ -82,17 +83,20 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
 
 
-def _config_files(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What the config files of cases say, by case."""
+def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
+    """What the config files of cases say, by case; those with problems are left out."""
     cases, secret, found = tree.get("cases"), secret_variables(tree), {}
     for name, case in cases.items() if isinstance(cases, dict) else ():
         given = case.get("config") if isinstance(case, dict) else None
         if isinstance(given, str):
-            problems: list[Problem] = []
-            named = interpolated({"config": given}, problems, f"cases.{name}", secret)
-            if problems:
-                raise ConfigError(problems)
-            found[name] = read_raw(folder / named["config"])
+            wrong: list[Problem] = []
+            named = interpolated({"config": given}, wrong, f"cases.{name}", secret)
+            try:
+                if not wrong:
+                    found[name] = read_raw(folder / named["config"])
+            except InputError as error:
+                wrong.append(Problem(f"cases.{name}.config", str(error)))
+            problems += wrong
     return found
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from anonlib import pipeline
 from anonlib.config_file import parse
 from anonlib.spark.jars import POSTGRESQL
-from tests.cluster.standalone import KEY, Cluster, Packed, Submitted, packed, submit, wait_for
+from tests.cluster.standalone import KEY, Cluster, Packed, Submitted, submit, wait_for
 from tests.postgres import server
 from tests.spark.support import (
     MARKER,
@@ -43,11 +43,6 @@ CHANGES: dict[str, Any] = {
     "kernel": {"type": "troubled"},
     "spark": {"partitions": 4},
 }
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Packed:
-    return packed(tmp_path_factory.mktemp("packed"))
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,12 @@ import anonlib
 from anonlib import pipeline
 from anonlib.config_file import parse
 from tests.cluster.hadoop import Hadoop, submit
-from tests.cluster.standalone import Packed, Submitted, packed, wait_for
+from tests.cluster.standalone import Packed, Submitted, wait_for
 from tests.spark.support import MARKER, multiset, people, settings, write_config, write_people
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 N_ROWS = 900
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Packed:
-    return packed(tmp_path_factory.mktemp("packed"))
 
 
 @pytest.fixture(scope="module")

@@ -90,5 +90,8 @@ def test_one_table_of_runs(s3: Store, storage: Storage, tmp_path: Path) -> None:
     found = both(tmp_path, s3, ["out/one", "out/two"])
     assert [code for _, code, _ in found] == [0, 0], found
     assert outcomes() == [("run-0", "published"), ("run-1", "published")]
+    # Whoever may write below the table, and nowhere else there, can add rows.
+    assert all(key.startswith(f"{RUNS}/") for key in s3.keys("shared/"))
+    assert any(key.startswith(f"{RUNS}/_anonlib/lease-") for key in s3.keys(RUNS))
     for path in ("out/one", "out/two"):
         require_audited(tmp_path, path)

@@ -13,11 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from anonlib.spark import make
-from anonlib.spark.types import spark_schema
-from anonlib.work import Task
 from tests.spark.support import (
     MARKER,
     NUMBER,
@@ -246,29 +243,6 @@ def test_files(shell: Shell, tmp_path: Path, make: Any, text: str) -> None:
 def test_unknown_format(shell: Shell, tmp_path: Path) -> None:
     config = settings(tmp_path, source={"format": "punched.cards", "path": str(tmp_path / "cards")})
     clean(shell.release(config), 2, "source: Spark knows no such format")
-
-
-# --- workers
-
-
-def test_a_worker_that_dies(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the system's killer of processes leaves it: to be tried again, and no broken file."""
-
-    def die(batches: Any) -> Any:
-        os._exit(9)
-
-    def anonymized(rows: DataFrame, schema: Any, plan: Any, task: Task, config: Any) -> DataFrame:
-        return rows.mapInArrow(die, spark_schema(task.output))
-
-    write_people(tmp_path)
-    monkeypatch.setattr(make, "anonymized", anonymized)
-    said = shell.release(settings(tmp_path))
-    clean(
-        said,
-        1,
-        "anonymize: a Python worker or an executor died, most often for want of memory: raise",
-    )
-    assert not (tmp_path / "out" / "table").exists()
 
 
 # --- the target

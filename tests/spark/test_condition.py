@@ -30,6 +30,7 @@ def frame(spark: SparkSession) -> Iterator[DataFrame]:
         ("exists(many, x -> x > 4)", 1),
         ("try_cast(`a.b` as date) is null and `a.b` like '%3'", 1),
         # What can't fail, or shows no value when it does.
+        ("cast(array(`a.b`) as string) like '%2%'", 1),
         ("id = 2.0 and id + 1 > 0.5 and cast(id as string) = `a.b` and id in ('2', '3')", 1),
         ("cast(timestamp_seconds(id) as date) = '1970-01-01' and many[0] = element_at(many, 1)", 6),
         ("try_to_timestamp(`a.b`, 'MM') is null and try_to_number(`a.b`, '9') = 3", 1),
@@ -70,6 +71,8 @@ def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
         ("year(`a.b`) > 2000", "the try_ form of cast(string as date)"),
         ("exists(many, x -> cast(x as tinyint) > 4)", "the try_ form of cast(bigint as tinyint)"),
         ("cast(id * 0.1 as decimal(2,1)) > 1", "as decimal(2,1))"),
+        ("cast(array(`a.b`) as array<int>)[0] > 1", "cast(array<string> as array<int>)"),
+        ("str_to_map(`a.b`)['k'] = 'v'", "string_to_map"),
         ("to_date(`a.b`) is null", "the try_ form of parse_to_date"),
         ("to_timestamp(`a.b`, 'yyyy') is null", "the try_ form of parse_to_timestamp"),
         ("to_number(`a.b`, '9') > 1", "the try_ form of to_number"),

@@ -188,6 +188,8 @@ def dead_pid() -> int:
         (lambda: {"host": "elsewhere", "beat": time.time() - 600, "committing": True}, True),
         (lambda: {"host": "elsewhere", "beat": time.time() - 4000, "committing": True}, False),
         (lambda: {"host": "elsewhere", "beat": "soon"}, False),
+        # Its clock, or ours, was set: what does not beat is dead.
+        (lambda: {"host": "elsewhere", "beat": time.time() + 7200}, False),
         # Rebooted amid a commit; a clock that was set back.
         (lambda: {"boot": "other", "beat": time.time() - 600, "committing": True}, False),
         (lambda: {"pid": dead_pid(), "beat": time.time() + 7200}, False),
@@ -225,6 +227,27 @@ def test_half_written_lease(spark: SparkSession, storage: Any) -> None:
     with _lease(spark, storage):
         assert not (work / "staging").exists()
     assert not work.exists()
+
+
+def test_lease_that_is_read_amid_a_beat(
+    spark: SparkSession, storage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on stores that show what is half written: it is read again, and nobody takes it."""
+    work = leave_behind(storage, own_lease(storage))
+    read, torn = type(storage).read, []
+
+    def half(self: Any, path: str) -> str:
+        if not torn:
+            torn.append(path)
+            return ""
+        return str(read(self, path))
+
+    monkeypatch.setattr(type(storage), "read", half)
+    with pytest.raises(BusyError, match="another run \\(other, on "), _lease(spark, storage):
+        pass
+    assert torn
+    assert [p.name for p in work.glob("lease-*.json")] == ["lease-1.json"]
+    assert (work / "staging" / "rows.parquet").exists()
 
 
 def test_table_that_was_never_born(spark: SparkSession, storage: Any) -> None:

@@ -1,8 +1,11 @@
 """What publication gives away and what it does not: order, history, pseudonyms, files, records."""
 
+import _thread
 import hmac
 import json
 import stat
+import time
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import anonlib
+from anonlib import pipeline
 from anonlib.spark import publish
 from anonlib.spark.digest import Digest
 from tests.spark.support import (
@@ -124,6 +129,54 @@ def test_wrong_files_are_not_published(
     after = texts_in(tmp_path / "out")
     assert {name: data for name, data in after.items() if ".private/runs/" not in name} == before
     assert target.exists() == there
+
+
+@pytest.mark.parametrize("mode", ["error", "append"])
+def test_an_interruption_waits_for_the_commit(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """In a notebook, where it would come between what the JVM was told and its answer: the commit
+    goes on, so its files must stay."""
+    write_people(tmp_path)
+    target = tmp_path / "out" / "table"
+    given = settings(tmp_path, release={"run_id": "first"})
+    if mode == "append":
+        anonlib.release(anonlib.parse(given))
+        more = {"mode": mode, "acknowledge_returning": True}
+        given = settings(tmp_path, release={**more, "run_id": "second"})
+    begin = publish.Transaction.begin
+
+    class Slow:
+        """A transaction whose commit is interrupted, and takes its time."""
+
+        def __init__(self, begun: Any):
+            self._begun = begun
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._begun, name)
+
+        def commit(self, *args: Any) -> int:
+            _thread.interrupt_main()
+            time.sleep(0.5)
+            return int(self._begun.commit(*args))
+
+    def slow(spark: SparkSession, root: str) -> publish.Transaction:
+        found = begin(spark, root)
+        return replace(found, begun=Slow(found.begun)) if root.endswith("/table") else found
+
+    monkeypatch.setattr(publish.Transaction, "begin", slow)
+    with pytest.raises(KeyboardInterrupt):
+        anonlib.release(anonlib.parse(given))
+    monkeypatch.undo()
+    n = 120 if mode == "append" else 60
+    assert len(multiset(latest(spark, str(target)))) > 0
+    assert latest(spark, str(target)).count() == n
+    result = anonlib.release(anonlib.parse(given))
+    assert result.already_done
+    record = json.loads(Path(result.record.removeprefix("file:")).read_text())
+    assert (record["outcome"], record["table_version"]) == ("published", n // 60 - 1)
+    assert left(tmp_path / "out") == {"table", "table.private"}
+    assert pipeline.audit(str(target), anonlib.parse(given)).passed
 
 
 def test_partitions(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:

@@ -231,6 +231,17 @@ class TestProblems:
             "pick.parameters.0",
         }
 
+    def test_files_that_are_not_there_among_them(self) -> None:
+        cases = {
+            "good": {"config": CONFIG},
+            "none": {"config": "nowhere.yaml"},
+            "unset": {"config": "${NOT_SET_ANYWHERE}.yaml"},
+        }
+        found = problems(sweep(cases=cases, grid={"kernel.type": ["mdaw"]}, pick={"grud": 1}))
+        assert "nowhere.yaml: can't be read" in found["cases.none.config"]
+        assert "NOT_SET_ANYWHERE is not set" in found["cases.unset.config"]
+        assert "pick.grud" in found
+
     @pytest.mark.parametrize(
         ("changes", "where", "text"),
         [
@@ -278,8 +289,12 @@ class TestProblems:
 
     def test_no_mapping_and_no_file(self, tmp_path: Path) -> None:
         assert "mapping" in problems([1])[""]
-        with pytest.raises(InputError):
+        with pytest.raises(
+            ConfigError, match=r"^cases\.people\.config: config .*missing\.yaml: can't"
+        ):
             parse_sweep(sweep(cases={"people": {"config": "missing.yaml"}}), folder=tmp_path)
+        with pytest.raises(InputError):
+            load_sweep(tmp_path / "missing.yaml")
 
     def test_wrong_override(self) -> None:
         assert "--set" in problems(sweep(), "seeds")

@@ -1,0 +1,33 @@
+"""Python workers that do not come back."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from anonlib.spark import make
+from anonlib.spark.types import spark_schema
+from anonlib.work import Task
+from tests.spark.support import Shell, settings, write_people
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_worker_that_dies(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the system's killer of processes leaves it: to be tried again, and no broken file."""
+
+    def die(batches: Any) -> Any:
+        os._exit(9)
+
+    def anonymized(rows: DataFrame, schema: Any, plan: Any, task: Task, config: Any) -> DataFrame:
+        return rows.mapInArrow(die, spark_schema(task.output))
+
+    write_people(tmp_path)
+    monkeypatch.setattr(make, "anonymized", anonymized)
+    said = shell.release(settings(tmp_path))
+    assert said.code == 1
+    text = "a Python worker or an executor died, most often for want of memory: raise spark."
+    assert said.error.startswith(f"error: anonymize: {text}")
+    assert not (tmp_path / "out" / "table").exists()
