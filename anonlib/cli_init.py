@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from anonlib.cli_shared import progress_of, write_text
 from anonlib.config import Source
-from anonlib.config_databases import secret_problems
+from anonlib.config_databases import database_problems, secret_problems
 from anonlib.config_file import problems_of
 from anonlib.config_places import path_problems
 from anonlib.errors import ConfigError, InputError, Problem
@@ -41,7 +41,9 @@ def _source(args: argparse.Namespace) -> Source:
     given = {"format": args.format or "csv", "options": options, "secrets": secrets}
     try:
         source = Source.model_validate(given)
-        if found := [*secret_problems(source), *path_problems({"source.path": args.source})]:
+        places = path_problems({"source.path": args.source})
+        databases = _of_database(source, args.source) if args.format == "jdbc" else ()
+        if found := [*secret_problems(source), *places, *databases]:
             raise ConfigError(found)
         secret_options(source)
     except ValidationError as error:
@@ -51,6 +53,17 @@ def _source(args: argparse.Namespace) -> Source:
     else:
         return source
     raise ConfigError([*_of_arguments(problems)])
+
+
+def _of_database(source: Source, table: str) -> Iterator[Problem]:
+    """What is wrong with options of a database, whose table SOURCE names."""
+    named = [name for name in source.options if name.lower() in ("dbtable", "query")]
+    if named:
+        text = "SOURCE names the table, or is a query as `(SELECT ...) AS t`; take this away"
+        yield Problem(f"source.options.{named[0]}", text)
+        return
+    whole = source.model_copy(update={"options": {**source.options, "dbtable": table}})
+    yield from database_problems(whole)
 
 
 def _of_arguments(problems: Sequence[Problem]) -> Iterator[Problem]:

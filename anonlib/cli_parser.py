@@ -212,13 +212,17 @@ def _init(verbs: Any) -> None:
               anonlib init people.csv.gz --out people.yaml
               anonlib init shop.customers --format table
               anonlib init export.txt --format csv --option delimiter=';'
+              anonlib init shop.customers --format jdbc --option user=me \
+                  --option url=jdbc:postgresql://HOST/DATABASE --secret password=PGPASSWORD
         """,
     )
-    parser.add_argument("source", metavar="SOURCE", help="file, folder, or catalog table")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="file, folder, or table of a catalog or database"
+    )
     parser.add_argument(
         "--format",
         metavar="F",
-        help="csv, parquet, json, orc, delta, table, ... (default: a guess)",
+        help="csv, parquet, json, orc, delta, table, jdbc, ... (default: a guess)",
     )
     parser.add_argument(
         "--option",

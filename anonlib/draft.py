@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 import yaml
 
+from anonlib.places import overlap
 from anonlib.schema import Role, Scale
 
 #: Fewer distinct values than this are categories, also when they are numbers.
@@ -215,12 +216,11 @@ def _head(profile: TableProfile) -> list[str]:
 
 
 def _source(profile: TableProfile) -> list[str]:
-    place = "table" if profile.table is not None else "path"
-    lines = [
-        "source:",
-        f"  format: {scalar(profile.format)}",
-        f"  {place}: {scalar(profile.table or profile.path or '')}",
-    ]
+    lines = ["source:", f"  format: {scalar(profile.format)}"]
+    if profile.table is not None:
+        lines.append(f"  table: {scalar(profile.table)}")
+    elif profile.path is not None:
+        lines.append(f"  path: {scalar(profile.path)}")
     if profile.options:
         lines.append("  options:")
         lines += [f"    {scalar(key)}: {scalar(text)}" for key, text in profile.options.items()]
@@ -302,8 +302,6 @@ def _privacy(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
 
 
 def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
-    stem = PurePosixPath(profile.table or profile.path or "table").name.split(".")[0]
-    folder = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_") or "table"
     lines = []
     nominal = [c for c in profile.columns if guesses[c.name].scale is Scale.NOMINAL]
     most = max([0, *[column.n_distinct for column in nominal]])
@@ -315,7 +313,21 @@ def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
         "partition: {steps: [{type: kmeans}], max_rows: 20000}",
         "kernel: {type: mdav}",
         "recode: {continuous: centroid, ordinal: median, nominal: mode}",
-        f"release: {{path: out/{folder}, mode: error}}  # review",
+        f"release: {{path: {_released(profile)}, mode: error}}  # review",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
         f"seed: {secrets.randbits(31)}",
     ]
+
+
+def _released(profile: TableProfile) -> str:
+    """A folder for the release, which the source is not in, nor the other way."""
+    named = profile.table or profile.options.get("dbtable", "")
+    stem = named.split(".")[-1] if profile.path is None else _stem(profile.path)
+    folder = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_") or "table"
+    places = [f"{parent}/{folder}" for parent in ("out", "released", "../released")]
+    free = [place for place in places if profile.path is None or not overlap(profile.path, place)]
+    return [*free, *places][0]
+
+
+def _stem(path: str) -> str:
+    return PurePosixPath(path).name.split(".")[0]

@@ -66,8 +66,8 @@ def profile(
     progress: Progress,
     secrets: dict[str, str] | None = None,
 ) -> TableProfile:
-    """The profile of a file, folder or catalog table. secrets: options, and the variables of the
-    environment that have them.
+    """The profile of a file, folder, or table (of a catalog or database). secrets: options, and the
+    variables of the environment that have them.
 
     What the given format and `options` leave open is guessed. Raises InputError when that fails
     or the source can't be read. Costs one count of the rows, one pass over a sample, and one exact
@@ -109,6 +109,8 @@ def _name_notes(names: list[str]) -> list[str]:
 def _where(spark: SparkSession, source: str, given: str | None, options: dict[str, str]) -> _Where:
     if given == "table" or (given is None and _is_table(spark, source)):
         return _Where("table", table=source, options=options)
+    if given == "jdbc":
+        return _Where("jdbc", options={**options, "dbtable": source})
     storage = Storage(spark, source)
     found = given or _format(storage, source)
     if found is None:

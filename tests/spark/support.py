@@ -157,13 +157,14 @@ class Shell:
 
 @dataclass
 class Step:
-    """A run of the command line; `send` goes to the process group at `moment`, or as soon as a
-    file matches `seen` from then on."""
+    """A run of the command line, after `sql`; `send` goes to the process group at `moment`, or as
+    soon as a file matches `seen` from then on."""
 
     argv: list[str]
     moment: str = ""
     send: int = 0
     seen: list[str] = field(default_factory=list)  # folder, pattern
+    sql: str = ""
 
 
 def process(
@@ -217,6 +218,8 @@ def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
     pages = folder / "ui"
     spark = session(quick(folder) | (SHOWN if pages.exists() else {}))
     for step in steps:
+        if step.sql:
+            spark.sql(step.sql)
         hooks = {step.moment: lambda step=step: _signal(step)}
         cli.progress_of = lambda args, hooks=hooks: Hooked(hooks)
         code = cli.main(step.argv)

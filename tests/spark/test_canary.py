@@ -101,6 +101,9 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     with_text(frame).to_csv(tmp_path / "bad.csv", index=False)
     few = frame.loc[[10, 30]].assign(mail=[f"{IDENTIFIER}-new-{i}" for i in range(2)])
     few.to_csv(tmp_path / "few.csv", index=False)
+    with_text(frame).to_parquet(tmp_path / "bad.parquet", index=False)
+    columns = "name, mail, cast(wage AS BIGINT) AS wage, city, illness"
+    view = f"CREATE TEMPORARY VIEW wages AS SELECT {columns} FROM parquet.`{tmp_path}/bad.parquet`"
     written = write_config(tmp_path, config(tmp_path))
 
     def release(name: str, *overrides: str, **more: Any) -> Step:
@@ -115,6 +118,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
             release("good", "release.mode=append", f"source.path={tmp_path}/few.csv"),
             release("no-number", bad),
             release("no-cast", bad, "source.where='cast(wage as int) > 0'"),
+            release("view", "source={format: table, table: wages}", sql=view),
             release("telltale", "kernel=telltale"),
             release("interrupted", moment="anonymize started", send=signal.SIGINT),
             release("killed", moment="audit started", send=signal.SIGKILL),
@@ -123,7 +127,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
         ANONLIB_CANARY_LEDGER=LEDGER_KEY,
         PYTHONPATH=str(plugin(tmp_path / "plugin")),
     )
-    assert codes == [0, 0, 2, 2, 1, 1]
+    assert codes == [0, 0, 2, 2, 2, 1, 1]
     assert "2 rows wait in the backlog" in out
     for text in (
         "column wage: 1 values can't be read as bigint",
@@ -151,7 +155,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     left = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"good", "good.private", "_killed.anonlib"} <= left
     assert not left & {"_good.anonlib", "_telltale.anonlib", "_interrupted.anonlib"}
-    assert not left & {"telltale", "interrupted", "killed", "no-number", "no-cast"}
+    assert not left & {"telltale", "interrupted", "killed", "no-number", "no-cast", "view"}
     assert any("staging/part-" in name for name in texts_in(tmp_path / "out" / "_killed.anonlib"))
     private = tmp_path / "out" / "good.private"
     for place in ("ledger/run-*/tokens", "backlog/run-*/rows"):

@@ -135,3 +135,17 @@ def test_a_secret_that_is_not_there(
     said = shell("check", write_config(shell.folder, config(shell.folder)))
     assert said.code == 2
     assert "source.secrets.password: the environment variable" in said.error
+
+
+def test_a_draft_for_a_table_fits_it(
+    shell: Shell, derby: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JDBC_PASSWORD", "correct-horse")
+    draft = shell.folder / "draft.yaml"
+    options = ["--option", f"url={URL}", "--secret", "password=JDBC_PASSWORD"]
+    said = shell("init", "people", "--format", "jdbc", *options, "--out", str(draft))
+    assert said.code == 0, said.err
+    checked = shell("check", str(draft))
+    assert checked.code == 0, checked.err
+    assert "fits its source" in checked.out
+    assert "name" in checked.out

@@ -51,6 +51,20 @@ def test_secrets(
     assert not out.exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["url=jdbc:x://h/d", "DbTable=shop"], "--option DbTable: SOURCE names the table, or"),
+        (["url=jdbc:x://h/d", "query=SELECT 1"], "--option query: SOURCE names the table, or"),
+        (["user=me"], "--option url: required with `format: jdbc`"),
+    ],
+)
+def test_databases(arguments: list[str], where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [text for pair in arguments for text in ("--option", pair)]
+    assert main(["init", "shop.people", "--format", "jdbc", *options]) == 2
+    assert where in capsys.readouterr().err
+
+
 def test_passwords_in_paths(capsys: pytest.CaptureFixture[str]) -> None:
     for path in (f"s3a://ID:{HUSH}@b/x", f"hdfs://u:{HUSH}@h/x"):
         assert main(["init", path]) == 2

@@ -159,7 +159,23 @@ def test_catalog_table(tmp_path: Path) -> None:
     profile = table(AGE, format="table", table="shop.people", path=None)
     config = loaded(profile, tmp_path)
     assert (config.source.format, config.source.table) == ("table", "shop.people")
-    assert config.release.path == "out/shop"
+    assert config.release.path == "out/people"
+
+
+@pytest.mark.parametrize(
+    ("source", "release"),
+    [
+        ("data/people.csv.gz", "out/people"),
+        ("out/people", "released/people"),
+        ("out/*", "released/table"),
+        ("*/*.csv", "out/table"),
+        ("*/*", "../released/table"),
+        (".", "../released/table"),
+        ("s3a://bucket/shop/", "out/shop"),
+    ],
+)
+def test_releases_lie_beside_their_sources(source: str, release: str, tmp_path: Path) -> None:
+    assert loaded(table(AGE, path=source), tmp_path).release.path == release
 
 
 def test_secrets_are_named(tmp_path: Path) -> None:
