@@ -4,6 +4,8 @@ so only what is known to be safe is passed on."""
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging import Logger
+from threading import Lock
 from typing import Any
 
 from pyspark.errors import PythonException
@@ -166,7 +168,7 @@ def translated(what: str, denied: type[AnonlibError] = StorageError) -> Iterator
     KeyboardInterrupt and our own errors pass through. The cause is kept for `--debug`.
     """
     try:
-        with _unlogged():
+        with _unlogged:
             yield
     except AnonlibError:
         raise
@@ -174,16 +176,32 @@ def translated(what: str, denied: type[AnonlibError] = StorageError) -> Iterator
         raise translate(error, what, denied) from error
 
 
-@contextmanager
-def _unlogged() -> Iterator[None]:
-    before = [(logger, logger.disabled) for logger in map(PySparkLogger.getLogger, _LOGGERS)]
-    for logger, _ in before:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger, disabled in before:
-            logger.disabled = disabled
+class _Unlogged:
+    """Keeps pyspark from logging while any thread is within: leases beat in one of their own."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_within = 0
+        self._before: list[tuple[Logger, bool]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_within:
+                loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+                self._before = [(logger, logger.disabled) for logger in loggers]
+                for logger in loggers:
+                    logger.disabled = True
+            self._n_within += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_within -= 1
+            if not self._n_within:
+                for logger, disabled in self._before:
+                    logger.disabled = disabled
+
+
+_unlogged = _Unlogged()
 
 
 def translate(

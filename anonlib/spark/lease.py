@@ -206,9 +206,9 @@ class Lease:
     def release(self) -> None:
         """Removes the run's files and the lease, whatever state the run ended in."""
         self._stop.set()
-        if self._beat.is_alive():
-            self._beat.join()
         try:
+            if self._beat.is_alive():
+                self._beat.join()
             if not self.still_held():
                 return
             self._clean(ended_well=not self.failed)

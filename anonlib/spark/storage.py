@@ -131,14 +131,14 @@ class Storage:
         # Hadoop's local create is not atomic and leaves checksum files; a link or a rename of a
         # whole file is, and does not.
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        with translated(f"path {path}"):
-            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
         try:
+            with translated(f"path {path}"):
+                path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
             if new:
                 path.hardlink_to(temporary)
             else:

@@ -23,6 +23,7 @@ from anonlib.resolve import resolve
 from anonlib.schema import Field, Schema
 from anonlib.spark.condition import require_plain
 from anonlib.spark.errors import translate, translated
+from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.scan import require_readable
 from anonlib.spark.source import open_source, read
 from anonlib.spark.storage import Storage
@@ -44,6 +45,8 @@ from anonlib.work import DEAL, HASH
 SECONDS_PER_BATCH = 60.0
 TASKS_PER_CORE = 2
 
+#: The table of results, below OUT.
+RESULTS = "results"
 _SCHEMA = T.StructType(
     [
         T.StructField("key", T.StringType(), nullable=False),
@@ -97,8 +100,8 @@ def swept(
     store.make_private(store.root)
     with progress.stage("read", spark):
         tables, items = _items(spark, sweep)
-        path = f"{store.root.rstrip('/')}/results"
-        found = _results(spark, store, path)
+        table = PrivateTable(spark, f"{store.root.rstrip('/')}/{RESULTS}", RESULTS)
+        found = _results(table)
     again = [key for key, row in found.items() if retry and row.error is not None]
     missing = [item for item in items if item.key not in found or item.key in again]
     if missing:
@@ -107,13 +110,15 @@ def swept(
             shared = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
             try:
                 for rows in _batches(spark, missing, shared, progress):
-                    _append(spark, path, rows)
+                    _append(table, rows)
                     found |= {row.key: row for row in rows}
             finally:
                 shared.destroy()
     ordered = tuple(found[item.key] for item in items)
     said = notes(sweep.points)
-    result = SweepResult(ordered, len(items), len(missing), path, str(store.root), sweep.file, said)
+    result = SweepResult(
+        ordered, len(items), len(missing), table.path, str(store.root), sweep.file, said
+    )
     store.write(f"{store.root}/results.csv", as_csv(result))
     store.write(f"{store.root}/summary.md", markdown(result))
     store.write(f"{store.root}/report.html", page(result))
@@ -238,12 +243,13 @@ def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
     )
 
 
-def _results(spark: SparkSession, store: Storage, path: str) -> dict[str, ResultRow]:
+def _results(table: PrivateTable) -> dict[str, ResultRow]:
     """The results that there are by key, of several the latest."""
-    if not store.exists(path):
+    there = table.rows()
+    if there is None:
         return {}
-    with translated("results"):
-        rows = spark.read.format("delta").load(path).orderBy("at").collect()
+    with translated(RESULTS):
+        rows = there.orderBy("at").collect()
     fields = [name for name in _SCHEMA.names if name not in ("version", "at")]
     return {
         row.key: ResultRow(
@@ -253,16 +259,14 @@ def _results(spark: SparkSession, store: Storage, path: str) -> dict[str, Result
     }
 
 
-def _append(spark: SparkSession, path: str, rows: Sequence[ResultRow]) -> None:
+def _append(table: PrivateTable, rows: Sequence[ResultRow]) -> None:
     now = datetime.now(UTC)
     known = [vars(row) | {"parameters": parameters_text(row.parameters)} for row in rows]
     values = [
         tuple({**each, "version": _version(), "at": now}[name] for name in _SCHEMA.names)
         for each in known
     ]
-    with translated("results"):
-        frame = spark.createDataFrame(values, _SCHEMA)
-        frame.coalesce(1).write.format("delta").mode("append").save(path)
+    table.append(values, _SCHEMA)
 
 
 def _version() -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -54,11 +54,13 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
         except BaseException as error:  # handed to the caller
             future.set_exception(error)
 
-    thread = InheritableThread(target=run)  # with the name of the stage for Spark's jobs
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:
-        thread.join()
-        raise
+    InheritableThread(target=run).start()  # with the name of the stage for Spark's jobs
+    stopped: BaseException | None = None
+    while not future.done():  # a thread's `join` that was interrupted does not wait a second time
+        try:
+            wait([future])
+        except BaseException as error:
+            stopped = error
+    if stopped is not None:
+        raise stopped
     return future.result()

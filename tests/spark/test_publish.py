@@ -1,9 +1,10 @@
 """What publication gives away and what it does not: order, history, pseudonyms, files, records."""
 
-import _thread
 import hmac
 import json
+import signal
 import stat
+import threading
 import time
 from dataclasses import replace
 from hashlib import sha256
@@ -145,6 +146,7 @@ def test_an_interruption_waits_for_the_commit(
         more = {"mode": mode, "acknowledge_returning": True}
         given = settings(tmp_path, release={**more, "run_id": "second"})
     begin = publish.Transaction.begin
+    main = threading.get_ident()
 
     class Slow:
         """A transaction whose commit is interrupted, and takes its time."""
@@ -156,8 +158,9 @@ def test_an_interruption_waits_for_the_commit(
             return getattr(self._begun, name)
 
         def commit(self, *args: Any) -> int:
-            _thread.interrupt_main()
-            time.sleep(0.5)
+            for _ in range(2):
+                signal.pthread_kill(main, signal.SIGINT)
+                time.sleep(0.5)
             return int(self._begun.commit(*args))
 
     def slow(spark: SparkSession, root: str) -> publish.Transaction:

@@ -1,13 +1,15 @@
 """What users are told of failures in Spark, by the texts that Spark has for them."""
 
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 from pyspark.errors import PythonException
+from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
-from anonlib.spark.errors import CREDENTIALS, translate
+from anonlib.spark.errors import _LOGGERS, CREDENTIALS, translate, translated
 
 TRACEBACK = (
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent "
@@ -182,3 +184,27 @@ def test_values_that_read_like_words_of_workers(chain: Any) -> None:
     error = told(*chain)
     assert type(error) is not BlockError
     assert "SSN" not in str(error)
+
+
+def test_pyspark_logs_nothing_while_any_thread_is_within() -> None:
+    """The beat of a lease comes before a stage, and ends amid it."""
+
+    def logging() -> list[bool]:
+        return [not PySparkLogger.getLogger(name).disabled for name in _LOGGERS]
+
+    beat, over = Event(), Event()
+
+    def beats() -> None:
+        with translated("path lease"):
+            beat.set()
+            over.wait(10)
+
+    before = logging()
+    thread = Thread(target=beats)
+    thread.start()
+    assert beat.wait(10)
+    with translated("anonymize"):
+        over.set()
+        thread.join()
+        assert not any(logging())
+    assert logging() == before

@@ -1,0 +1,128 @@
+"""Interruptions, as of a notebook, where they would do harm: amid a commit, while a lease is given
+back; and files that can't be written to their end."""
+
+import errno
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonlib.errors import InputError, StorageError
+from anonlib.spark import lease as leases
+from anonlib.spark.lease import Lease, work_folder
+from anonlib.spark.storage import Storage
+from anonlib.spark.tasks import uninterrupted
+
+
+def interrupt() -> None:
+    """What Ctrl-C does: it wakes the main thread, which these tests run in."""
+    ident = threading.main_thread().ident
+    assert ident is not None
+    signal.pthread_kill(ident, signal.SIGINT)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_work_is_waited_for(n: int) -> None:
+    ended = []
+
+    def work() -> str:
+        for _ in range(n):
+            time.sleep(0.1)
+            interrupt()
+        time.sleep(0.3)
+        ended.append(True)
+        return "done"
+
+    assert threading.current_thread() is threading.main_thread()
+    if n:
+        with pytest.raises(KeyboardInterrupt):
+            uninterrupted(work)
+    else:
+        assert uninterrupted(work) == "done"
+    assert ended
+
+
+def test_errors_of_work_are_the_callers() -> None:
+    def work() -> None:
+        raise StorageError("full")
+
+    with pytest.raises(StorageError, match="full"):
+        uninterrupted(work)
+
+
+class Far:
+    """A store in memory, whose writes by the thread of a lease wait for `answer`."""
+
+    local = False
+    root = "s3a://bucket/table"
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.asked, self.answer = threading.Event(), threading.Event()
+        self.answer.set()
+
+    def listed(self, path: str) -> list[str]:
+        return sorted(name[len(path) + 1 :] for name in self.files if name.startswith(f"{path}/"))
+
+    def exists(self, path: str) -> bool:
+        return path in self.files or bool(self.listed(path))
+
+    def read(self, path: str) -> str:
+        if path not in self.files:
+            raise InputError(f"{path}: no such file")
+        return self.files[path]
+
+    def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
+        if new and path in self.files:
+            raise FileExistsError(path)
+        if threading.current_thread() is not threading.main_thread():
+            self.asked.set()
+            self.answer.wait(10)
+        self.files[path] = text
+
+    def delete(self, path: str) -> None:
+        for name in [name for name in self.files if name == path or name.startswith(f"{path}/")]:
+            del self.files[name]
+
+    def make_private(self, path: str) -> None:
+        pass
+
+
+def test_a_lease_that_was_not_given_back_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its driver goes on, and may release again."""
+    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.05)
+    store: Any = Far()
+
+    def of(run_id: str) -> Lease:
+        return Lease(store, work_folder(store.root), run_id)
+
+    first = of("first")
+    first.take()
+    store.asked.clear()
+    store.answer.clear()
+    assert store.asked.wait(10)  # a beat is on its way
+    threading.Timer(0.2, interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        first.release()
+    store.answer.set()
+    second = of("second")
+    second.take()
+    assert second.still_held()
+    second.release()
+
+
+def test_nothing_stays_of_a_write_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    storage = object.__new__(Storage)  # its local part needs no file system of Hadoop's
+    with pytest.raises(StorageError):
+        storage._write_local(tmp_path / "record.json", "text", new=False, mode=0o600)
+    assert list(tmp_path.iterdir()) == []
