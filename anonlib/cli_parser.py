@@ -212,7 +212,7 @@ def _init(verbs: Any) -> None:
               anonlib init people.csv.gz --out people.yaml
               anonlib init shop.customers --format table
               anonlib init export.txt --format csv --option delimiter=';'
-              anonlib init shop.customers --format jdbc --option user=me \
+              anonlib init shop.customers --format jdbc --option user=me \\
                   --option url=jdbc:postgresql://HOST/DATABASE --secret password=PGPASSWORD
         """,
     )

@@ -56,7 +56,8 @@ class Source(Section):
     """Where the rows come from."""
 
     format: str = Field(
-        description="delta, parquet, csv, json, orc, jdbc, table, generator, or any Spark format"
+        description="delta, parquet, csv, json, orc, jdbc, table, generator, any Spark format, or "
+        "dataframe for one that is given in Python"
     )
     path: str | None = Field(None, description="file or folder; several may match a glob")
     table: str | None = Field(None, description="a catalog table, with `format: table`")

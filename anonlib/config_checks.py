@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from anonlib import registry
-from anonlib.config import RESERVED_PREFIX, Attribute, Config, Spark
+from anonlib.config import RESERVED_PREFIX, Attribute, Config, Source, Spark
 from anonlib.config_databases import database_problems, secret_problems
 from anonlib.config_places import place_problems
 from anonlib.errors import InputError, Problem
@@ -19,6 +19,8 @@ from anonlib.recode import Recoder
 from anonlib.resolve import bound, joint_columns
 from anonlib.schema import Role, Scale
 
+#: Formats of files and folders.
+FILES = ("delta", "parquet", "csv", "json", "orc")
 #: Settings of Spark that guard what is private, or that are the operator's.
 GUARDED = ("spark.anonlib.", "spark.redaction.", "spark.sql.redaction.", "spark.io.encryption.")
 
@@ -48,13 +50,10 @@ def _source(config: Config) -> Iterator[Problem]:
     source = config.source
     if source.format != source.format.lower():
         yield Problem("source.format", "write it in lower case")
-    if source.format == "generator":
-        for field in ("path", "table", "version"):
-            if getattr(source, field) is not None:
-                yield Problem(f"source.{field}", "a generator has no such thing; remove it")
-        for field in ("options", "secrets"):
-            if getattr(source, field):
-                text = "a generator has `rows` and `seed` only; remove them"
+    if source.format in ("generator", "dataframe"):
+        for field in ("path", "table", "version", "options", "secrets"):
+            if getattr(source, field) not in (None, {}):
+                text = f"a {source.format} has no such thing; remove it"
                 yield Problem(f"source.{field}", text)
     elif source.format == "table":
         if source.table is None:
@@ -66,7 +65,7 @@ def _source(config: Config) -> Iterator[Problem]:
             yield Problem("source.table", "only with `format: table`")
         if source.format == "jdbc":
             yield from database_problems(source)
-        elif not source.path and not source.options:
+        elif not source.path and _needs_path(source):
             yield Problem("source.path", f"required with `format: {source.format}`")
     if source.format != "generator":
         for field in sorted({"rows", "seed"} & source.model_fields_set):
@@ -74,6 +73,13 @@ def _source(config: Config) -> Iterator[Problem]:
     if source.version is not None and source.format not in ("delta", "table"):
         yield Problem("source.version", "only Delta tables have versions")
     yield from secret_problems(source)
+
+
+def _needs_path(source: Source) -> bool:
+    """Whether nothing says where the rows are."""
+    if source.format in FILES:
+        return "path" not in map(str.lower, source.options)
+    return not source.options
 
 
 def spark_problems(spark: Spark) -> Iterator[Problem]:

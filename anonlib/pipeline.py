@@ -7,7 +7,6 @@ from contextlib import closing
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib import audit as auditing
 from anonlib import registry
 from anonlib.audit import AuditReport
 from anonlib.config import Config
@@ -42,7 +41,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.sweeping import swept
 from anonlib.spark.tasks import settled
 from anonlib.spark.types import spark_type
-from anonlib.spark.verify import published_spec
+from anonlib.spark.verify import audited_alone
 from anonlib.sweep.results import SweepResult
 from anonlib.sweep.settings import Sweep
 
@@ -160,7 +159,7 @@ def audit(
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return auditing.audit(reader.load(table), published_spec(config))
+        return audited_alone(reader.load(table), config)
 
 
 def evaluate(

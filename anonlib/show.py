@@ -104,7 +104,7 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
         to.print(_worst(failing))
     notes = [f"{plain(verdict.model)}: {plain(verdict.note)}" for verdict in report.verdicts]
     notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
-    bullets(to, "notes", [*notes, *lone_notes(report)])
+    bullets(to, "notes", [*notes, *lone_notes(report), *report.notes])
     bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
 
 

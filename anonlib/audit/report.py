@@ -86,6 +86,7 @@ class AuditReport:
     rare combinations, were `acknowledged` unseen, could be `not checked`, or there are `none`.
     `lone`: by column released as shares, the rows known by them to be the only ones of their class
     with their value: whoever knows of such a value in the table knows the class of its person.
+    `notes`: what could not be looked at.
     """
 
     n_rows: int
@@ -95,6 +96,7 @@ class AuditReport:
     sizes: tuple[tuple[int, int], ...]
     insensitive: Insensitive
     lone: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
         """This report with the verdicts and problems of another look at the same rows, under a
@@ -124,4 +126,5 @@ class AuditReport:
             "sizes": [list(pair) for pair in self.sizes],
             "insensitive": self.insensitive,
             "lone": dict(self.lone),
+            "notes": list(self.notes),
         }

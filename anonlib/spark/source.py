@@ -89,6 +89,9 @@ def open_source(
 
     Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
     """
+    if frame is not None and config.source.format != "dataframe":
+        text = "must be dataframe where a DataFrame is released"
+        raise ConfigError([Problem("source.format", text)])
     if frame is not None or config.source.format != "jdbc":
         return _opened(spark, config, frame, waiting)
     with translated("source", denied=InputError):
@@ -213,6 +216,9 @@ def _has_map(field: StructField) -> bool:
 def read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
     """The config's source as it is, and its version if it is a Delta table's."""
     source = config.source
+    if source.format == "dataframe":
+        text = "dataframe is for `anonlib.release(config, dataframe=...)` in Python"
+        raise ConfigError([Problem("source.format", text)])
     if source.format == "generator":
         return generate(spark, source.rows, source.seed), None
     if source.format == "jdbc":

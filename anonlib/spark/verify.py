@@ -19,6 +19,11 @@ from anonlib.spark.scan import Scan
 from anonlib.spark.whole import Whole
 from anonlib.work import CONTROLLER, TOKEN
 
+CONTROLLERS = (
+    "the table does not tell whose a row is: that the rows of each data controller hold the "
+    "models, and those of its own, was audited when they were released"
+)
+
 
 def published_spec(config: Config) -> AuditSpec:
     """What a published table of this config must be."""
@@ -45,6 +50,25 @@ def published_spec(config: Config) -> AuditSpec:
         joint=joint_columns(config),
         shares=shares,
     )
+
+
+def audited_alone(table: DataFrame, config: Config) -> AuditReport:
+    """The audit of a published table by what can be seen in it: persons of a unit can be counted
+    where it is one column that is released as a pseudonym; controllers can't be told apart."""
+    spec = published_spec(config)
+    if named := _pseudonym_of_unit(config):
+        spec = replace(spec, persons="token", token=named)
+    report = auditing.audit(table, spec)
+    return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
+
+
+def _pseudonym_of_unit(config: Config) -> str | None:
+    """The column that says in a published table which rows are one person's, if there is one."""
+    if len(config.unit) != 1 or not config.attributes[config.unit[0]].pseudonym:
+        return None
+    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
+    # Who was released twice has two pseudonyms then, and would count as two.
+    return None if by_release and config.release.acknowledge_returning else config.unit[0]
 
 
 def audited(

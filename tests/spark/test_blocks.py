@@ -90,7 +90,7 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     )
     parsed = anonlib.parse(
         {
-            "source": {"format": "dataframe", "path": "given"},
+            "source": {"format": "dataframe"},
             "attributes": {
                 "age": {"role": "quasi_identifier", "scale": "continuous"},
                 "diagnosis": {"role": "sensitive"},

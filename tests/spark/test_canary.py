@@ -177,6 +177,7 @@ def test_library_logs_nothing(
     raw = config(tmp_path)
     raw["attributes"]["mail"] = {"role": "identifier"}
     raw["release"] = {"path": raw["release"]["path"]}
+    raw["source"] = {"format": "dataframe"}
     for condition in (f"citi = '{RARE}'", "cast(wage as int) > 0"):
         raw["source"]["where"] = condition
         with pytest.raises(AnonlibError) as caught:

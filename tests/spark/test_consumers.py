@@ -43,7 +43,7 @@ def release(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     (folder / "job.csv").write_text(TREE)
     job = {**CATEGORY, "hierarchy": str(folder / "job.csv")}
     roles = {"age": NUMBER, "hours": NUMBER, "city": CATEGORY, "job": job}
-    source = {"format": "dataframe", "path": "given"}
+    source = {"format": "dataframe"}
     raw = config(folder / "t", source, **roles, **dict.fromkeys(VALUES, KEPT))
     shapes = {"age": "interval", "city": "set", "job": "proportional"}
     raw |= {"recode": {"columns": shapes}}
@@ -116,7 +116,7 @@ def test_names_that_readers_do_not_take(spark: SparkSession, tmp_path: Path) -> 
     frame = rows(spark).select("age", "hours").toDF("the age", "h.ours")
     raw = config(
         tmp_path / "t",
-        {"format": "dataframe", "path": "given"},
+        {"format": "dataframe"},
         **{"the age": NUMBER, "h.ours": NUMBER},
     )
     result = anonlib.release(anonlib.parse(raw), dataframe=frame)

@@ -26,6 +26,7 @@ def test_blocks_share_the_target(spark: SparkSession, tmp_path: Path) -> None:
             tmp_path,
             release={"path": str(tmp_path / f"t{i}")},
             kernel={"type": "lda_mdav", "alpha": 4},
+            source={"format": "dataframe"},
             spark={"partitions": 1 + 2 * i},
         )
         result = anonlib.release(anonlib.parse(given), dataframe=frame)

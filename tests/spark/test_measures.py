@@ -66,7 +66,7 @@ def given(folder: Path) -> dict[str, Any]:
         quasi[name] = {"role": "quasi_identifier", **kept, **path}
     sensitive = {name: {"role": "sensitive"} for name in ("illness", "income", "note")}
     return {
-        "source": {"format": "dataframe", "path": "given"},
+        "source": {"format": "dataframe"},
         "attributes": {"person": {"role": "identifier"}, **quasi, **sensitive},
         "unit": ["person"],
         "privacy": {"models": [{"type": "k_anonymity", "k": K}]},

@@ -35,7 +35,7 @@ def test_minimum_of_the_session(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A notebook's too, where a DataFrame is released; the larger one counts."""
-    config = anonlib.parse(settings(tmp_path))
+    config = anonlib.parse(settings(tmp_path, source={"format": "dataframe"}))
     monkeypatch.setenv(VARIABLE, "2")
     spark.conf.set(PROPERTY, "10")
     try:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib import pipeline
 from anonlib.errors import ConfigError, InfeasibleError
 from tests.spark.test_release import config, rows
 
@@ -30,7 +31,7 @@ def patients(spark: SparkSession, n: int = 1200, *, small: int = 3) -> DataFrame
 
 def settings(path: Path, **changes: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
-        "source": {"format": "dataframe", "path": "given"},
+        "source": {"format": "dataframe"},
         "attributes": {
             "person": {"role": "identifier"},
             "hospital": {"role": "drop"},
@@ -98,6 +99,10 @@ def test_a_controller_with_models_of_its_own(spark: SparkSession, tmp_path: Path
     assert "1 controllers with their own models: k_anonymity k=40" in [
         verdict.model for verdict in result.audit.verdicts
     ]
+    alone = pipeline.audit(str(tmp_path / "table"), anonlib.parse(given))
+    assert alone.passed
+    assert [v.model for v in alone.verdicts if "own models" in v.model] == []
+    assert "each data controller" in alone.notes[0]
     table = spark.read.format("delta").load(str(tmp_path / "table"))
     classes = table.groupBy("hospital", "age", "town").count().groupBy("hospital")
     smallest = {r[0]: r[1] for r in classes.agg(F.min("count")).collect()}

@@ -108,7 +108,7 @@ def test_same_multiset_however_the_rows_lie(
         [source.coalesce(1), source.repartition(5, "email"), source.orderBy(F.desc("email"))]
     ):
         changes = {"release": {"path": str(tmp_path / f"t{i}")}, "kernel": kernel}
-        changes["spark"] = {"partitions": 1 + 2 * i}
+        changes |= {"spark": {"partitions": 1 + 2 * i}, "source": {"format": "dataframe"}}
         anonlib.release(anonlib.parse(config(tmp_path, **changes)), dataframe=frame)
         found.append(rows(spark.read.format("delta").load(str(tmp_path / f"t{i}"))))
     assert found[0] == found[1] == found[2]
@@ -127,23 +127,24 @@ def test_pandas_grouped_map_gives_the_same(spark: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.spark
-def test_unit_counts_persons(spark: SparkSession, tmp_path: Path) -> None:
+def test_unit_counts_persons(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With two rows per person, every class has k persons, and no token is published."""
     frame = pd.DataFrame(
         {"person": [i // 2 for i in range(400)], "age": [i % 57 for i in range(400)]}
     )
-    parsed = anonlib.parse(
-        {
-            "source": {"format": "dataframe", "path": "given"},
-            "attributes": {
-                "person": {"role": "identifier"},
-                "age": {"role": "quasi_identifier", "scale": "continuous"},
-            },
-            "unit": ["person"],
-            "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
-            "release": {"path": str(tmp_path / "table")},
-        }
-    )
+    raw: dict[str, Any] = {
+        "source": {"format": "dataframe"},
+        "attributes": {
+            "person": {"role": "identifier"},
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+        },
+        "unit": ["person"],
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+        "release": {"path": str(tmp_path / "table")},
+    }
+    parsed = anonlib.parse(raw)
     result = anonlib.release(parsed, dataframe=spark.createDataFrame(frame))
     assert result.audit is not None
     assert result.audit.verdicts[0].value is not None
@@ -152,8 +153,23 @@ def test_unit_counts_persons(spark: SparkSession, tmp_path: Path) -> None:
     assert published.columns == ["age"]
     files = [p.read_bytes() for p in (tmp_path / "table").rglob("*") if p.is_file()]
     assert not any(name.encode() in data for name in (TOKEN, STATE) for data in files)
-    # Nobody can count persons on what is published.
+    # Nobody can count persons on what is published, unless they have pseudonyms there.
     assert not pipeline.audit(str(tmp_path / "table"), parsed).passed
+    monkeypatch.setenv("UNIT_KEY", "0123456789abcdef")
+    raw["attributes"]["person"]["pseudonym"] = True
+    raw |= {"pseudonyms": {"key_env": "UNIT_KEY"}, "release": {"path": str(tmp_path / "named")}}
+    parsed = anonlib.parse(raw)
+    anonlib.release(parsed, dataframe=spark.createDataFrame(frame))
+    named = str(tmp_path / "named")
+    audited = pipeline.audit(named, parsed)
+    assert audited.passed
+    assert audited.verdicts[0].value == result.audit.verdicts[0].value
+    asked = raw | {"privacy": {"models": [{"type": "k_anonymity", "k": 9}]}}
+    assert not pipeline.audit(named, anonlib.parse(asked)).passed  # of 10 rows and more
+    # Who comes again has another pseudonym.
+    twice = raw | {"release": {"path": named, "mode": "append", "acknowledge_returning": True}}
+    twice["release"]["ledger"] = {"key_env": "UNIT_LEDGER"}
+    assert not pipeline.audit(named, anonlib.parse(twice)).passed
 
 
 @st.composite
@@ -198,7 +214,7 @@ def test_any_small_table(
         {"type": "l_diversity", "l": 2, "attribute": "illness"},
     ]
     raw = {
-        "source": {"format": "dataframe", "path": "given"},
+        "source": {"format": "dataframe"},
         "attributes": {
             **dict.fromkeys(quasi, continuous),
             "kind": {"role": "quasi_identifier", "scale": "nominal"},

@@ -77,7 +77,7 @@ def test_odd_names(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame.toDF(*ODD)
     roles: dict[str, Any] = dict.fromkeys(ODD[:3], NUMBER)
     roles |= {ODD[3]: {"role": "sensitive"}, ODD[4]: KEPT}
-    source = {"format": "dataframe", "path": "given"}
+    source = {"format": "dataframe"}
     raw = config(tmp_path / "t", source, **roles)
     raw["privacy"]["models"].append({"type": "l_diversity", "l": 2, "attribute": ODD[3]})
     result = anonlib.release(anonlib.parse(raw), dataframe=frame)
@@ -93,9 +93,7 @@ def test_names_that_differ_in_case_only(spark: SparkSession, tmp_path: Path) -> 
     try:
         frame = spark.range(9).select(F.col("id").alias("Age"), F.col("id").alias("kept"))
         frame = frame.withColumn("age", F.col("kept"))
-        raw = config(
-            tmp_path / "t", {"format": "dataframe", "path": "given"}, Age=NUMBER, kept=KEPT
-        )
+        raw = config(tmp_path / "t", {"format": "dataframe"}, Age=NUMBER, kept=KEPT)
         with pytest.raises(ConfigError, match="differs in case only"):
             anonlib.release(anonlib.parse(raw), dataframe=frame)
     finally:
@@ -127,7 +125,7 @@ def test_values_come_through_exactly(spark: SparkSession, tmp_path: Path) -> Non
     frame = exact_rows(spark)
     raw = config(
         tmp_path / "t",
-        {"format": "dataframe", "path": "given"},
+        {"format": "dataframe"},
         age=NUMBER,
         **dict.fromkeys(VALUES, KEPT),
     )
@@ -143,7 +141,7 @@ def test_values_come_through_exactly(spark: SparkSession, tmp_path: Path) -> Non
 def test_types_that_cannot_be_anonymized(spark: SparkSession, tmp_path: Path) -> None:
     nominal = {"role": "quasi_identifier", "scale": "nominal"}
     roles = {**dict.fromkeys(VALUES, KEPT), **dict.fromkeys(["pairs", "list", "raw"], nominal)}
-    raw = config(tmp_path / "t", {"format": "dataframe", "path": "given"}, age=NUMBER, **roles)
+    raw = config(tmp_path / "t", {"format": "dataframe"}, age=NUMBER, **roles)
     with pytest.raises(ConfigError) as caught:
         anonlib.release(anonlib.parse(raw), dataframe=exact_rows(spark))
     named = {problem.where for problem in caught.value.problems}
@@ -155,7 +153,7 @@ def test_quasi_identifiers_come_back_in_their_own_type(spark: SparkSession, tmp_
     frame = exact_rows(spark).select("age", *names, "flag", "whole")
     roles: dict[str, Any] = dict.fromkeys(["age", *names], NUMBER)
     roles |= {"flag": {"role": "quasi_identifier", "scale": "nominal"}, "whole": KEPT}
-    raw = config(tmp_path / "t", {"format": "dataframe", "path": "given"}, **roles)
+    raw = config(tmp_path / "t", {"format": "dataframe"}, **roles)
     result = anonlib.release(anonlib.parse(raw), dataframe=frame)
     assert result.audit is not None
     assert result.audit.passed
@@ -166,7 +164,7 @@ def test_pandas_refuses_what_it_cannot_carry(spark: SparkSession, tmp_path: Path
     frame = exact_rows(spark).select("age", "whole", "day", "flag")
     raw = config(
         tmp_path / "t",
-        {"format": "dataframe", "path": "given"},
+        {"format": "dataframe"},
         age=NUMBER,
         **dict.fromkeys(["whole", "day", "flag"], KEPT),
     )
