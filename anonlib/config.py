@@ -123,6 +123,9 @@ class Privacy(Section):
     acknowledge_unique: bool = Field(
         False, description="accept combinations of insensitive columns rarer than k"
     )
+    acknowledge_linked: bool = Field(
+        False, description="accept pseudonyms that link rows: who knows some finds the others"
+    )
 
     def may_suppress(self, n_rows: int) -> int:
         """The most rows that may be suppressed of so many."""

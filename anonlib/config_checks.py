@@ -184,10 +184,23 @@ def _persons(config: Config) -> Iterator[Problem]:
             yield Problem(f"unit.{i}", "no such column under `attributes`")
         elif attribute.role not in (Role.IDENTIFIER, Role.DROP):
             yield Problem(f"unit.{i}", "a unit column has role identifier or drop")
-    identifiers = [a for a in config.attributes.values() if a.role is Role.IDENTIFIER]
-    if any(attribute.pseudonym for attribute in identifiers) and not config.pseudonyms:
+    yield from _pseudonyms(config)
+
+
+def _pseudonyms(config: Config) -> Iterator[Problem]:
+    """What is wrong with pseudonyms: a key is needed; and those that several rows may have link
+    these, while models count the persons of each class by itself."""
+    found = [n for n, a in config.attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
+    if found and not config.pseudonyms:
         text = "required since an identifier has `pseudonym: true`: key_env or key_file"
         yield Problem("pseudonyms", text)
+    if config.privacy.acknowledge_linked:
+        return
+    for name in found:
+        if name != config.one_row_per_person:
+            text = "rows with one pseudonym are linked, so who knows some of them finds the others;"
+            text += " name it in `one_row_per_person`, if no two rows have the same, or set "
+            yield Problem(f"attributes.{name}.pseudonym", f"{text}privacy.acknowledge_linked: true")
 
 
 def _keys(config: Config) -> Iterator[Problem]:

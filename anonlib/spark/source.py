@@ -27,6 +27,9 @@ from anonlib.work import DEAL, HASH
 #: Formats that are quick to read again, column by column; all others are read once and kept on
 #: disk (encrypted, as spills are) while the run lasts.
 COLUMNAR = ("delta", "parquet", "orc")
+#: The roles of columns in which NaN is a missing value, of whatever is done with them. (A unit may
+#: have role drop.)
+WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
 #: What text of a CSV file is tried as, where its column is continuous.
 NUMBER_TYPES = {
     "bigint": WHOLE_TEXT,
@@ -298,11 +301,11 @@ def _read_as(column: Column, type: str | None, config: Config) -> Column:
 
 def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:
     """Floats with one zero, since hashes don't tell -0.0 from 0.0 and the order of rows rests on
-    them, and NaN as null in quasi-identifiers."""
+    them, and NaN as null where kernels look, and where it would be a person."""
     if not pa.types.is_floating(type):
         return column
     column = column + F.lit(0.0).cast("float" if pa.types.is_float32(type) else "double")
-    return F.when(~F.isnan(column), column) if role is Role.QUASI_IDENTIFIER else column
+    return F.when(~F.isnan(column), column) if role in WITHOUT_NAN else column
 
 
 def _field(name: str, field: StructField) -> Field:

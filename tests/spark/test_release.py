@@ -157,6 +157,7 @@ def test_unit_counts_persons(
     assert not pipeline.audit(str(tmp_path / "table"), parsed).passed
     monkeypatch.setenv("UNIT_KEY", "0123456789abcdef")
     raw["attributes"]["person"]["pseudonym"] = True
+    raw["privacy"]["acknowledge_linked"] = True
     raw |= {"pseudonyms": {"key_env": "UNIT_KEY"}, "release": {"path": str(tmp_path / "named")}}
     parsed = anonlib.parse(raw)
     anonlib.release(parsed, dataframe=spark.createDataFrame(frame))
@@ -164,12 +165,43 @@ def test_unit_counts_persons(
     audited = pipeline.audit(named, parsed)
     assert audited.passed
     assert audited.verdicts[0].value == result.audit.verdicts[0].value
-    asked = raw | {"privacy": {"models": [{"type": "k_anonymity", "k": 9}]}}
+    asked = raw | {"privacy": {**raw["privacy"], "models": [{"type": "k_anonymity", "k": 9}]}}
     assert not pipeline.audit(named, anonlib.parse(asked)).passed  # of 10 rows and more
     # Who comes again has another pseudonym.
     twice = raw | {"release": {"path": named, "mode": "append", "acknowledge_returning": True}}
     twice["release"]["ledger"] = {"key_env": "UNIT_LEDGER"}
     assert not pipeline.audit(named, anonlib.parse(twice)).passed
+
+
+@pytest.mark.spark
+def test_nobody_is_not_a_number(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows whose person is NaN, as pandas has it for missing ones, are nobody's: they have no
+    pseudonym, and count for no class."""
+    monkeypatch.setenv("UNIT_KEY", "0123456789abcdef")
+    frame = pd.DataFrame(
+        {
+            "person": [float(i) if i % 3 else math.nan for i in range(120)],
+            "age": [i * 7 % 40 for i in range(120)],
+        }
+    )
+    raw = {
+        "source": {"format": "dataframe"},
+        "attributes": {
+            "person": {"role": "identifier", "pseudonym": True},
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+        },
+        "unit": ["person"],
+        "privacy": {"models": [{"type": "k_anonymity", "k": 4}], "acknowledge_linked": True},
+        "pseudonyms": {"key_env": "UNIT_KEY"},
+        "release": {"path": str(tmp_path / "table")},
+    }
+    anonlib.release(anonlib.parse(raw), dataframe=spark.createDataFrame(frame))
+    found = spark.read.format("delta").load(str(tmp_path / "table")).toPandas()
+    assert found["person"].isna().sum() == 40
+    assert found["person"].nunique() == 80
+    assert found.groupby("age")["person"].nunique().min() >= 4
 
 
 @st.composite

@@ -8,6 +8,7 @@ from anonlib.config_file import parse
 from anonlib.errors import ConfigError
 
 ENV = {"key_env": "LEDGER"}
+LINKED = {"models": [{"type": "k_anonymity", "k": 3}], "acknowledge_linked": True}
 
 
 def problems(release: dict[str, Any], **changes: Any) -> dict[str, str]:
@@ -67,14 +68,15 @@ def test_wrong(release: dict[str, Any], where: str, text: str) -> None:
 
 
 def test_persons_that_nobody_can_name() -> None:
-    found = problems({"mode": "append", "ledger": ENV}, one_row_per_person=True)
+    declared = {"one_row_per_person": True, "privacy": LINKED}
+    found = problems({"mode": "append", "ledger": ENV}, **declared)
     assert "names nobody" in found["release.ledger"]
     accepted = {"mode": "append", "acknowledge_returning": True}
-    assert problems(accepted, one_row_per_person=True) == {}
+    assert problems(accepted, **declared) == {}
 
 
 def test_units_need_the_ledger() -> None:
-    of_unit = {"one_row_per_person": False, "unit": ["id"]}
+    of_unit = {"one_row_per_person": False, "unit": ["id"], "privacy": LINKED}
     found = problems({"mode": "append", "acknowledge_returning": True}, **of_unit)
     assert "with a `unit`" in found["release.ledger"]
     assert problems({"mode": "append", "ledger": ENV}, **of_unit) == {}
@@ -157,3 +159,20 @@ def test_settings_of_object_stores() -> None:
         "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Da=b",
     }
     assert problems({"path": "s3a://bucket/people"}, spark={"conf": conf}) == {}
+
+
+@pytest.mark.parametrize(
+    ("persons", "linked"),
+    [
+        ({}, False),
+        ({"one_row_per_person": True}, True),
+        ({"one_row_per_person": False, "unit": ["id"]}, True),
+    ],
+)
+def test_pseudonyms_that_link_rows(persons: dict[str, Any], linked: bool) -> None:
+    """Who knows some rows of a pseudonym finds the others, however large their classes are."""
+    found = problems({}, **persons)
+    assert ("attributes.id.pseudonym" in found) == linked
+    if linked:
+        assert "privacy.acknowledge_linked" in found["attributes.id.pseudonym"]
+        assert problems({}, **persons, privacy=LINKED) == {}

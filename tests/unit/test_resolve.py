@@ -87,6 +87,7 @@ def test_columns_in_the_source_s_order() -> None:
             "gone": {"role": "drop"},
         },
         pseudonyms={"key_env": "KEY"},
+        one_row_per_person="ssn",
         recode={"columns": {"town": "set"}},
         privacy={"models": [{"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": 2}]},
     )
@@ -201,7 +202,7 @@ def test_dropped_unit_of_a_type_that_arrow_lacks() -> None:
 def test_pseudonyms_are_of_plain_values(type: pa.DataType) -> None:
     """Such values have no text to take an HMAC of."""
     attributes = {"x": {"role": "identifier", "pseudonym": True}}
-    found = config(attributes, pseudonyms={"key_env": "KEY"})
+    found = config(attributes, pseudonyms={"key_env": "KEY"}, one_row_per_person="x")
     (text,) = problems(found, Field("x", "some type", type))
     assert text == "column x: type some type can't become a pseudonym"
 
