@@ -224,6 +224,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "kernels": _plugins,
     "models": _plugins,
     "partitioners": _plugins,
+    "recoders": _plugins,
     "measures": _plugins,
     "hierarchy": _hierarchy,
     "generate": _generate,

@@ -261,6 +261,7 @@ def _plugins(verbs: Any) -> None:
         ("kernels", "the kernels", "kernel='{type: mondrian, mode: relaxed}'"),
         ("models", "the privacy models", "privacy.models.1='{type: p_sensitive, p: 3}'"),
         ("partitioners", "the partitioners", "partition.steps.0='{type: single}'"),
+        ("recoders", "the recoders of columns", "recode.columns='{age: interval}'"),
         ("measures", "the measures of a release", "evaluate.measures='[marginals]'"),
     ):
         parser = add_verb(

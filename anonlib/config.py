@@ -1,5 +1,6 @@
 """The config: one YAML file -> a frozen, validated `Config`, all problems reported together."""
 
+import math
 import unicodedata
 from typing import Annotated, Any, Literal, get_args
 
@@ -301,10 +302,20 @@ class Gate(Section):
 
     figure: str = Field(description="MEASURE.FIGURE, for example reidentification.marketer")
     of: str | None = Field(
-        None, description="the column, pair of columns or model that is meant; all if left out"
+        None, description="the column, model or estimator that is meant; all if left out"
     )
-    at_most: float | None = None
-    at_least: float | None = None
+    at_most: float | None = Field(None, allow_inf_nan=False)
+    at_least: float | None = Field(None, allow_inf_nan=False)
+
+    @property
+    def least(self) -> float:
+        """The lower bound; -inf if there is none."""
+        return -math.inf if self.at_least is None else self.at_least
+
+    @property
+    def most(self) -> float:
+        """The upper bound; inf if there is none."""
+        return math.inf if self.at_most is None else self.at_most
 
     @property
     def text(self) -> str:

@@ -334,6 +334,9 @@ def problems_of(error: ValidationError, model: type[BaseModel], prefix: str) -> 
         elif item["type"] == "string_pattern_mismatch":
             field = _section(model, loc[:-1]).model_fields[str(loc[-1])]
             text = f"not valid; {field.description}"
+        elif item["type"] == "string_type" and loc[:2] == ("spark", "conf"):
+            text = "text is needed; put it in quotes, and behind --set the setting's name, too: "
+            text += "'spark.conf.\"spark.driver.memory\"=8g'"
         elif loc[:1] == ("one_row_per_person",):
             loc, text = loc[:1], "must be true, or the name of a column"
         else:

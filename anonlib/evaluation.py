@@ -7,7 +7,11 @@ from typing import Any
 
 from anonlib.config import Config, Gate
 from anonlib.errors import ConfigError, GateError, Problem
-from anonlib.measure import Figure, Findings
+from anonlib.measure import Figure, Findings, Measure
+from anonlib.schema import Role
+
+#: The roles of columns that are not released.
+HIDDEN = (Role.DROP, Role.IDENTIFIER)
 
 
 @dataclass(frozen=True)
@@ -81,23 +85,36 @@ def _margin(gate: Gate, figure: Figure) -> float:
     value = figure.value
     if value is None or not math.isfinite(value):
         return -math.inf
-    high = math.inf if gate.at_most is None else gate.at_most - value
-    return min(high, math.inf if gate.at_least is None else value - gate.at_least)
+    return min(gate.most - value, value - gate.least)
 
 
 def gate_problems(config: Config) -> Iterator[Problem]:
     """What is wrong with the config's gates."""
     measures = () if config.evaluate is None else config.evaluate.measures
-    known = {f"{m.type}.{name}" for m in measures for name in m.names}
+    known = {f"{m.type}.{name}": m for m in measures for name in m.names}
     for i, gate in enumerate(config.gates):
         where = f"gates.{i}"
         if gate.at_most is None and gate.at_least is None:
             yield Problem(where, "give `at_most`, `at_least` or both")
+        elif gate.least > gate.most:
+            yield Problem(where, "`at_least` is above `at_most`, which nothing can be")
         if config.evaluate is None:
             yield Problem(where, "nothing is measured; add `evaluate`")
         elif gate.figure not in known:
             text = f"no measure of `evaluate` finds it; they find: {', '.join(sorted(known))}"
             yield Problem(f"{where}.figure", text)
+        elif gate.of is not None:
+            yield from _subject_problems(config, known[gate.figure], gate.of, f"{where}.of")
+
+
+def _subject_problems(config: Config, measure: Measure, of: str, where: str) -> Iterator[Problem]:
+    """What is wrong with what a gate is about."""
+    if measure.subjects == "table":
+        yield Problem(where, f"figures of {measure.type} are about the whole table; remove it")
+    elif measure.subjects == "columns":
+        released = [n for n, a in config.attributes.items() if a.role not in HIDDEN]
+        if of not in released:
+            yield Problem(where, f"no column that is released; these are: {', '.join(released)}")
 
 
 def require_gates_of_releases(config: Config) -> None:

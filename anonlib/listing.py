@@ -13,6 +13,7 @@ LISTED = {
     "kernels": "kernel",
     "models": "privacy model",
     "partitioners": "partitioner",
+    "recoders": "recoder",
     "measures": "measure",
 }
 _BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}

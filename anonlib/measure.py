@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from anonlib.registry import Plugin
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:  # this imports Spark
     from anonlib.spark.case import Case
 
 Cell: TypeAlias = str | int | float | None
+#: What figures are of: the whole table, columns each, or something of a measure's own (a model).
+Subjects: TypeAlias = Literal["table", "columns", "own"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Measure(Plugin):
     #: the names of the figures that it finds, which gates go by, and what each means: a short plain
     #: phrase, and after a semicolon its range or unit and which direction is worse
     names: ClassVar[Mapping[str, str]]
+    subjects: ClassVar[Subjects] = "own"
     #: whether it is made where `evaluate` names no measures
     usual: ClassVar[bool] = True
     #: whether it looks at `Case.pairs`, which there are before the commit only

@@ -108,6 +108,13 @@ def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
         n_there = len(config.attributes)
         yield Problem("source", f"{text} ({n_there} there); is it the right table, with a header?")
         return
+    unknown = [name for name in names if name not in config.attributes]
+    if config.source.format == "csv" and 2 * len(unknown) > len(names):
+        # As where a header has lost the end of its line.
+        text = f"{len(unknown)} of its {len(names)} columns have no role; their names may be values"
+        text += ", so they are not shown: is the header whole? Add what is missing to `attributes`"
+        yield Problem("source", text)
+        names = [name for name in names if name in config.attributes]
     folded = Counter(name.casefold() for name in names)
     for name in names:
         where = f"column {name}"

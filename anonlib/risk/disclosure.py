@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure import Figure, Findings, Measure, Series
+from anonlib.measure import Figure, Findings, Measure, Series, Subjects
 from anonlib.schema import Role
 
 if TYPE_CHECKING:  # these import Spark
@@ -41,6 +41,7 @@ class Disclosure(Measure):
     """
 
     type: ClassVar[str] = "disclosure"
+    subjects: ClassVar[Subjects] = "columns"
     names: ClassVar[Mapping[str, str]] = {
         "correct": "share of rows guessed right by the most frequent value of their class; 0 to 1, "
         "less is safer",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonlib.block import Ints
 from anonlib.errors import InputError
-from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.risk._compared import compared
 from anonlib.risk._nearest import Attack, Compared
 
@@ -54,6 +54,7 @@ class Linkage(Measure):
     """
 
     type: ClassVar[str] = "linkage"
+    subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "cell": "share of sampled rows whose nearest released tuple is the one that they were "
         "released as; 0 to 1, less is safer",

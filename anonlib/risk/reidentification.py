@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.block import Floats
-from anonlib.measure import Figure, Findings, Measure, Series
+from anonlib.measure import Figure, Findings, Measure, Series, Subjects
 from anonlib.risk._notes import ROWS
 from anonlib.risk._population import expected_risk
 
@@ -43,6 +43,7 @@ class Reidentification(Measure):
     """
 
     type: ClassVar[str] = "reidentification"
+    subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "prosecutor_max": "largest chance of a person to be found by an attacker who knows that "
         "the person is in the release; 0 to 1, less is safer",

@@ -129,7 +129,11 @@ def _start(settings: dict[str, str]) -> SparkSession:
         if not submitted and settings.get("spark.master", "local").startswith("local"):
             conf |= LOCAL
         if not submitted and "spark.jars.packages" not in settings:
-            conf["spark.jars"] = ",".join(str(path) for path in ensure_jars())
+            theirs = [settings["spark.jars"]] if settings.get("spark.jars") else []
+            settings = {
+                **settings,
+                "spark.jars": ",".join([*map(str, ensure_jars()), *theirs]),
+            }
         conf |= settings
         if not submitted:
             options = conf.get("spark.driver.extraJavaOptions", "")

@@ -102,6 +102,15 @@ def notes(points: Iterable[Point]) -> tuple[str, ...]:
     return (f"In {', '.join(cases)}: {text}.",) if cases else ()
 
 
+def unknown_figures(figures: Iterable[str], rows: Sequence[ResultRow]) -> tuple[str, ...]:
+    """What is to be said of figures that the file asks for, and no point has."""
+    there = {name for row in rows for name in row.figures}
+    unknown = [name for name in figures if name not in there]
+    if not unknown or not there:
+        return ()
+    return (f"`figures`: no point has {', '.join(unknown)}; they have {', '.join(sorted(there))}.",)
+
+
 def _flatters(point: Point) -> bool:
     learn = point.trial.learn
     if learn is None or learn.split != "after" or learn.test != "released":

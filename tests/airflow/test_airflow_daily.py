@@ -16,6 +16,10 @@ pytestmark = pytest.mark.airflow
 SUBMIT = """#!/bin/sh
 printf '%s\\n' "$@" >"$0.$(date +%s.%N)"
 """
+#: Of a table in which nobody can count persons.
+UNAUDITED = """from anonlib_airflow import release_dag
+dag = release_dag("visits_daily", config="people.yaml", audit=False)
+"""
 CLUSTER = '{"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}'
 
 
@@ -30,6 +34,7 @@ def daily(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Airflow
     assert file.endswith(")\n")
     own = 'env_vars={"TZ": "UTC", "ANONLIB_MIN_K": "2"}'
     (folder / "people_daily.py").write_text(f"{textwrap.dedent(file)[:-2]}, {own})\n")
+    (folder / "visits_daily.py").write_text(UNAUDITED)
     settings = {"AIRFLOW__CORE__DAGS_FOLDER": str(folder), "ANONLIB_JOBS": str(ROOT / "jobs")}
     made = replace(airflow, environment=airflow.environment | settings)
     made.command("airflow", "dags", "reserialize")
@@ -67,3 +72,13 @@ def test_its_own_config_of_its_own_day_within_the_operators_limits(
         expected = {"TZ=UTC", "ANONLIB_MIN_K=20", "ANONLIB_DATE=2026-02-07"}
         assert found == {f"spark.yarn.appMasterEnv.{each}" for each in expected}
         assert any(each.endswith("/configs/people.yaml") for each in call)
+
+
+def test_without_an_audit_of_what_is_published(daily: Airflow, tmp_path: Path) -> None:
+    stub = daily.submitting(tmp_path, SUBMIT)
+    before = daily.query("select count(*) from asset_event")
+    done = stub.run("2026-02-08T00:00:00+00:00", {"date": "2026-02-08"}, dag="visits_daily")
+    passed = ("success", 1)
+    assert done.states == dict.fromkeys(("check", "release", "notify"), passed), done.log
+    assert daily.query("select count(*) from asset_event") == [(before[0][0] + 1,)]
+    assert len([*tmp_path.glob("spark-submit.*")]) == 2

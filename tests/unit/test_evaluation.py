@@ -120,3 +120,30 @@ def test_what_is_no_number_passes_no_gate(order: int) -> None:
     found = Evaluation({"risk": Findings(figures)})
     for bound in ({"at_least": 0.1}, {"at_most": 1.0}):
         assert not judged(Gate(figure="risk.share", **bound), found).passed
+
+
+@pytest.mark.parametrize(
+    ("gate", "where", "text"),
+    [
+        ({"of": "agee"}, "gates.0.of", "no column that is released; these are: "),
+        ({"of": "name"}, "gates.0.of", "no column that is released; these are: "),
+        ({"at_least": 0.2}, "gates.0", "`at_least` is above `at_most`"),
+        ({"at_most": float("nan")}, "gates.0.at_most", "finite"),
+        ({"at_most": float("inf")}, "gates.0.at_most", "finite"),
+        (
+            {"figure": "reidentification.marketer", "of": "age"},
+            "gates.0.of",
+            "figures of reidentification are about the whole table",
+        ),
+    ],
+)
+def test_gates_that_nothing_can_pass(gate: dict[str, Any], where: str, text: str) -> None:
+    """They are told before a run, not at its end."""
+    wanted = {"figure": "marginals.wasserstein", "of": "age", "at_most": 0.1}
+    evaluate = {"measures": ["marginals", "reidentification"]}
+    config(evaluate=evaluate, gates=[wanted])
+    with pytest.raises(ConfigError) as caught:
+        config(evaluate=evaluate, gates=[{**wanted, **gate}])
+    (problem,) = caught.value.problems
+    assert problem.where == where
+    assert text in problem.text

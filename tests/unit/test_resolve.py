@@ -139,6 +139,18 @@ def test_missing_column() -> None:
     ]
 
 
+def test_a_first_row_behind_the_header_is_not_shown() -> None:
+    """A header that has lost the end of its line has the values of the first row among its names.
+    In other formats names are no part of the rows."""
+    fields = [Field(name, "string", TEXT) for name in ("town", "RAWVALUE", "raw", "31")]
+    columns = {"town": {"role": "drop"}}
+    (told,) = problems(config(columns, source={"format": "csv", "path": "in"}), *fields)
+    assert told.startswith("source: 3 of its 5 columns have no role")
+    assert "RAWVALUE" not in told
+    named = problems(config(columns, source={"format": "json", "path": "in"}), *fields)
+    assert any(text.startswith("column RAWVALUE: has no role") for text in named)
+
+
 def test_a_first_row_instead_of_a_header_is_not_shown() -> None:
     fields = [Field(name, "string", TEXT) for name in ("RAWVALUE", "raw", "31")]
     with pytest.raises(ConfigError) as refused:

@@ -9,7 +9,16 @@ import pytest
 from rich.console import Console
 
 from anonlib.show_sweep import print_sweep
-from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
+from anonlib.sweep.results import (
+    ResultRow,
+    SweepResult,
+    as_csv,
+    markdown,
+    notes,
+    page,
+    summaries,
+    unknown_figures,
+)
 from anonlib.sweep.settings import Case, Pick, SweepFile
 from tests.unit.test_sweep_trial import point
 
@@ -182,3 +191,11 @@ def test_markdown_has_no_html() -> None:
     assert "## &lt;b>" in text
     assert "| &lt;img src=x> |" in text
     assert "<" not in text
+
+
+def test_figures_that_no_point_has_are_told() -> None:
+    rows = [row(0, 0.7), row(1, None)]
+    assert unknown_figures(("accuracy", "sse"), rows) == ()
+    assert unknown_figures((), rows) == ()
+    (told,) = unknown_figures(("acuracy", "sse"), rows)
+    assert told == "`figures`: no point has acuracy; they have accuracy, sse."

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.block import Floats, Ints
-from anonlib.measure import Figure, Findings, Series
+from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.utility.measures._axes import Axis, View
 from anonlib.utility.measures._reading import Shares
 from anonlib.utility.measures._tally import (
@@ -47,6 +47,7 @@ class Associations(ColumnMeasure):
     """
 
     type: ClassVar[str] = "associations"
+    subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "mean": "mean change of the association of two columns, over all pairs; 0 (none) to 2, "
         "more is worse",

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.block import Floats
-from anonlib.measure import Figure, Findings, Series
+from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.utility.measures._axes import Axis, View
 from anonlib.utility.measures._bins import NOTHING, category_bins, line_bins
 from anonlib.utility.measures._distribution import wasserstein
@@ -41,6 +41,7 @@ class Marginals(ColumnMeasure):
     """
 
     type: ClassVar[str] = "marginals"
+    subjects: ClassVar[Subjects] = "columns"
     names: ClassVar[Mapping[str, str]] = {
         "wasserstein": "how far values would have to move to be distributed as in the source, on "
         "average; in standard deviations of the source, 0 is best, more is worse",

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from anonlib.block import Floats
-from anonlib.measure import Figure, Findings, Series
+from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.utility.measures._axes import Axis, View
 from anonlib.utility.measures._tally import ColumnMeasure, Compared, Part, Sums, stable
 
@@ -26,6 +26,7 @@ class Moments(ColumnMeasure):
     """
 
     type: ClassVar[str] = "moments"
+    subjects: ClassVar[Subjects] = "columns"
     names: ClassVar[Mapping[str, str]] = {
         "mean": "how far the mean has moved; in standard deviations of the source, 0 is best, more "
         "is worse",

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.block import Floats
-from anonlib.measure import Figure, Findings
+from anonlib.measure import Figure, Findings, Subjects
 from anonlib.schema import Scale
 from anonlib.utility.measures._axes import Axis, View
 from anonlib.utility.measures._tally import ColumnMeasure, Compared, Part, Rows, stable
@@ -40,6 +40,7 @@ class Queries(ColumnMeasure):
     """
 
     type: ClassVar[str] = "queries"
+    subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "mean": "mean error of the counts; as a share of the right one or of `sanity`, 0 is best, "
         "more is worse",
