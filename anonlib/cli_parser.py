@@ -161,7 +161,7 @@ def _check(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "check",
-        "compare a config with its source, and run nothing",
+        "compare a config with its source, and publish nothing",
         f"""
             Says what each column is released as, and all problems at once. The source is
             scanned, so that models which can't hold on it are found as well.
@@ -347,8 +347,9 @@ def _runs(verbs: Any) -> None:
         "runs",
         "list the runs that ended, newest first: what they published, and what was verified",
         """
-            Every run of `release` and `evaluate`, also one that failed, is noted in a
-            private Delta table: RECORD/runs, or `accountability.runs` of its config.
+            Every run of `release` and `evaluate`, also one that failed once Spark had
+            started, is noted in a private Delta table: RECORD/runs, or
+            `accountability.runs` of its config.
 
             examples:
               anonlib runs conf/adult.yaml

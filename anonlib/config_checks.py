@@ -296,7 +296,7 @@ def _recoders(config: Config) -> Iterator[Problem]:
             continue
         recoder = config.recode.of(name, attribute.scale)
         if recoder.needs_hierarchy and attribute.hierarchy is None:
-            text = f"required by recoder {recoder.type}: a CSV file of the values and their "
+            text = f"required by recoder {recoder.type}: a file of the values and their "
             yield Problem(f"attributes.{name}.hierarchy", f"{text}generalizations")
 
 

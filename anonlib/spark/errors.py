@@ -35,7 +35,14 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
             "spark.executor.memoryOverhead (on one machine, free some), or lower max_rows"
         ),
     ),
-    (r"OutOfMemoryError", StorageError, "out of memory: give Spark more, or lower max_rows"),
+    (
+        r"OutOfMemoryError",
+        StorageError,
+        (
+            "out of memory: give Spark more (spark.driver.memory, spark.executor.memory), or lower "
+            "max_rows"
+        ),
+    ),
     (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
     (
         r"I/O error occurred while|connection has been closed|terminating connection",
@@ -55,7 +62,7 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (
         r"No suitable driver|Driver not found",
         InputError,
-        "no driver for this URL among Spark's jars",
+        "no driver for this URL among Spark's jars; name its jar in spark.jars",
     ),
     (r"permission denied for", InputError, "the database denies permission"),
     (
