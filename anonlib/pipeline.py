@@ -11,6 +11,7 @@ from anonlib import registry
 from anonlib.audit import AuditReport
 from anonlib.config import Config
 from anonlib.config_file import with_usual_measures
+from anonlib.config_places import overlap_problems
 from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.keys import backlog_key, ledger_key, pseudonym_key
@@ -37,7 +38,7 @@ from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
 from anonlib.spark.source import Source, open_source
 from anonlib.spark.steady import pinned
-from anonlib.spark.storage import Storage
+from anonlib.spark.storage import Storage, spelling
 from anonlib.spark.sweeping import swept
 from anonlib.spark.tasks import settled
 from anonlib.spark.types import spark_type
@@ -76,6 +77,7 @@ def _released(
         there = None if dataframe is None else dataframe.sparkSession
         spark = session(config.spark.conf, there)
         _require_minimum_k(spark, config)
+        _require_apart(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)
     accounting.aimed(target.path)
@@ -119,6 +121,14 @@ def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
         problems = [*sweep_problems(given, *limits)]
     else:
         problems = [*minimum_k_problems(given, *limits)]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _require_apart(spark: SparkSession, config: Config) -> None:
+    """Raises ConfigError where what is private and what is public are one place, also where only
+    their stores know that."""
+    problems = [*overlap_problems(config, lambda path: spelling(spark, path))]
     if problems:
         raise ConfigError(problems)
 
@@ -186,6 +196,7 @@ def _evaluated(
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)
+        _require_apart(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)
     accounting.aimed(target.path)
@@ -266,6 +277,7 @@ def check(config: Config, progress: Progress | None = None) -> CheckResult:
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)
+        _require_apart(spark, config)
     with progress.stage("scan", spark):
         registered(spark, config)
         source = open_source(spark, config)

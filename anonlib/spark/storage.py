@@ -35,6 +35,17 @@ class Storage:
             self.root = self._fs.makeQualified(given).toString()
 
     @property
+    def spelling(self) -> str:
+        """The path in the one spelling that its store has for it: `/data`, `hdfs:///data` and
+        `hdfs://namenode:8020/data` may be the same."""
+        service = None if self.local else self._fs.getCanonicalServiceName()
+        if not service:
+            return str(self.root)
+        return (
+            f"{self.root.partition('://')[0]}://{service}{self._path(self.root).toUri().getPath()}"
+        )
+
+    @property
     def local(self) -> bool:
         """Whether it is this machine's disk."""
         return str(self.root).startswith("file:")
@@ -174,3 +185,11 @@ class Storage:
         """Deletes a file or folder, if it is there."""
         with translated(f"path {path}"):
             self._fs.delete(self._path(path), True)
+
+
+def spelling(spark: SparkSession, path: str) -> str:
+    """A path in the one spelling that its store has for it; as it is where that can't be asked."""
+    try:
+        return Storage(spark, path).spelling
+    except (InputError, StorageError):  # not of a store: who opens it says what is wrong
+        return path

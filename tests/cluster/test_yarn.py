@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib import pipeline
 from anonlib.config_file import parse
+from anonlib.errors import ConfigError
 from tests.cluster.hadoop import Hadoop, submit
 from tests.cluster.standalone import Packed, Submitted, wait_for
 from tests.spark.support import MARKER, multiset, people, settings, write_config, write_people
@@ -96,3 +97,18 @@ def test_driver_and_executor_are_killed(
     assert code == 0, said
     assert MARKER not in said
     require_right(hadoop, spark, tmp_path, raw)
+    one_place_by_two_names(hadoop, raw)
+
+
+def one_place_by_two_names(hadoop: Hadoop, raw: dict[str, Any]) -> None:
+    """Only the store knows that the release would lie in its source, and its record in it."""
+    other = hadoop.hdfs.replace("127.0.0.1", "localhost")
+    assert other != hadoop.hdfs
+    source = {"format": "parquet", "path": f"{hadoop.hdfs}/in/people.parquet"}
+    for release in (
+        {"path": f"{other}/in/people.parquet/out"},
+        {"path": f"{other}/out/new", "record": f"{hadoop.hdfs}/out/new/record"},
+    ):
+        found = parse({**raw, "kernel": {"type": "mdav"}, "source": source, "release": release})
+        with pytest.raises(ConfigError, match=r"the source is in it|lies in the release"):
+            anonlib.release(found)

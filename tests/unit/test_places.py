@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from anonlib.config_file import parse
+from anonlib.config_places import overlap_problems
 from anonlib.errors import ConfigError, InputError
 from anonlib.events import Events
 from anonlib.places import lies_in, overlap
@@ -141,3 +142,12 @@ def test_sources_beside_the_release(source: str) -> None:
 def test_names_that_no_system_has(path: str) -> None:
     assert not lies_in(path, "out/people")
     assert not overlap(path, "out/people")
+
+
+def test_places_that_only_their_store_knows_to_be_one() -> None:
+    source = {"format": "csv", "path": "hdfs://a/in"}
+    given = parse(good(source=source, release={"path": "hdfs://b:8020/in/out"}))
+    assert [*overlap_problems(given)] == []
+    (problem,) = overlap_problems(given, lambda path: path.replace("//a/", "//b:8020/"))
+    assert problem.where == "release.path"
+    assert "it is in the source" in problem.text
