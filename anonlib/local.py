@@ -69,7 +69,8 @@ def cells(
 
     kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
     rows; with `joint` also among the rows of a cell that agree on all other columns that models
-    name. The cells do not depend on the order of rows, but for which of equal rows are in which.
+    name. The cells do not depend on the order of rows, but for which of equal rows (in all these
+    columns) are in which.
     Cost: the kernel's, and O(n p + n log n).
 
     Raises InputError for data and arguments that can't be used, InfeasibleError where all rows
@@ -91,7 +92,8 @@ def cells(
         may_suppress=_may_suppress(chosen, held, suppression_limit, len(data)),
     )
     keys = [] if block.target is None else [block.target]
-    order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
+    # Models look at the sensitive codes: only rows that are equal in these, too, may be swapped.
+    order = np.lexsort([*block.sensitive.T, *keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
     ids[order] = chosen.cells(part(block, order))
     kept = ids >= 0
@@ -307,7 +309,8 @@ def _encoded(
             raise InputError(f"column {name}: {unknown} distinct values are not in its hierarchy")
         categories = categories.take(pa.array(np.argsort(places, kind="stable")))
         tree = hierarchies[name].over(np.sort(places), missing=missing)
-    mean, sd = moments(numbers, float(low), float(high))
+    # Sorted, since a sum of floats depends on their order.
+    mean, sd = moments(np.sort(numbers), float(low), float(high))
     encoding = Encoding(name, scale, missing, mean, sd, float(low), float(high), categories, tree)
     return encoding, values
 
