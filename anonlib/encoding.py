@@ -229,8 +229,11 @@ def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: p
 def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
-    Text is compared trimmed and case-folded, all else by value; so are the tokens.
+    Text is compared trimmed and case-folded, all else by value; so are the tokens. Raises
+    InputError for a type that can't be (`is_protectable`).
     """
+    if not is_protectable(values.type):
+        raise InputError(f"values of type {values.type} can't be protected")
     text = pa.types.is_string(values.type)
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, one_zero(values))
@@ -246,6 +249,29 @@ def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
         recode = [MISSING if value in missing else number[value] for value in folded]
         codes = np.array([*recode, MISSING], np.int32)[codes]
     return codes
+
+
+def is_protectable(type: pa.DataType) -> bool:
+    """Whether it is known when values of the type are the same: text is `string` (see `plain`)."""
+    at = pa.types
+    numbers = (at.is_integer, at.is_float32, at.is_float64, at.is_decimal, at.is_boolean)
+    times = (at.is_date32, at.is_timestamp, at.is_time, at.is_duration)
+    return any(holds(type) for holds in (at.is_string, *numbers, *times, at.is_null))
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """The values in the types that are known here, null where missing: all text as `string`,
+    NaN as null; of dictionaries the values, which are distinct and present."""
+    at = pa.types
+    if at.is_dictionary(values.type):
+        known = pc.unique(plain(values.dictionary)).drop_null()
+        places = pc.index_in(plain(values.dictionary_decode()), value_set=known)
+        return pa.DictionaryArray.from_arrays(places, known, ordered=values.type.ordered)
+    if at.is_large_string(values.type) or at.is_string_view(values.type):
+        return values.cast(pa.string())
+    if at.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), None, values)
+    return values
 
 
 def one_zero(values: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ from anonlib.encoding import (
     mix,
     moments,
     one_zero,
+    plain,
     protected_values,
     to_float,
 )
@@ -196,7 +197,7 @@ def _names(data: Any) -> list[Any]:
 
 
 def _column(data: Any, name: Any) -> pa.Array:
-    """A column as Arrow, null where missing."""
+    """A column as Arrow, in plain types, null where missing."""
     if isinstance(data, pa.Table):
         values = data.column(name).combine_chunks()
     else:
@@ -206,9 +207,19 @@ def _column(data: Any, name: Any) -> pa.Array:
             raise InputError(f"column {name}: its values are not of one type") from None
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
-    return values
+    return _plain(f"column {name}", values)
+
+
+def _plain(what: str, values: pa.Array) -> pa.Array:
+    try:
+        return plain(values)
+    except pa.ArrowException:  # its text may hold values
+        raise InputError(f"{what}: values of type {values.type} can't be read") from None
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    """The values without a dictionary."""
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def _protected(
@@ -222,7 +233,7 @@ def _protected(
             name = model.model_dump()["attribute"]
             if isinstance(data, np.ndarray) or name not in _names(data):
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
-            column = _column(data, name)
+            column = _decoded(_column(data, name))
             found = protected_values(column, MISSING_TOKENS)
             codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
             references[name] = _along(name, found, hierarchies.get(name), model).reference
@@ -270,7 +281,7 @@ def _label(given: Any, n: int) -> pa.Array:
         values = None
     if values is None or len(values) != n:
         raise InputError(f"target: must be {n} values of one type")
-    return values
+    return _plain("target", values)
 
 
 def _hierarchies(
@@ -295,6 +306,7 @@ def _encoded(
     """The encoding fitted on a column, and the values as it takes them."""
     categories = tree = None
     if scale is Scale.CONTINUOUS:
+        values = _decoded(values)
         numbers = _numbers(name, values)
         present = numbers[~np.isnan(numbers)]
         low, high = (present.min(), present.max()) if len(present) else (0.0, 0.0)
@@ -329,11 +341,10 @@ def _numbers(name: str, values: pa.Array) -> Floats:
 
 def _categories(name: str, values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The values without a dictionary, and their categories in order."""
-    if pa.types.is_dictionary(values.type):
-        known = values.dictionary if values.type.ordered else None
-        values = values.dictionary_decode()
-        if known is not None:
-            return values, known.filter(pc.is_in(known, value_set=values))
+    if pa.types.is_dictionary(values.type) and values.type.ordered:
+        known, values = values.dictionary, values.dictionary_decode()
+        return values, known.filter(pc.is_in(known, value_set=values))
+    values = _decoded(values)
     try:
         values = one_zero(values)
         distinct = pc.unique(values).drop_null()

@@ -21,7 +21,7 @@ from anonlib.encoding import (
     protected_values,
     to_float,
 )
-from anonlib.errors import BlockError
+from anonlib.errors import BlockError, InputError
 from anonlib.schema import Scale
 
 QUICK = settings(max_examples=60)
@@ -218,6 +218,25 @@ def test_protected_text_is_trimmed_and_folded() -> None:
     assert MISSING not in (a, c, e)
     # What the JVM's folding merges is merged here too.
     assert len(set(codes(["I", "i", "\u0131"], pa.string()))) == 1
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        *(pa.large_string(), pa.string_view(), pa.binary(), pa.float16(), pa.list_(pa.int8())),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.date64(),
+    ],
+    ids=str,
+)
+def test_types_whose_equal_values_are_not_known_are_refused(type: pa.DataType) -> None:
+    """Text that is not folded would count for more values than it has."""
+    column = pa.array([None, None], type)
+    for work in (protected_codes, protected_values):
+        with pytest.raises(InputError, match="can't be protected"):
+            work(column, ("?",))
+    with pytest.raises(InputError, match="can't be protected"):
+        codes_among(column, ("?",), pa.array(["a"]))
 
 
 def test_protected_tokens_are_missing() -> None:
