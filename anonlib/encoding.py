@@ -121,7 +121,7 @@ def standardize(values: Floats, mean: float, sd: float) -> Floats:
 def to_float(values: pa.Array) -> Floats:
     """Numbers, days since 1970 or microseconds since 1970, as float64 with NaN for null."""
     if pa.types.is_date(values.type):
-        values = values.cast(pa.int32())
+        values = values.cast(pa.date32()).cast(pa.int32())
     elif pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
     numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).copy()
@@ -261,7 +261,7 @@ def is_protectable(type: pa.DataType) -> bool:
 
 def plain(values: pa.Array) -> pa.Array:
     """The values in the types that are known here, null where missing: all text as `string`,
-    NaN as null; of dictionaries the values, which are distinct and present."""
+    date64 as date32, NaN as null; of dictionaries the values, which are distinct and present."""
     at = pa.types
     if at.is_dictionary(values.type):
         known = pc.unique(plain(values.dictionary)).drop_null()
@@ -269,6 +269,8 @@ def plain(values: pa.Array) -> pa.Array:
         return pa.DictionaryArray.from_arrays(places, known, ordered=values.type.ordered)
     if at.is_large_string(values.type) or at.is_string_view(values.type):
         return values.cast(pa.string())
+    if at.is_date64(values.type):
+        return values.cast(pa.date32())
     if at.is_floating(values.type):
         return pc.if_else(pc.is_nan(values), None, values)
     return values

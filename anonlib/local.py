@@ -17,6 +17,7 @@ from anonlib.encoding import (
     Encoding,
     Values,
     codes_among,
+    is_protectable,
     mix,
     moments,
     one_zero,
@@ -234,6 +235,9 @@ def _protected(
             if isinstance(data, np.ndarray) or name not in _names(data):
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
             column = _decoded(_column(data, name))
+            if not is_protectable(column.type):
+                text = f"column {name} is of type {column.type}, which can't be protected"
+                raise InputError(f"models: {model.type}: {text}; convert it to text or numbers")
             found = protected_values(column, MISSING_TOKENS)
             codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
             references[name] = _along(name, found, hierarchies.get(name), model).reference

@@ -1,10 +1,12 @@
 """`anonlib.cells`: data in memory, without Spark."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import anonlib
@@ -211,6 +213,44 @@ def test_numbers_in_dictionaries() -> None:
         model = LDiversity(l=3, attribute="x")
         with pytest.raises(InfeasibleError):  # there are two
             cells(table, k=2, scales={"y": "continuous"}, models=[model])
+
+
+DAYS = [date(2000, 1, 1 + i % 4) for i in range(20)]
+
+
+def test_dates_in_milliseconds_are_dates() -> None:
+    plain = pa.table({"x": np.arange(20.0), "day": pa.array(DAYS)})
+    other = plain.set_column(1, "day", pa.array(DAYS, pa.date64()))
+    model = LDiversity(l=3, attribute="day")
+    for scale in ("continuous", "ordinal", "nominal"):
+        found = [groups(cells(t, k=3, scales={"day": scale})) for t in (plain, other)]
+        assert found[0] == found[1]
+    found = [
+        groups(cells(t, k=3, scales={"x": "continuous"}, models=[model])) for t in (plain, other)
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(np.arange(6, dtype=np.float16)),
+        pa.array([[1], [2], [3]] * 2),
+        pa.array([b"Flu", b"flu "] * 3),
+        pa.array([b"Flu", b"flu "] * 3, pa.large_binary()),
+        pa.array([{"secret": 1}] * 6),
+        pa.array(["secret"] * 6).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.binary())),
+        pc.run_end_encode(pa.array(["secret"] * 6)),
+        pa.DictionaryArray.from_arrays(pa.array([0] * 6), pa.array([["secret"]])),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_types_that_can_not_be_protected(column: Any) -> None:
+    table = pa.table({"x": range(6), "s": column})
+    with pytest.raises(InputError, match="column s") as caught:
+        cells(table, k=2, scales={"x": "continuous"}, models=[LDiversity(l=2, attribute="s")])
+    assert str(column.type).removeprefix("dictionary<values=").split(",")[0] in str(caught.value)
+    assert "secret" not in str(caught.value).replace(str(column.type), "")
 
 
 def test_no_rows() -> None:
