@@ -1,11 +1,7 @@
 """How quasi-identifiers become the columns that kernels work on: one frozen encoding per column,
 fitted on the whole table, shared by all blocks."""
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +14,7 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import Reference
 from anonlib.privacy._shares import reference_of
 from anonlib.schema import Column, Scale
+from anonlib.tokens import missing_values
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
 MAX_RANGE = 2.0**14
@@ -121,7 +118,7 @@ def standardize(values: Floats, mean: float, sd: float) -> Floats:
 def to_float(values: pa.Array) -> Floats:
     """Numbers, days since 1970 or microseconds since 1970, as float64 with NaN for null."""
     if pa.types.is_date(values.type):
-        values = values.cast(pa.int32())
+        values = values.cast(pa.date32()).cast(pa.int32())
     elif pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
     numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).copy()
@@ -229,12 +226,15 @@ def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: p
 def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
-    Text is compared trimmed and case-folded, all else by value; so are the tokens.
+    Text is compared trimmed and case-folded, all else by value; so are the tokens
+    (`missing_values`). Raises InputError for a type that can't be (`is_protectable`).
     """
+    if not is_protectable(values.type):
+        raise InputError(f"values of type {values.type} can't be protected")
     text = pa.types.is_string(values.type)
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, one_zero(values))
-    if not text and len(tokens := _of_type(missing_tokens, values.type)):
+    if not text and len(tokens := missing_values(missing_tokens, values.type)):
         values = pc.if_else(pc.is_in(values, value_set=tokens), None, values)
     encoded = values.dictionary_encode()
     indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
@@ -248,28 +248,36 @@ def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     return codes
 
 
+def is_protectable(type: pa.DataType) -> bool:
+    """Whether it is known when values of the type are the same: text is `string` (see `plain`)."""
+    at = pa.types
+    numbers = (at.is_integer, at.is_float32, at.is_float64, at.is_decimal, at.is_boolean)
+    times = (at.is_date32, at.is_timestamp, at.is_time, at.is_duration)
+    return any(holds(type) for holds in (at.is_string, *numbers, *times, at.is_null))
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """The values in the types that are known here, null where missing: all text as `string`,
+    date64 as date32, NaN as null; of dictionaries the values, which are distinct and present."""
+    at = pa.types
+    if at.is_dictionary(values.type):
+        known = pc.unique(plain(values.dictionary)).drop_null()
+        places = pc.index_in(plain(values.dictionary_decode()), value_set=known)
+        return pa.DictionaryArray.from_arrays(places, known, ordered=values.type.ordered)
+    if at.is_large_string(values.type) or at.is_string_view(values.type):
+        return values.cast(pa.string())
+    if at.is_date64(values.type):
+        return values.cast(pa.date32())
+    if at.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), None, values)
+    return values
+
+
 def one_zero(values: pa.Array) -> pa.Array:
     """The values with -0.0 as 0.0: Arrow tells them apart, Spark's groups don't."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.add(values, pa.scalar(0.0, values.type))
-
-
-def _of_type(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
-    """The tokens that can stand in a column of a type other than text."""
-    read: Callable[[str], Any] = str.strip
-    if pa.types.is_decimal(type):
-        read = Decimal
-    elif pa.types.is_integer(type) or pa.types.is_floating(type):
-        read = float
-    local = pa.timestamp(type.unit) if pa.types.is_timestamp(type) else type
-    found = []
-    for token in tokens:
-        if pa.types.is_boolean(type) and fold(token) not in ("true", "false"):
-            continue  # Arrow reads 0 and 1 too
-        with suppress(ValueError, TypeError, ArithmeticError, NotImplementedError):
-            found.append(pa.scalar(read(token)).cast(local).cast(type).as_py())
-    return pa.array(found, type)
 
 
 def mix(numeric: Floats, nominal: Codes) -> Ints:

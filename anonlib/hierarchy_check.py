@@ -9,6 +9,7 @@ import pyarrow as pa
 from anonlib.block import Ints
 from anonlib.folding import fold
 from anonlib.hierarchy import Hierarchy
+from anonlib.tokens import missing_values
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ def coverage(
     """
     protected = missing_tokens is not None
     hierarchy = hierarchy.folded() if protected else hierarchy
-    tokens = {fold(token) for token in missing_tokens or ()}
+    missing = tuple(missing_tokens or ())
+    if not pa.types.is_string(values.type):
+        missing = tuple(missing_values(missing, values.type).cast(pa.string()).to_pylist())
+    tokens = {fold(token) for token in missing}
     rows: dict[str, int] = {}
     n_missing = 0
     for value, count in zip(values.cast(pa.string()).to_pylist(), counts.tolist(), strict=True):

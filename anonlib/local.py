@@ -17,9 +17,11 @@ from anonlib.encoding import (
     Encoding,
     Values,
     codes_among,
+    is_protectable,
     mix,
     moments,
     one_zero,
+    plain,
     protected_values,
     to_float,
 )
@@ -69,7 +71,8 @@ def cells(
 
     kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
     rows; with `joint` also among the rows of a cell that agree on all other columns that models
-    name. The cells do not depend on the order of rows, but for which of equal rows are in which.
+    name. The cells do not depend on the order of rows, but for which of equal rows (in all these
+    columns) are in which.
     Cost: the kernel's, and O(n p + n log n).
 
     Raises InputError for data and arguments that can't be used, InfeasibleError where all rows
@@ -91,7 +94,8 @@ def cells(
         may_suppress=_may_suppress(chosen, held, suppression_limit, len(data)),
     )
     keys = [] if block.target is None else [block.target]
-    order = np.lexsort([*keys, mix(block.numeric, block.nominal)])
+    # Models look at the sensitive codes: only rows that are equal in these, too, may be swapped.
+    order = np.lexsort([*block.sensitive.T, *keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
     ids[order] = chosen.cells(part(block, order))
     kept = ids >= 0
@@ -194,7 +198,7 @@ def _names(data: Any) -> list[Any]:
 
 
 def _column(data: Any, name: Any) -> pa.Array:
-    """A column as Arrow, null where missing."""
+    """A column as Arrow, in plain types, null where missing."""
     if isinstance(data, pa.Table):
         values = data.column(name).combine_chunks()
     else:
@@ -204,9 +208,19 @@ def _column(data: Any, name: Any) -> pa.Array:
             raise InputError(f"column {name}: its values are not of one type") from None
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
-    return values
+    return _plain(f"column {name}", values)
+
+
+def _plain(what: str, values: pa.Array) -> pa.Array:
+    try:
+        return plain(values)
+    except pa.ArrowException:  # its text may hold values
+        raise InputError(f"{what}: values of type {values.type} can't be read") from None
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    """The values without a dictionary."""
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def _protected(
@@ -220,7 +234,10 @@ def _protected(
             name = model.model_dump()["attribute"]
             if isinstance(data, np.ndarray) or name not in _names(data):
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
-            column = _column(data, name)
+            column = _decoded(_column(data, name))
+            if not is_protectable(column.type):
+                text = f"column {name} is of type {column.type}, which can't be protected"
+                raise InputError(f"models: {model.type}: {text}; convert it to text or numbers")
             found = protected_values(column, MISSING_TOKENS)
             codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
             references[name] = _along(name, found, hierarchies.get(name), model).reference
@@ -268,7 +285,7 @@ def _label(given: Any, n: int) -> pa.Array:
         values = None
     if values is None or len(values) != n:
         raise InputError(f"target: must be {n} values of one type")
-    return values
+    return _plain("target", values)
 
 
 def _hierarchies(
@@ -293,6 +310,7 @@ def _encoded(
     """The encoding fitted on a column, and the values as it takes them."""
     categories = tree = None
     if scale is Scale.CONTINUOUS:
+        values = _decoded(values)
         numbers = _numbers(name, values)
         present = numbers[~np.isnan(numbers)]
         low, high = (present.min(), present.max()) if len(present) else (0.0, 0.0)
@@ -307,7 +325,8 @@ def _encoded(
             raise InputError(f"column {name}: {unknown} distinct values are not in its hierarchy")
         categories = categories.take(pa.array(np.argsort(places, kind="stable")))
         tree = hierarchies[name].over(np.sort(places), missing=missing)
-    mean, sd = moments(numbers, float(low), float(high))
+    # Sorted, since a sum of floats depends on their order.
+    mean, sd = moments(np.sort(numbers), float(low), float(high))
     encoding = Encoding(name, scale, missing, mean, sd, float(low), float(high), categories, tree)
     return encoding, values
 
@@ -326,11 +345,10 @@ def _numbers(name: str, values: pa.Array) -> Floats:
 
 def _categories(name: str, values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The values without a dictionary, and their categories in order."""
-    if pa.types.is_dictionary(values.type):
-        known = values.dictionary if values.type.ordered else None
-        values = values.dictionary_decode()
-        if known is not None:
-            return values, known.filter(pc.is_in(known, value_set=values))
+    if pa.types.is_dictionary(values.type) and values.type.ordered:
+        known, values = values.dictionary, values.dictionary_decode()
+        return values, known.filter(pc.is_in(known, value_set=values))
+    values = _decoded(values)
     try:
         values = one_zero(values)
         distinct = pc.unique(values).drop_null()

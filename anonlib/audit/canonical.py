@@ -8,6 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from anonlib.audit.tokens import missing_values
+
 #: What Unicode and Python call white space.
 WHITE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -49,8 +51,9 @@ def folded(column: Column, dtype: T.DataType) -> Column:
 def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
     """A folded column, null where NaN or one of the tokens.
 
-    Tokens are compared with numbers by value, and with dates and the like by their text. For
-    text, this takes a projection of its own after folding, which would be repeated else.
+    Tokens are compared with numbers, dates and timestamps by value (`missing_values`), and with
+    all else by text. For text, this takes a projection of its own after folding, which would be
+    repeated else.
     """
 
     def leaf(part: Column, kind: T.DataType) -> Column:
@@ -126,19 +129,18 @@ def _folded_leaf(column: Column, dtype: T.DataType) -> Column:
 
 
 def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
-    if isinstance(dtype, T.NumericType):
-        missing = _numbers(tokens, dtype)
-        if _is_float(dtype):
-            column = F.when(~F.isnan(column), column + F.lit(0.0).cast(dtype))
-        return F.when(~column.isin(missing), column) if missing else column
     if isinstance(dtype, T.BinaryType | T.NullType):
         return column
+    if _is_float(dtype):
+        column = F.when(~F.isnan(column), column + F.lit(0.0).cast(dtype))
+    missing = missing_values(tokens, dtype)
     text = column
-    if not isinstance(dtype, _TEXT):
-        # Only what has letters or digits can be a date, a time or a truth value.
-        tokens = [token for token in tokens if re.search(r"\w", token)]
-        text = _fold(column.cast("string"))
-    missing = [_fold(F.lit(token)) for token in tokens]
+    if missing is None:
+        if not isinstance(dtype, _TEXT):
+            # Only what has letters or digits can be a truth value or an interval.
+            tokens = [token for token in tokens if re.search(r"\w", token)]
+            text = _fold(column.cast("string"))
+        missing = [_fold(F.lit(token)) for token in tokens]
     return F.when(~text.isin(missing), column) if missing else column
 
 
@@ -148,19 +150,3 @@ def _fold(text: Column) -> Column:
     Spark's optimizer makes of upper(lower(x)) just upper(x); so the trimming stands between.
     """
     return F.upper(F.trim(F.lower(text), F.lit(WHITE)))
-
-
-def _numbers(tokens: Sequence[str], dtype: T.DataType) -> list[Column]:
-    """The tokens that can stand in a column of this numeric type, as numbers of that type."""
-    found: list[Column] = []
-    for token in tokens:
-        try:
-            number = float(token)
-        except ValueError:
-            continue
-        if isinstance(dtype, T.IntegralType):
-            if number.is_integer() and abs(number) < 2**53:
-                found.append(F.lit(int(number)))
-        elif math.isfinite(number):
-            found.append(F.lit(number).try_cast(dtype))
-    return found

@@ -120,7 +120,8 @@ def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
     found = classes.groupBy(_rounded("n_rows").alias("size")).agg(*summaries).collect()
     exact = _gather(model, found, "")
     values = [value for value in (counted.value, exact.value) if value is not None]
-    worst = min(values) if model.greater_is_better else max(values)
+    # None where no class has a value: then all of them fail.
+    worst = (min if model.greater_is_better else max)(values, default=None)
     # Decided classes are no worse than their bounds, so an exact value as bad is the worst.
     return replace(exact, value=worst, exact=worst == exact.value)
 

@@ -127,10 +127,11 @@ def _audit(record: Record) -> Record:
 
 def _verdicts(record: Record) -> Iterator[Judgement]:
     for each in _audit(record).get("verdicts", ()):
-        found = "not measured" if each["value"] is None else number(each["value"])
+        measured = each["value"] is not None
+        found = number(each["value"]) if measured else "not measured"
         yield Judgement(
             asked=plain(each["model"]),
-            found=found if each["exact"] else f"{found} or better",
+            found=f"{found} or better" if measured and not each["exact"] else found,
             required=number(each["required"]),
             holds=each["holds"],
         )

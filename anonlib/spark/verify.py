@@ -10,6 +10,7 @@ from anonlib.audit import AuditReport, AuditSpec, by_parts
 from anonlib.config import Config
 from anonlib.errors import AuditError
 from anonlib.recode.proportional import Proportional
+from anonlib.recode.set import Set
 from anonlib.resolve import bound_models, joint_columns, protected_hierarchies, with_names
 from anonlib.schema import Role, Schema
 from anonlib.spark.blocks import Plan
@@ -36,7 +37,8 @@ def published_spec(config: Config) -> AuditSpec:
     scales = {name: released[name].scale for name in quasi}
     recoders = {n: config.recode.of(n, scale) for n, scale in scales.items() if scale}
     shares = {n: r.steps for n, r in recoders.items() if isinstance(r, Proportional)}
-    sets = [n for n, recoder in recoders.items() if recoder.type == "set"]
+    # As text, a set is sorted already: equal sets are equal texts.
+    sets = [n for n, r in recoders.items() if isinstance(r, Set) and r.form == "array"]
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),

@@ -1,5 +1,7 @@
 """The audit of models that look at counts, against plain Python."""
 
+import io
+import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,8 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.show import console, print_audit
+from tests.spark.support import Shell, settings, write_config
 
 pytestmark = pytest.mark.spark
 
@@ -221,3 +225,54 @@ def test_the_bound_itself(spark: SparkSession, illnesses: dict[str, Hierarchy]) 
     assert [verdict.holds for verdict in report.verdicts] == [True] * 8
     strict = report_of(spark, rows, [LDiversity(l=3, kind="recursive", c=1.0, attribute=TEXT)])
     assert [verdict.holds for verdict in strict.verdicts] == [True, False]  # 1 < 1 * 1 is false
+
+
+#: No class of ROWS has a value by one of these: two values missing, or no value at all.
+UNMEASURED: list[PrivacyModel] = [
+    LDiversity(l=2, kind="entropy", attribute=TEXT),
+    LDiversity(l=3, kind="recursive", c=2.0, attribute=TEXT),
+    AlphaK(alpha=0.5, attribute=TEXT),
+    DeltaDisclosure(delta=1.0, attribute=NUMBER),
+]
+ROWS = [("x", None, 1.0), ("x", "?", 1.0), ("y", " ? ", 2.0), ("y", None, 2.0), ("y", "?", 2.0)]
+
+
+def test_no_class_can_be_measured(spark: SparkSession) -> None:
+    """Then all of them fail, alone and where the other column is known."""
+    report = report_of(spark, ROWS, UNMEASURED, joint=(NUMBER, TEXT))
+    assert not report.passed
+    assert len(report.verdicts) == 1 + 2 * len(UNMEASURED)
+    for verdict in report.verdicts[1:]:
+        assert (verdict.holds, verdict.value, verdict.n_failing) == (False, None, 2), verdict
+        assert verdict.worst == (2, 3)
+    told = report.to_dict()
+    assert json.loads(json.dumps(told)) == told
+    out = io.StringIO()
+    print_audit(report, "t", console(out))
+    assert out.getvalue().count("not measured") == 2 * len(UNMEASURED)
+
+
+def test_a_class_that_can_be_measured_beside_others(spark: SparkSession) -> None:
+    report = report_of(spark, [*ROWS, ("z", "flu", 1.0), ("z", "cold", 1.0)], UNMEASURED[:1])
+    verdict = report.verdicts[1]
+    assert (verdict.holds, verdict.value, verdict.n_failing) == (False, pytest.approx(2), 2)
+
+
+def test_the_command_line_tells_what_is_not_measured(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.createDataFrame(ROWS, "city string, illness string, wage double")
+    table = str(tmp_path / "table")
+    frame.drop("wage").write.format("delta").save(table)
+    models = [
+        {"type": "k_anonymity", "k": 2},
+        {"type": "alpha_k", "alpha": 0.5, "attribute": TEXT},
+    ]
+    config = settings(tmp_path, privacy={"models": models}, one_row_per_person=True)
+    del config["attributes"]["wage"]
+    path = write_config(tmp_path, config)
+    said = shell("audit", table, "--conf", path)
+    assert (said.code, "not measured" in said.out, "FAILS" in said.out) == (3, True, True), said
+    told = json.loads(shell("audit", table, "--conf", path, "--json").out)
+    verdict = told["verdicts"][1]
+    assert (verdict["value"], verdict["holds"], verdict["n_failing"]) == (None, False, 2)

@@ -224,3 +224,17 @@ def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     seed: Any = json.loads(record.read_text("utf-8"))["seed"]
     assert seed == 1234567
     assert holding("1234567", tmp_path / "out" / "table") == []
+
+
+def test_sets_as_text(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """A text is no array, and need not be one: equal sets are equal texts."""
+    write_people(tmp_path)
+    given = settings(tmp_path, recode={"columns": {"city": {"type": "set", "form": "text"}}})
+    said = shell.release(given)
+    assert said.code == 0, said.error
+    target = tmp_path / "out" / "table"
+    cities = latest(spark, str(target)).toPandas()["city"]
+    sets = [json.loads(text) for text in cities.unique()]
+    assert max(map(len, sets)) > 1
+    assert all(each == sorted(set(each)) for each in sets)
+    assert shell("audit", str(target), "--conf", str(tmp_path / "config.yaml")).code == 0

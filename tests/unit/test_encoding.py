@@ -1,6 +1,7 @@
 """Encodings: quasi-identifiers on the grid, codes of protected columns, the canonical order."""
 
-from datetime import UTC, date, datetime
+import math
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -21,7 +22,7 @@ from anonlib.encoding import (
     protected_values,
     to_float,
 )
-from anonlib.errors import BlockError
+from anonlib.errors import BlockError, InputError
 from anonlib.schema import Scale
 
 QUICK = settings(max_examples=60)
@@ -220,6 +221,25 @@ def test_protected_text_is_trimmed_and_folded() -> None:
     assert len(set(codes(["I", "i", "\u0131"], pa.string()))) == 1
 
 
+@pytest.mark.parametrize(
+    "type",
+    [
+        *(pa.large_string(), pa.string_view(), pa.binary(), pa.float16(), pa.list_(pa.int8())),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.date64(),
+    ],
+    ids=str,
+)
+def test_types_whose_equal_values_are_not_known_are_refused(type: pa.DataType) -> None:
+    """Text that is not folded would count for more values than it has."""
+    column = pa.array([None, None], type)
+    for work in (protected_codes, protected_values):
+        with pytest.raises(InputError, match="can't be protected"):
+            work(column, ("?",))
+    with pytest.raises(InputError, match="can't be protected"):
+        codes_among(column, ("?",), pa.array(["a"]))
+
+
 def test_protected_tokens_are_missing() -> None:
     assert (
         codes([None, "?", " ? ", "", "  ", "N/A", "n/a "], pa.string(), ("?", "", "n/A"))
@@ -238,6 +258,9 @@ def test_protected_numbers() -> None:
     assert codes([date(1, 1, 1), date(9999, 12, 31)], pa.date32()) == [0, 1]
 
 
+MIDNIGHT = datetime(1900, 1, 1, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("type", "token", "missing", "present"),
     [
@@ -247,13 +270,25 @@ def test_protected_numbers() -> None:
         (pa.float32(), "0.1", 0.1, 0.2),
         (pa.decimal128(5, 2), "0.1", Decimal("0.10"), Decimal("0.11")),
         (pa.date32(), "9999-12-31", date(9999, 12, 31), date(1, 1, 1)),
+        (pa.date32(), "1900-01-01 00:00:00", date(1900, 1, 1), date(1900, 1, 2)),
         (pa.bool_(), "FALSE", False, True),
+        (pa.int64(), "9999999999999999", 9999999999999999, 10**16),
+        (pa.int64(), str(2**63 - 1), 2**63 - 1, 2**63 - 2),
+        (pa.int64(), str(-(2**63)), -(2**63), -(2**63) + 1),
+        (pa.uint64(), str(2**64 - 1), 2**64 - 1, 2**64 - 2),
+        (pa.int32(), "1e3", 1000, 1001),
+        (pa.decimal128(38, 0), "9" * 38, Decimal("9" * 38), Decimal("9" * 37 + "8")),
+        (pa.decimal256(60, 2), "9" * 58 + ".99", Decimal("9" * 58 + ".99"), Decimal("9" * 58)),
+        *[
+            (pa.timestamp(unit, "UTC"), "1900-01-01", MIDNIGHT, MIDNIGHT + timedelta(seconds=1))
+            for unit in ("s", "ms", "us", "ns")
+        ],
     ],
 )
 def test_tokens_hold_for_every_type(
     type: pa.DataType, token: str, missing: Any, present: Any
 ) -> None:
-    """As the audit has it: numbers by value, the rest by text."""
+    """As the audit has it (tests/spark/test_tokens.py): all but text by value."""
     tokens = ("?", "", token, "inf", "no such value")
     assert codes([missing, present, missing], type, tokens) == [MISSING, 0, MISSING]
 
@@ -262,6 +297,8 @@ def test_tokens_of_other_types_mean_nothing() -> None:
     assert codes([0, 1], pa.int8(), ("0.1", "300", "?")) == [0, 1]
     assert codes([Decimal(0), Decimal(1)], pa.decimal128(38, 0), ("0.1", "inf")) == [0, 1]
     assert codes([False, True], pa.bool_(), ("0", "1")) == [0, 1]
+    assert codes([2**53, 2**53 + 2], pa.int64(), (f"{2**53 + 1}", "1e400")) == [0, 1]
+    assert codes([math.inf, 0.0], pa.float32(), ("1e300", "1e400")) == [0, 1]
 
 
 @given(

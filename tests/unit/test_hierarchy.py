@@ -11,7 +11,8 @@ import pytest
 from anonlib.block import Tree
 from anonlib.config_file import load
 from anonlib.errors import ConfigError, InputError
-from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.hierarchy import Hierarchy, read_csv, read_hierarchy
+from anonlib.hierarchy_check import coverage
 from anonlib.local import cells
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.resolve import protected_hierarchies, resolve
@@ -371,3 +372,12 @@ class TestProtected:
         with pytest.raises(ConfigError, match="1 values differ from others in case") as caught:
             load(written(tmp_path, MEASURED.replace("ROLE", "sensitive"), "conf.yaml"))
         assert "secret" not in str(caught.value).lower()
+
+
+def test_tokens_of_a_protected_column_of_numbers_mean_values() -> None:
+    """A token is missing by what it means, as in a release."""
+    codes = Hierarchy.of(read_csv("1;*\n2;*\n"))
+    values = pa.array([1, 2, 100, None], pa.int32())
+    found = coverage(codes, values, np.array([5, 4, 3, 2]), (" 1e2", "?"))
+    assert (found.n_values, found.n_missing_rows, found.lacking) == (2, 5, ())
+    assert coverage(codes, values, np.array([5, 4, 3, 2]), ("?",)).lacking == ("100",)

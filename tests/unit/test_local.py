@@ -1,16 +1,20 @@
 """`anonlib.cells`: data in memory, without Spark."""
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import anonlib
 from anonlib.errors import InfeasibleError, InputError
+from anonlib.hierarchy import Hierarchy, read_csv
 from anonlib.local import cells
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
 
 RANDOM = np.random.default_rng(0)
@@ -141,6 +145,112 @@ def test_models() -> None:
     folded = frame["disease"].str.strip().str.lower()
     for c in range(ids.max() + 1):
         assert len(set(folded[ids == c]) - {"?"}) >= 2
+
+
+TEXTS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int64(), pa.large_string()),
+    pa.dictionary(pa.int32(), pa.string(), ordered=True),
+]
+
+
+def text_of(type: pa.DataType, values: list[str | None]) -> pa.Array:
+    """An array of one of TEXTS, whose dictionary holds more than distinct present values."""
+    if not pa.types.is_dictionary(type):
+        return pa.array(values).cast(type)
+    known = pa.array(["unused", *values, None], type.value_type)
+    places = pa.array(range(1, len(values) + 1), type.index_type)
+    return pa.DictionaryArray.from_arrays(places, known, ordered=type.ordered)
+
+
+@pytest.mark.parametrize("type", TEXTS, ids=str)
+def test_text_is_text_whatever_its_type(type: pa.DataType) -> None:
+    """As a sensitive column, a quasi-identifier, a target, and along hierarchies."""
+    illness = ["Flu", "flu ", "FLU", "?", None] * 4 + ["cold"] * 2
+    x = np.arange(len(illness), dtype=float)
+    plain = pa.table({"x": x, "s": illness})
+    other = pa.table({"x": x, "s": text_of(type, illness)})
+    model = LDiversity(l=2, attribute="s")
+    scale = {"x": "continuous"}
+    expected = groups(cells(plain, k=2, scales=scale, models=[model]))
+    assert max(map(len, expected)) > 4  # else nothing were shown
+    assert groups(cells(other, k=2, scales=scale, models=[model])) == expected
+    kinds = Hierarchy.of(read_csv("flu;ill;*\ncold;ill;*\n"))
+    close = TCloseness(t=0.3, distance="hierarchical", attribute="s")
+    given = {"scales": scale, "models": [close], "hierarchies": {"s": kinds}}
+    assert groups(cells(other, k=2, **given)) == groups(cells(plain, k=2, **given))
+    tree = Hierarchy.of(read_csv("Flu;f;*\nflu ;f;*\nFLU;f;*\n?;g;*\ncold;g;*\n"))
+    for kernel in ("mdav_generic", "peel", "mondrian"):
+        given = {"scales": {"s": "nominal"}, "hierarchies": {"s": tree}}
+        assert groups(cells(other, kernel, 2, **given)) == groups(cells(plain, kernel, 2, **given))
+    found = [cells(t, "mdav_sd", 2, scales=scale, target="s") for t in (plain, other)]
+    assert groups(found[0]) == groups(found[1])
+
+
+@pytest.mark.parametrize("type", ["object", "category", "string", "string[pyarrow]", "str"])
+def test_text_of_pandas_is_text(type: str) -> None:
+    frame = pd.DataFrame({"x": np.arange(8.0), "s": ["Flu", "flu ", "FLU", "?", "flu"] + ["a"] * 3})
+    model = LDiversity(l=2, attribute="s")
+    given = frame.astype({"s": type})
+    expected = cells(frame, k=2, scales={"x": "continuous"}, models=[model])
+    assert cells(given, k=2, scales={"x": "continuous"}, models=[model]).tolist() == [*expected]
+
+
+def test_numbers_in_dictionaries() -> None:
+    known = pa.array([2.0, float("nan"), 2.0, None, -1.0])
+    places = pa.array([0, 1, 2, 3, 4, 0], pa.int8())
+    plain = pa.table({"x": [2.0, None, 2.0, None, -1.0, 2.0]})
+    for ordered in (False, True):
+        column = pa.DictionaryArray.from_arrays(places, known, ordered=ordered)
+        table = pa.table({"x": column})
+        for scale in ("continuous", "nominal"):
+            found, expected = (cells(t, k=2, scales={"x": scale}) for t in (table, plain))
+            assert groups(found) == groups(expected)
+        table = table.append_column("y", pa.array(range(6)))
+        model = LDiversity(l=3, attribute="x")
+        with pytest.raises(InfeasibleError):  # there are two
+            cells(table, k=2, scales={"y": "continuous"}, models=[model])
+
+
+DAYS = [date(2000, 1, 1 + i % 4) for i in range(20)]
+
+
+def test_dates_in_milliseconds_are_dates() -> None:
+    plain = pa.table({"x": np.arange(20.0), "day": pa.array(DAYS)})
+    other = plain.set_column(1, "day", pa.array(DAYS, pa.date64()))
+    model = LDiversity(l=3, attribute="day")
+    for scale in ("continuous", "ordinal", "nominal"):
+        found = [groups(cells(t, k=3, scales={"day": scale})) for t in (plain, other)]
+        assert found[0] == found[1]
+    found = [
+        groups(cells(t, k=3, scales={"x": "continuous"}, models=[model])) for t in (plain, other)
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(np.arange(6, dtype=np.float16)),
+        pa.array([[1], [2], [3]] * 2),
+        pa.array([b"Flu", b"flu "] * 3),
+        pa.array([b"Flu", b"flu "] * 3, pa.large_binary()),
+        pa.array([{"secret": 1}] * 6),
+        pa.array(["secret"] * 6).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.binary())),
+        pc.run_end_encode(pa.array(["secret"] * 6)),
+        pa.DictionaryArray.from_arrays(pa.array([0] * 6), pa.array([["secret"]])),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_types_that_can_not_be_protected(column: Any) -> None:
+    table = pa.table({"x": range(6), "s": column})
+    with pytest.raises(InputError, match="column s") as caught:
+        cells(table, k=2, scales={"x": "continuous"}, models=[LDiversity(l=2, attribute="s")])
+    assert str(column.type).removeprefix("dictionary<values=").split(",")[0] in str(caught.value)
+    assert "secret" not in str(caught.value).replace(str(column.type), "")
 
 
 def test_no_rows() -> None:

@@ -120,6 +120,14 @@ class TestStructure:
         assert text.count("✗ FAILS") == 1
         assert text.count("✗ NOT PASSED") == 1
 
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_what_is_not_measured_is_no_bound(self, exact: bool) -> None:
+        record = reports.unevaluated()
+        record["audit"]["verdicts"][1] |= {"value": None, "exact": exact, "holds": False}
+        text = render(record)
+        assert text.count(">not measured<") == 1
+        assert "not measured or better" not in text
+
     def test_appended_rows(self) -> None:
         record = reports.unevaluated()
         record |= {"n_rows_in": 40, "n_rows_out": 40, "n_suppressed": 0}
