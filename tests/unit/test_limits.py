@@ -87,7 +87,7 @@ class TestSize:
         assert len(read_yaml(f"a: '{'x' * MAX_TEXT}'")["a"]) == MAX_TEXT
         assert [*read_yaml(f"? {'x' * MAX_KEY}\n: 1")] == ["x" * MAX_KEY]
 
-    def test_merge_keys_merge_nothing(self, tmp_path: Path) -> None:
+    def test_merge_keys_merge_nothing(self) -> None:
         assert read_yaml("{<<: {b: 1}}") == {"<<": {"b": 1}}
 
     @pytest.mark.parametrize("where", MAX_ITEMS)
@@ -127,7 +127,7 @@ class TestSize:
             with suppress(ConfigError):
                 parse(good(source={"format": "csv", "path": text}, events=text))
 
-    def test_keys(self, tmp_path: Path) -> None:
+    def test_keys(self) -> None:
         ledger = {"key_file": "/dev/zero"}
         raw = good(release={"path": "out", "ledger": ledger}, one_row_per_person="id")
         raw["attributes"]["id"] = {"role": "identifier"}
