@@ -153,7 +153,7 @@ def _init(args: argparse.Namespace) -> int:
     return run(args)
 
 
-def _schema(args: argparse.Namespace) -> int:
+def _schema(_args: argparse.Namespace) -> int:
     from anonlib.json_schema import json_schema
 
     print_json(json_schema())

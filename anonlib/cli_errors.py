@@ -9,6 +9,7 @@ import traceback
 from typing import TYPE_CHECKING, Literal
 
 from anonlib.errors import AnonlibError, ProblemsError
+from anonlib.plain import plain
 
 if TYPE_CHECKING:
     from anonlib.progress import Progress
@@ -87,11 +88,4 @@ def _message(error: BaseException, verb: str | None) -> str:
     return (
         f"unexpected {type(error).__name__}; --debug shows more (its text is held back, since it "
         "may contain data)"
-    )
-
-
-def plain(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal would obey."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )

@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from anonlib import hierarchy_build, hierarchy_learn
 from anonlib.block import Ints
-from anonlib.cli_errors import DEBUG_WARNING, plain
+from anonlib.cli_errors import DEBUG_WARNING
 from anonlib.cli_shared import print_json, progress_of
 from anonlib.config_file import load_columns
 from anonlib.errors import InputError
 from anonlib.hierarchy import WRITERS, Hierarchy, read_hierarchy, write_hierarchy
 from anonlib.hierarchy_build import days_between, numbers_between
 from anonlib.hierarchy_check import Coverage, coverage
+from anonlib.plain import plain
 
 
 def run(args: argparse.Namespace) -> int:

@@ -116,7 +116,7 @@ def _cancel_jobs() -> None:
 
 @contextmanager
 def _handlers(signals: list[int]) -> Iterator[None]:
-    def note(number: int, frame: FrameType | None) -> None:
+    def note(number: int, _frame: FrameType | None) -> None:
         signals.append(number)
 
     before = {}

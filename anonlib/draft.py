@@ -116,7 +116,7 @@ def draft(profile: TableProfile) -> str:
         "",
         *_persons(profile, guesses),
         "",
-        *_privacy(profile, guesses),
+        *_privacy(guesses),
         "",
         *_rest(profile, guesses),
     ]
@@ -287,7 +287,7 @@ def _repeats(column: ColumnProfile) -> bool:
     return column.n_present > 0 and not column.unique and _share(column) < 0.999
 
 
-def _privacy(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
+def _privacy(guesses: dict[str, Guess]) -> list[str]:
     lines = ["privacy:", "  models:", "    - {type: k_anonymity, k: 10}  # review"]
     if any(found.role is Role.SENSITIVE for found in guesses.values()):
         lines.append("    - {type: l_diversity, l: 2}  # review: for every sensitive column")

@@ -152,7 +152,7 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
 
 def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
     if config.spark.grouped_map == "pandas":
-        refuse_inexact(source, config)
+        refuse_inexact(source)
     return scan(source, config, published)
 
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from anonlib import registry
-from anonlib.cli_errors import plain
 from anonlib.listing import Listing, Parameter
+from anonlib.plain import plain
 from anonlib.results import CheckResult, ReleaseResult
 from anonlib.show_figures import figure_notes, print_figures
 from anonlib.show_parts import bullets, headed, pairs, places

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from anonlib.cli_errors import plain
 from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
+from anonlib.plain import plain
 from anonlib.show_parts import headed, pairs
 
 #: At most so many figures stand side by side.

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from anonlib.cli_errors import plain
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy_check import Coverage
+from anonlib.plain import plain
 from anonlib.show import console
 from anonlib.show_parts import pairs
 

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from anonlib.cli_errors import plain
+from anonlib.plain import plain
 
 
 def headed(*heads: str) -> Table:

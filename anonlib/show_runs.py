@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from anonlib.cli_errors import plain
+from anonlib.plain import plain
 from anonlib.show import console
 from anonlib.show_parts import bullets, headed
 

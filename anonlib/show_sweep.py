@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from anonlib.cli_errors import plain
+from anonlib.plain import plain
 from anonlib.show import console, local
 from anonlib.show_parts import pairs
 from anonlib.sweep.results import SweepResult, summaries

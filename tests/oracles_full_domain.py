@@ -90,13 +90,13 @@ def ragged_tree(random: Any, c: int) -> Tree:
     return Tree(*arrays, loss, np.array(height))
 
 
-def generalizable(block: Block, random: Any, share: float = 0.7) -> Block:
-    """The block without its numeric columns, with hierarchies of a share of the nominal ones, of
+def generalizable(block: Block, random: Any) -> Block:
+    """The block without its numeric columns, with hierarchies of most of the nominal ones, of
     which it keeps three, and its rows in order."""
     block = replace(block, nominal=block.nominal[:, :3], n_categories=block.n_categories[:3])
     order = np.lexsort(block.nominal.T) if block.nominal.shape[1] else np.arange(block.n)
     trees = [
-        ragged_tree(random, int(c)) if random.random() < share else None for c in block.n_categories
+        ragged_tree(random, int(c)) if random.random() < 0.7 else None for c in block.n_categories
     ]
     return replace(
         block,

@@ -47,7 +47,7 @@ def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, 
     for i, (model, partial) in enumerate(zip(models, partials, strict=True)):
         part = {name: F.col(f"m{i}_{name}") for name in partial} | {"n_rows": F.col("n_rows")}
         summaries += _summary(view, model, part, f"m{i}_")
-    found = classes.groupBy(_rounded("n_rows").alias("size")).agg(*summaries).collect()
+    found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
     sizes = Counter({row["size"]: row["n_classes"] for row in found})
     tallies = [_gather(model, found, f"m{i}_") for i, model in enumerate(models)]
     done = [_settled(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
@@ -65,8 +65,8 @@ def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def _rounded(name: str) -> Column:
-    size = F.col(name)
+def _rounded_size() -> Column:
+    size = F.col("n_rows")
     top = F.length(F.bin(size)) - 1  # the place of the highest bit; logarithms would round
     power = F.call_function("shiftleft", F.lit(1).cast("long"), top)
     return F.when(size <= EXACT_SIZES, size).otherwise(power)
@@ -117,7 +117,7 @@ def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
         return Tally(note=str(error))
     fails = ~F.coalesce(model.holds(F.col("value")), F.lit(False))
     summaries = [_worst(model, F.col("value")).alias("value"), F.count_if(fails).alias("failing")]
-    found = classes.groupBy(_rounded("n_rows").alias("size")).agg(*summaries).collect()
+    found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
     exact = _gather(model, found, "")
     values = [value for value in (counted.value, exact.value) if value is not None]
     # None where no class has a value: then all of them fail.

@@ -62,17 +62,6 @@ class Cuts:
                 below += [(int(self.left[child]), of), (int(self.right[child]), of)]
         return result
 
-    def assign(self, features: Singles, root: Ints) -> Ints:
-        """int64[n]: the leaf of every row, which begins at one of the roots."""
-        node = self.roots[root].astype(np.int64)
-        rows, cuts = with_one(features), with_threshold(self.weights, self.threshold)
-        for _ in range(self.depth):
-            inner = np.flatnonzero(node >= 0)
-            at = node[inner]
-            low = scores(cuts[at], rows[inner]) < 0
-            node[inner] = np.where(low, self.left[at], self.right[at])
-        return -1 - node
-
     def levels(self) -> list[tuple[Singles, Ints]]:
         """The forest level by level, for a walk by look-ups: (weights, child) for each.
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from anonlib.cli_errors import plain
 from anonlib.errors import InputError
+from anonlib.plain import plain
 from anonlib.report.release import release_page
 from anonlib.report.sweep import Row, sweep_page
 from anonlib.report.words import breakable, coded, number

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
-from anonlib.cli_errors import plain
 from anonlib.measure import Cell
+from anonlib.plain import plain
 from anonlib.report.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
 from anonlib.report.words import counted, number, percent, short, spoken
 

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from anonlib import registry
-from anonlib.cli_errors import plain
 from anonlib.listing import summary
 from anonlib.measure import Measure
+from anonlib.plain import plain
 from anonlib.report.charts import Chart, Line, Table, bars, before_after, dots, lines
 from anonlib.report.words import between, first_sentence, spoken
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from anonlib import registry
-from anonlib.cli_errors import plain
 from anonlib.listing import summary
+from anonlib.plain import plain
 from anonlib.report.charts import Chart, Table, bars
 from anonlib.report.measures import Measured, Part, distributions, measured
 from anonlib.report.words import between, counted, first_sentence, number, percent, spoken

@@ -7,9 +7,9 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
-from anonlib.cli_errors import plain
 from anonlib.errors import InputError
 from anonlib.measure import Cell
+from anonlib.plain import plain
 from anonlib.report.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.report.measures import MAX_CHARTS
 from anonlib.report.words import counted, number, spoken

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from anonlib.cli_errors import plain
+from anonlib.plain import plain
 
 #: Letters that a label in a drawing may have.
 MAX_LABEL = 22

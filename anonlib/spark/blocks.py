@@ -115,7 +115,7 @@ def plan(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
-    return _repaired(draft, Rows(rows, schema, scan, config, task), roots, centers)
+    return _repaired(draft, Rows(rows, schema, config, task), roots, centers)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,6 @@ class Rows:
 
     frame: DataFrame
     schema: Schema
-    scan: Scan
     config: Config
     task: Task
 

@@ -29,13 +29,12 @@ class Split:
 
     train: the released rows of the persons that are not held out. raw: the original rows of the
     same. test: of the persons held out, the original rows; where the release was split after it
-    was made, released ones. All have the released columns by id. made_after: whether that is so.
+    was made, released ones. All have the released columns by id.
     """
 
     train: DataFrame
     raw: DataFrame
     test: DataFrame
-    made_after: bool
 
 
 @dataclass(frozen=True)
@@ -105,12 +104,12 @@ class Case:
         if not after:
             train = self.shadow(share).select(*ids)
             raw, test = self.source.where(~out), self.source.where(out)
-            return Split(train, raw.select(*ids), test.select(*ids), made_after=False)
+            return Split(train, raw.select(*ids), test.select(*ids))
         if HELD not in self.released.columns:
             return None
         train, test = self.released.where(~F.col(HELD)), self.released.where(HELD)
         raw = self.source.where(~out).select(*ids)
-        return Split(train.select(*ids), raw, test.select(*ids), made_after=True)
+        return Split(train.select(*ids), raw, test.select(*ids))
 
 
 def sampled(n_rows: int) -> SparkColumn:

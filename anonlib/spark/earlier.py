@@ -63,7 +63,7 @@ def look_back(config: Config, target: Target, source: Source, ledger: Ledger | N
         return Earlier()
     if mode == "overwrite":
         if not config.release.acknowledge_overwrite:
-            _require_others(config, target, source, ledger)
+            _require_others(target, source, ledger)
         return Earlier()
     published = _published(config, target, source.schema)
     if ledger is None:
@@ -148,7 +148,7 @@ def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) 
         yield "rows of the source name no person; leave them out, or set this to true"
 
 
-def _require_others(config: Config, target: Target, source: Source, ledger: Ledger | None) -> None:
+def _require_others(target: Target, source: Source, ledger: Ledger | None) -> None:
     """Raises ConfigError unless it is certain that nobody who was released comes again."""
     if ledger is None:
         found = "without a ledger it is unknown who is in it"

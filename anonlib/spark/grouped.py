@@ -93,7 +93,7 @@ def _n_tasks(spark: SparkSession, plan: Plan, config: Config) -> int:
     return max(1, min(wanted, plan.n_blocks))
 
 
-def refuse_inexact(source: Source, config: Config) -> None:
+def refuse_inexact(source: Source) -> None:
     """Raises ConfigError naming the columns that pandas can't carry exactly."""
     problems = []
     aggregates = []

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from anonlib.block import ClassMoments
-from anonlib.errors import AnonlibError, BlockError
+from anonlib.errors import sanitized
 from anonlib.kernels._discriminant import class_moments
 from anonlib.work import HASH, Task, to_block
 
@@ -35,22 +35,16 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
 
 
 def _partial(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """The moments of one task's rows. Errors are raised without their cause, whose text may hold
-    data."""
-    try:
-        total: ClassMoments | None = None
-        for batch in batches:
-            moments = _moments(batch, task)
-            total = moments if total is None else total.merge(moments)
-        texts = [] if total is None else [total.to_json()]
-    except AnonlibError as error:
-        text = str(error)
-    except Exception as error:
-        text = f"class moments failed with {type(error).__name__}"
-    else:
-        yield pa.record_batch({"moments": pa.array(texts, pa.string())})
-        return
-    raise BlockError(text) from None
+    """The moments of one task's rows."""
+    texts = sanitized("class moments", partial(_added_up, batches, task))
+    yield pa.record_batch({"moments": pa.array(texts, pa.string())})
+
+
+def _added_up(batches: Iterator[pa.RecordBatch], task: Task) -> list[str]:
+    """The moments of all batches together, as JSON; none of no batches."""
+    found = (_moments(batch, task) for batch in batches)
+    first = next(found, None)
+    return [] if first is None else [reduce(ClassMoments.merge, found, first).to_json()]
 
 
 def _moments(batch: pa.RecordBatch, task: Task) -> ClassMoments:

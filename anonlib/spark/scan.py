@@ -69,7 +69,7 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     rows = source.rows()
     with translated("source", denied=InputError):
         figures = _figures(source, config)
-        problems = [*_problems(source, config, figures)]
+        problems = [*_problems(source, figures)]
         if figures["n"] == 0:
             raise ConfigError(problems)
         sample = _sample(source, rows, figures["n"], config)
@@ -102,7 +102,7 @@ def require_readable(source: Source, config: Config) -> None:
     """Raises ConfigError where values can't be read as their column's type, or are infinite. One
     aggregate over the source."""
     with translated("source", denied=InputError):
-        if problems := [*_problems(source, config, _figures(source, config))]:
+        if problems := [*_problems(source, _figures(source, config))]:
             raise ConfigError(problems)
 
 
@@ -132,7 +132,7 @@ def _value(source: Source, column: Column) -> SparkColumn:
     return F.when(~F.isnan(value), value) if pa.types.is_floating(column.type) else value
 
 
-def _problems(source: Source, config: Config, figures: dict[str, Any]) -> Iterator[Problem]:
+def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with the values."""
     if figures["n"] == 0:
         yield Problem("source", "has no rows")

@@ -119,9 +119,7 @@ def _opened(
         before = [_like(rows, frame, config) for rows in waiting]
         raw = _together(fresh, before)
         casts = _casts(config, names, raw)
-        columns = {
-            f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}"), config) for i in range(len(names))
-        }
+        columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
@@ -154,7 +152,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         casts = _casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
         _require_readable(raw, {id: casts[id] for id in ids if id in casts}, config)
-        typed = raw.select(*[_read_as(F.col(id), casts.get(id), config) for id in ids])
+        typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
         if other := [n for n, t in zip(names, arrow, strict=True) if t is None or not is_atomic(t)]:
@@ -295,7 +293,7 @@ def _is_token(column: Column, config: Config) -> Column:
     return column.isNotNull() & text.isNull()
 
 
-def _read_as(column: Column, type: str | None, config: Config) -> Column:
+def _read_as(column: Column, type: str | None) -> Column:
     return column if type is None else column.try_cast(type)
 
 

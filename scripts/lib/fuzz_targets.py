@@ -94,7 +94,7 @@ def _sweep(conf: Path) -> Callable[[bytes, Path], None]:
     return _in_file(conf / "papers" / "try.yaml", load_sweep)
 
 
-def _small(tree: Any, depth: int = 0) -> Any:
+def _small(tree: Any) -> Any:
     """The sweep with two values of each list of its grids, so that tries are quick."""
     for case in [tree, *tree["cases"].values()]:
         grids = case.get("grid")

@@ -13,9 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.quick import INTERPRETED, JAVA
+from tests.support import skip_or_fail
 
 ROOT = Path(__file__).parents[2]
 AIRFLOW = Path(sys.prefix) / "airflow/bin/airflow"
@@ -137,9 +136,9 @@ def hides(airflow: Airflow, *done: Done) -> None:
 
 @contextmanager
 def installed(home: Path) -> Iterator[Airflow]:
-    """An Airflow with a database and a web hook of its own. Skips where there is no Airflow."""
+    """An Airflow with a database and a web hook of its own; skips, or fails, without an Airflow."""
     if not AIRFLOW.is_file():
-        pytest.skip("no Airflow in .venv/airflow: `scripts/test --airflow` installs it")
+        skip_or_fail("no Airflow in .venv/airflow: `scripts/test --airflow` installs it")
     for folder in ("configs", "tables", "local"):
         (home / folder).mkdir()
     for name, text in CONFIGS.items():

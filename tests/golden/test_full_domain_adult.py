@@ -7,50 +7,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from anonlib.block import GRID, Block
-from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels._full_domain_search import Search
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from tests.arx import NAMES, adult
 from tests.support import data_dir
 
-ALL = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
-ALL += ("occupation",)
 FOUR = ("age", "marital-status", "education", "occupation")
 
 
 @cache
-def adult(names: tuple[str, ...]) -> Block:
-    """The distinct rows with their multiplicities; salary-class is protected."""
-    folder = data_dir() / "adult_hierarchies" / "arx"
-    table = pd.read_csv(folder / "adult.csv.gz", sep=";", dtype=str)
-    codes, trees = [], []
-    for name in names:
-        hierarchy = read_hierarchy(folder / f"adult_hierarchy_{name}.csv")
-        places, code = np.unique(hierarchy.places(pa.array(table[name])), return_inverse=True)
-        codes.append(code)
-        trees.append(hierarchy.over(places, missing=False))
-    codes.append(np.unique(table["salary-class"], return_inverse=True)[1])
-    rows, weight = np.unique(np.column_stack(codes).astype(np.int32), axis=0, return_counts=True)
-    return Block(
-        numeric=np.zeros((len(rows), 0)),
-        nominal=np.ascontiguousarray(rows[:, :-1]),
-        sensitive=np.ascontiguousarray(rows[:, -1:]),
-        unit=None,
-        widths=np.zeros(0),
-        n_categories=np.array([tree.high[-1] for tree in trees]),
-        models=(),
-        protected=("salary-class",),
-        trees=tuple(trees),
-        weight=weight,
-    )
+def block_of(names: tuple[str, ...]) -> Block:
+    return adult(data_dir(), names)
 
 
 def case(names: tuple[str, ...], k: int, l: int, may_suppress: int) -> Block:  # noqa: E741
-    block = replace(adult(names), models=(KAnonymity(k=k),), may_suppress=may_suppress)
+    block = replace(block_of(names), models=(KAnonymity(k=k),), may_suppress=may_suppress)
     if l == 1:
         return replace(block, protected=(), sensitive=block.sensitive[:, :0])
     return replace(block, models=(*block.models, LDiversity(l=l, attribute="salary-class")))
@@ -86,7 +61,7 @@ def test_of_four_columns(k: int, l: int, may_suppress: int) -> None:  # noqa: E7
     block = case(FOUR, k, l, may_suppress)
     search = Search(block)
     found = search.run()
-    expected = at_all_nodes(block, adult(FOUR).sensitive[:, 0])
+    expected = at_all_nodes(block, block_of(FOUR).sensitive[:, 0])
     assert (search.least, sum(found), found) == expected
 
 
@@ -101,6 +76,6 @@ def test_of_four_columns(k: int, l: int, may_suppress: int) -> None:  # noqa: E7
 )
 def test_of_all_columns(k: int, l: int, may_suppress: int, heights: Any) -> None:  # noqa: E741
     """What `scripts/bench full_domain` finds by looking at all 6,480 nodes."""
-    search = Search(case(ALL, k, l, may_suppress))
+    search = Search(case(NAMES, k, l, may_suppress))
     assert search.run() == heights
     assert search.lattice.n_looks < 6480 / 10

@@ -15,7 +15,9 @@ from scipy import stats
 from anonlib.block import snap
 from anonlib.errors import InputError
 from anonlib.measure import Findings
+from anonlib.utility.measures._axes import View
 from anonlib.utility.measures._distribution import MOST_POINTS, N_BINS, Points
+from anonlib.utility.measures._tally import Compared
 from anonlib.utility.measures.associations import Associations
 from anonlib.utility.measures.marginals import Marginals
 from anonlib.utility.measures.moments import Moments
@@ -152,6 +154,16 @@ def test_associations(pair: Pair, seed: int) -> None:
     assert value(found, "largest") == pytest.approx(max(expected.values()), **CLOSE)
     for name, _, _, _, difference in found.series[0].rows:
         assert difference == pytest.approx(expected[str(name)], **CLOSE)
+
+
+def test_columns_that_are_left_out_are_named_beside_another_note() -> None:
+    view = View((), n_quasi=0, n_source=9, n_released=9, least=2, seed=5, left_out=("job", "town"))
+    note = (
+        "no two columns of the source vary; without job, town: too many values, or of an odd type"
+    )
+    for figure in Associations().findings(Compared(view, {}, {})).figures:
+        assert (figure.value, figure.note) == (None, note)
+    assert replace(view, left_out=()).note == ""
 
 
 def association(pair: Pair, a: str, b: str, *, released: bool) -> float | None:

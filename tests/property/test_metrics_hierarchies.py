@@ -209,8 +209,8 @@ TOWNS = Tree(
 )
 
 
-def towns(codes: list[int], cells: list[int], levels: Any = None, k: int = 2) -> Released:
-    block = make_block(np.zeros((len(codes), 0)), np.array(codes)[:, None], k=k)
+def towns(codes: list[int], cells: list[int], levels: Any = None) -> Released:
+    block = make_block(np.zeros((len(codes), 0)), np.array(codes)[:, None])
     block = replace(block, trees=(TOWNS,), n_categories=np.array([4]))
     levels = None if levels is None else np.array(levels)
     return Released(block, np.array(cells, np.int64), max(cells) + 1, levels)

@@ -38,8 +38,8 @@ def test_lca_is_the_lowest_node_above_all_values(data: Any, hierarchy: Any, leve
 
 
 @QUICK
-@given(st.data(), hierarchies(), st.integers(1, 5))
-def test_levels_of_lca_are_those_of_the_hierarchy(data: Any, hierarchy: Any, level: int) -> None:
+@given(hierarchies(), st.integers(1, 5))
+def test_levels_of_lca_are_those_of_the_hierarchy(hierarchy: Any, level: int) -> None:
     """One value alone is released as the node that `Hierarchy.levels` has for it."""
     leaves = hierarchy.names[: hierarchy.tree.high[-1]]
     rows = hierarchy.levels(np.arange(len(leaves)))

@@ -24,6 +24,7 @@ from tests.spark.support import (
     texts_in,
     write_config,
 )
+from tests.support import skip_or_fail
 
 pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow]
 
@@ -64,7 +65,7 @@ def run(
     """Runs steps in a process that has the store's keys in its environment, and keeps an event
     log. After the steps of these numbers the store is started again."""
     if not (jar_dir() / "s3").is_dir():
-        pytest.skip("no jars of S3: `scripts/test --s3` fetches them")
+        skip_or_fail("no jars of S3: `scripts/test --s3` fetches them")
     conf, home = folder / "conf", folder / "process"
     conf.mkdir()
     lines = {

@@ -201,6 +201,18 @@ def process(
     return found, *texts
 
 
+def installed(folder: Path, kernel: str, code: str) -> str:
+    """A folder for PYTHONPATH with a kernel, as if its package were installed: its type, and the
+    code of its module, where its class is the type with a capital."""
+    about = folder / f"{kernel}-1.dist-info"
+    about.mkdir(parents=True)
+    (folder / f"{kernel}.py").write_text(code)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {kernel}\nVersion: 1\n")
+    entry = f"[anonlib.kernel]\n{kernel} = {kernel}:{kernel.capitalize()}\n"
+    (about / "entry_points.txt").write_text(entry)
+    return str(folder)
+
+
 def _wait_for_group(leader: int) -> None:
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.errors import AnonlibError
-from tests.spark.support import Step, holding, process, settings, texts_in, write_config
+from tests.spark.support import Step, holding, installed, process, settings, texts_in, write_config
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -45,17 +45,6 @@ class Telltale(Kernel):
         print(text, file=sys.stderr, flush=True)
         raise ValueError(text)
 '''
-
-
-def plugin(folder: Path) -> Path:
-    """A folder for PYTHONPATH with the kernel, as if its package were installed."""
-    about = folder / "canary_kernel-1.dist-info"
-    about.mkdir(parents=True)
-    (folder / "canary_kernel.py").write_text(KERNEL)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: canary-kernel\nVersion: 1\n")
-    entry = "[anonlib.kernel]\ntelltale = canary_kernel:Telltale\n"
-    (about / "entry_points.txt").write_text(entry)
-    return folder
 
 
 def patients() -> pd.DataFrame:
@@ -125,7 +114,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
         ],
         ANONLIB_CANARY_KEY=KEY,
         ANONLIB_CANARY_LEDGER=LEDGER_KEY,
-        PYTHONPATH=str(plugin(tmp_path / "plugin")),
+        PYTHONPATH=installed(tmp_path / "plugin", "telltale", KERNEL),
     )
     assert codes == [0, 0, 2, 2, 2, 1, 1]
     assert "2 rows wait in the backlog" in out

@@ -1,5 +1,6 @@
 """Ctrl-C in the middle of a release: jobs end, nothing is left behind, the target is as it was."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,32 +9,53 @@ from pathlib import Path
 
 import pytest
 
+from tests.spark.support import installed
+
 CONF = Path(__file__).parents[2] / "conf" / "quickstart.yaml"
+#: The job that the signal meets would not end by itself.
+KERNEL = '''"""A kernel that tells that it has begun, and goes on for longer than any test."""
+import os
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from anonlib.kernels import Kernel
+
+
+class Endless(Kernel):
+    type: ClassVar[str] = "endless"
+    cost: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+
+    def cells(self, block):
+        Path(os.environ["BEGUN"]).touch()
+        time.sleep(600)
+'''
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_release_is_interrupted(number: signal.Signals, tmp_path: Path) -> None:
     overrides = [f"release.path={tmp_path}/out/table", "source.rows=20000", "seed=1"]
-    overrides += [f"spark.conf.\"spark.local.dir\"='{tmp_path}/local'"]
+    overrides += ["kernel.type=endless", f"spark.conf.\"spark.local.dir\"='{tmp_path}/local'"]
+    begun = tmp_path / "begun"
+    path = [installed(tmp_path / "plugin", "endless", KERNEL), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "anonlib", "release", str(CONF)),
             *[part for text in overrides for part in ("--set", text)],
         ],
+        env={**os.environ, "BEGUN": str(begun), "PYTHONPATH": os.pathsep.join(filter(None, path))},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if "anonymize: started" in line:
-            time.sleep(1.0)
-            process.send_signal(number)
-    out = process.communicate(timeout=120)[0]
+    while process.poll() is None and not begun.exists():
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    lines = err.splitlines()
     assert process.returncode == 1, lines
     assert "anonymize: failed after" in lines[-2]
     assert lines[-1].startswith("interrupted: ")

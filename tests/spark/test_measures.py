@@ -84,6 +84,7 @@ def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> 
     view = view_of(case)
     assert [axis.name for axis in view.axes] == [*HOW, "illness", "income"]
     assert view.left_out == ("note",)
+    assert view.note == "without note: too many values, or of an odd type"
     assert view.least == 2 * K
     source, released = case.source.toArrow(), case.released.toArrow()
     assert case.config.evaluate is not None
@@ -99,4 +100,6 @@ def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> 
         assert found == measure.findings(here), measure.type
         assert {figure.name for figure in found.figures} == set(measure.names)
         assert all(figure.value is not None for figure in found.figures)
+        told = view.note if measure.type in ("associations", "queries") else ""
+        assert {figure.note for figure in found.figures} == {told}
     assert len(case.shared) == 1  # one pass over each table for all of them

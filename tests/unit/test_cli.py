@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from anonlib import cli, cli_errors, listing
+from anonlib import cli, listing
 from anonlib.cli import main
 from anonlib.cli_parser import make_parser
 from anonlib.errors import AuditError, BusyError, ConfigError, InputError, Problem, StorageError
+from anonlib.plain import plain
 
 CONFIG = """
 source: {format: csv, path: people.csv}
@@ -274,7 +275,7 @@ class TestFailures:
 
 
 def test_plain() -> None:
-    assert cli_errors.plain("ok Größe 東\x07\x9b\u202e") == "ok Größe 東\\x07\\x9b\\u202e"
+    assert plain("ok Größe 東\x07\x9b\u202e") == "ok Größe 東\\x07\\x9b\\u202e"
 
 
 class TestProcess:

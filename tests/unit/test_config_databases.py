@@ -109,7 +109,7 @@ def test_secrets_of_other_readers() -> None:
     assert "remove" in problems(generated)["source.secrets"]
 
 
-def test_a_secret_in_place_of_its_variable_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_place_of_its_variable_is_not_shown() -> None:
     wrong = {**jdbc(), "secrets": {"password": PASSWORD}}
     assert PASSWORD not in str(problems(wrong))
     plausible = "hunter2"  # could be a variable's name

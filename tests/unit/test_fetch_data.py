@@ -156,7 +156,7 @@ def real_tables() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "file"), real_tables())
-def test_real_table(name: str, file: str, tmp_path: Path) -> None:
+def test_real_table(name: str, file: str) -> None:
     module = load()
     folder = Path(os.environ.get("ANONLIB_DATA") or ROOT.parent / "shared" / "data")
     if not (folder / name / file).is_file():

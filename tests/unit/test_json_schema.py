@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -83,13 +84,12 @@ def wrong(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def accepts(schema: dict[str, Any]) -> Any:
-    jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema).is_valid
 
 
 class TestValidator:
-    """With a validator, where there is one."""
+    """With a validator."""
 
     @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
     def test_configs_of_the_project(self, accepts: Any, path: Path) -> None:

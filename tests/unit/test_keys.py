@@ -154,7 +154,7 @@ def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert pseudonym_key(config({"key_file": str(path)}), "run") == expected
 
 
-def test_keys_of_the_ledger_and_the_backlog(env: str, tmp_path: Path) -> None:
+def test_keys_of_the_ledger_and_the_backlog(env: str) -> None:
     """Of one master key, yet apart; an entry of the backlog has a key of its own."""
     made = config(None, asked=False, ledger={"key_env": env}, backlog={"key_env": env})
     assert ledger_key(made) == hkdf(MASTER, b"anonlib ledger")

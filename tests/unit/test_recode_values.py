@@ -10,13 +10,11 @@ import pytest
 
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Domain
-from anonlib.recode._defaults import default_recoder
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
 from anonlib.recode.median import Median
 from anonlib.recode.mode import Mode
 from anonlib.recode.set import Set
-from anonlib.schema import Scale
 
 
 def recode(recoder: Any, *cells: list[Any], type: Any = None) -> list[Any]:
@@ -205,9 +203,3 @@ def test_a_value_outside_the_order_is_an_error_without_the_value() -> None:
     with pytest.raises(pa.ArrowInvalid) as error:
         Median().recode(values, Cells(np.zeros(2, np.int64), 1), Domain(("low", "high")))
     assert "secret" not in str(error.value)
-
-
-def test_the_default_follows_the_scale() -> None:
-    assert default_recoder(Scale.CONTINUOUS, pa.float64()) == "centroid"
-    assert default_recoder(Scale.ORDINAL, pa.string()) == "median"
-    assert default_recoder(Scale.NOMINAL, pa.string()) == "mode"

@@ -13,6 +13,7 @@ import pytest
 
 from anonlib.report import render, render_sweep
 from tests import reports
+from tests.support import skip_or_fail
 
 WIDTHS = (390, 1280)
 #: What a frame is asked once it is there.
@@ -43,7 +44,7 @@ def looked_at(pages: list[str], folder: Path, *, dark: bool) -> tuple[list[dict[
     """What each page is at both widths, and what the browser complained of."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        pytest.skip("no Chromium: install Debian's package chromium")
+        skip_or_fail("no Chromium: install Debian's package chromium")
     frames = "".join(
         f'<iframe style="width:{w}px;height:900px;border:0" srcdoc="{html.escape(text)}"></iframe>'
         for text in pages

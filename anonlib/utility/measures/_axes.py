@@ -126,6 +126,12 @@ class View:
     def quasi(self) -> tuple[Axis, ...]:
         return self.axes[: self.n_quasi]
 
+    @property
+    def note(self) -> str:
+        """Which columns take no part, and why; empty where all do."""
+        names = ", ".join(self.left_out)
+        return f"without {names}: too many values, or of an odd type" if names else ""
+
     def __getitem__(self, id: str) -> Axis:
         return next(axis for axis in self.axes if axis.id == id)
 

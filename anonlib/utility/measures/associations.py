@@ -41,9 +41,11 @@ class Associations(ColumnMeasure):
     so in the source. Of values that stand for several (`_reading`), each combination in a row
     counts as if columns were independent there.
 
-    Nominal columns of more than 100 categories count in 100 groups of neighbours: siblings in their
-    hierarchy, else by value. Series `associations`: all pairs. Cost: one pass over each table,
-    shared with other measures of columns; a count of every pair of columns.
+    Nominal quasi-identifiers of more than 100 categories count in 100 groups of neighbours:
+    siblings in their hierarchy, else by value. Sensitive columns and a target of more than 100
+    values that are no numbers, or of an odd type, are left out, as a note says. Series
+    `associations`: all pairs. Cost: one pass over each table, shared with other measures of
+    columns; a count of every pair of columns.
     """
 
     type: ClassVar[str] = "associations"
@@ -78,11 +80,11 @@ class Associations(ColumnMeasure):
                 ours, theirs, far = map(stable, (source, released, differences[-1]))
                 rows.append((name, _kind(a, b), ours, theirs, far))
         if not differences:
-            note = "no two columns of the source vary"
+            note = "; ".join(filter(None, ["no two columns of the source vary", view.note]))
             return Findings(tuple(Figure(name, None, note=note) for name in self.names))
         figures = (
-            Figure("mean", stable(float(np.mean(differences)))),
-            Figure("largest", stable(max(differences))),
+            Figure("mean", stable(float(np.mean(differences))), note=view.note),
+            Figure("largest", stable(max(differences)), note=view.note),
         )
         heads = ("columns", "measure", "source", "release", "difference")
         return Findings(figures, (Series("associations", "", heads, tuple(rows)),))

@@ -26,9 +26,11 @@ class Queries(ColumnMeasure):
     the source, or over a share `sanity` of the rows, if that is more.
 
     The columns of a query, one quasi-identifier at least, are drawn from these, sensitive columns
-    and the target. Ranges have the selectivity that they all would have together if values were
-    even and independent: each a share `selectivity`^(1 / columns) of the range of a continuous
-    column, of the ranks of an ordinal one; of a nominal one so many categories, in no order.
+    and the target; a note names those of them that are left out, for more than 100 values that are
+    no numbers, or an odd type. Ranges have the selectivity that they all would have together if
+    values were even and independent: each a share `selectivity`^(1 / columns) of the range of a
+    continuous column, of the ranks of an ordinal one; of a nominal one so many categories, in no
+    order.
     Released values that stand for several count by the share that is in the range (`_reading`).
     Rows without a value are in no range.
 
@@ -61,10 +63,11 @@ class Queries(ColumnMeasure):
     def findings(self, found: Compared) -> Findings:
         ours, theirs = (states["queries"] for states in (found.source, found.released))
         errors = np.abs(theirs - ours) / np.maximum(ours, self.sanity * found.view.n_source)
+        note = found.view.note
         return Findings(
             (
-                Figure("mean", stable(float(errors.mean()))),
-                Figure("median", stable(float(np.median(errors)))),
+                Figure("mean", stable(float(errors.mean())), note=note),
+                Figure("median", stable(float(np.median(errors))), note=note),
             )
         )
 

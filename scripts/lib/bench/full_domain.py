@@ -15,45 +15,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from kernels import DATA
 
 from anonlib.block import GRID, Block
-from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels._full_domain_search import Search
 from anonlib.kernels.full_domain import FullDomain
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-
-FOLDER = DATA / "adult_hierarchies" / "arx"
-NAMES = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
-NAMES += ("occupation",)
-
-
-def adult() -> Block:
-    """The distinct rows with their multiplicities, without a model."""
-    table = pd.read_csv(FOLDER / "adult.csv.gz", sep=";", dtype=str)
-    codes, trees = [], []
-    for name in NAMES:
-        hierarchy = read_hierarchy(FOLDER / f"adult_hierarchy_{name}.csv")
-        places, code = np.unique(hierarchy.places(pa.array(table[name])), return_inverse=True)
-        codes.append(code)
-        trees.append(hierarchy.over(places, missing=False))
-    codes.append(np.unique(table["salary-class"], return_inverse=True)[1])
-    rows, weight = np.unique(np.column_stack(codes).astype(np.int32), axis=0, return_counts=True)
-    return Block(
-        numeric=np.zeros((len(rows), 0)),
-        nominal=np.ascontiguousarray(rows[:, :-1]),
-        sensitive=np.ascontiguousarray(rows[:, -1:]),
-        unit=None,
-        widths=np.zeros(0),
-        n_categories=np.array([tree.high[-1] for tree in trees]),
-        models=(),
-        protected=("salary-class",),
-        trees=tuple(trees),
-        weight=weight,
-    )
+from tests.arx import NAMES, adult
 
 
 def cases(block: Block, ks: list[int], limits: list[float]) -> list[Block]:
@@ -97,7 +66,7 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=[5, 10])
     parser.add_argument("--limits", type=float, nargs="+", default=[0.0, 0.02, 0.1])
     given = parser.parse_args()
-    block = adult()
+    block = adult(DATA, NAMES)
     compared = cases(block, given.k, given.limits)
     began = perf_counter()
     expected = at_all_nodes(block, compared)
