@@ -1,6 +1,5 @@
 """The config: one YAML file -> a frozen, validated `Config`, all problems reported together."""
 
-import math
 import unicodedata
 from typing import Annotated, Any, Literal, get_args
 
@@ -306,16 +305,6 @@ class Gate(Section):
     )
     at_most: float | None = Field(None, allow_inf_nan=False)
     at_least: float | None = Field(None, allow_inf_nan=False)
-
-    @property
-    def least(self) -> float:
-        """The lower bound; -inf if there is none."""
-        return -math.inf if self.at_least is None else self.at_least
-
-    @property
-    def most(self) -> float:
-        """The upper bound; inf if there is none."""
-        return math.inf if self.at_most is None else self.at_most
 
     @property
     def text(self) -> str:

@@ -85,7 +85,13 @@ def _margin(gate: Gate, figure: Figure) -> float:
     value = figure.value
     if value is None or not math.isfinite(value):
         return -math.inf
-    return min(gate.most - value, value - gate.least)
+    least, most = _bounds(gate)
+    return min(most - value, value - least)
+
+
+def _bounds(gate: Gate) -> tuple[float, float]:
+    least = -math.inf if gate.at_least is None else gate.at_least
+    return least, math.inf if gate.at_most is None else gate.at_most
 
 
 def gate_problems(config: Config) -> Iterator[Problem]:
@@ -94,9 +100,10 @@ def gate_problems(config: Config) -> Iterator[Problem]:
     known = {f"{m.type}.{name}": m for m in measures for name in m.names}
     for i, gate in enumerate(config.gates):
         where = f"gates.{i}"
+        least, most = _bounds(gate)
         if gate.at_most is None and gate.at_least is None:
             yield Problem(where, "give `at_most`, `at_least` or both")
-        elif gate.least > gate.most:
+        elif least > most:
             yield Problem(where, "`at_least` is above `at_most`, which nothing can be")
         if config.evaluate is None:
             yield Problem(where, "nothing is measured; add `evaluate`")
