@@ -20,8 +20,9 @@ _ACCOUNT = re.compile(r"\.[\w-]+\.[a-z]+\.core\.windows\.net$", re.IGNORECASE)
 _ENVIRONMENT = re.compile(r"^spark\.(executorEnv|yarn\.appMasterEnv|kubernetes\.driverEnv)\.")
 #: What stands before the host of a URL.
 _USER = re.compile(r"://([^/\s?#;]*)@")
-#: The same with a slash in the password; what stands before a port is none.
-_PASSWORD = re.compile(r"://[^@\s?#:]*:(?!\d+(?:/|$))[^@\s?#]*@")
+#: The same, before an @, with a slash in the password; what stands before a port is none.
+_PASSWORD = re.compile(r"://[^:]*:(?!\d+/)")
+_NO_USER = re.compile(r"[\s?#]")
 #: What ends a name.
 _NO_NAME = re.compile(r"[^\w.-]")
 _VARIABLE = re.compile(
@@ -54,7 +55,11 @@ def has_secret(value: str) -> bool:
 
 def has_password(url: str) -> bool:
     """Whether a user and a password stand before the host of a URL."""
-    return any(":" in user for user in _USER.findall(url)) or bool(_PASSWORD.search(url))
+    if any(":" in user for user in _USER.findall(url)):
+        return True
+    # In parts: a search for all of it, up to the @, would read a long text again and again.
+    before = (_NO_USER.split(part)[-1] for part in url.split("@")[:-1])
+    return any(map(_PASSWORD.search, before))
 
 
 def is_secret_variable(name: str) -> bool:

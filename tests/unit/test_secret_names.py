@@ -1,6 +1,10 @@
 """Which names stand for secrets."""
 
+import re
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from anonlib.places import overlap
 from anonlib.secret_names import has_password, is_secret_setting, is_secret_variable
@@ -53,3 +57,12 @@ def test_globs_that_no_file_of_a_release_matches() -> None:
     assert not overlap("/lake/*/people.csv", "/lake/anon")
     assert overlap("/lake/*/*.parquet", "/lake/anon")
     assert overlap("/lake/*", "/lake/anon")
+
+
+@given(st.text(st.sampled_from(list(":/@?# a1;\n")), max_size=14))
+@example("://:1/@")
+@example("://a:1/b@c")
+def test_passwords_are_found_as_by_one_search(url: str) -> None:
+    user = re.findall(r"://([^/\s?#;]*)@", url)
+    slashed = re.search(r"://[^@\s?#:]*:(?!\d+(?:/|$))[^@\s?#]*@", url)
+    assert has_password(url) == (any(":" in each for each in user) or slashed is not None)
