@@ -12,7 +12,7 @@ from anonlib.audit import AuditReport
 from anonlib.config import Config
 from anonlib.config_file import with_usual_measures
 from anonlib.config_places import overlap_problems
-from anonlib.errors import ConfigError, InfeasibleError, InputError
+from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.keys import backlog_key, ledger_key, pseudonym_key
 from anonlib.minimum_k import PROPERTY, minimum_k_problems, sweep_problems
@@ -60,6 +60,9 @@ def release(
     the old version's removal, or the name in the catalog, failed, as it was published).
     """
     progress = progress or Progress()
+    if dataframe is not None and config.source.format != "dataframe":
+        text = "must be dataframe where a DataFrame is released"
+        raise ConfigError([Problem("source.format", text)])
     require_gates_of_releases(config)
     run_id = config.release.run_id or _new_run_id()
     with accounted("release", config, run_id, progress) as accounting:

@@ -92,9 +92,6 @@ def open_source(
 
     Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
     """
-    if frame is not None and config.source.format != "dataframe":
-        text = "must be dataframe where a DataFrame is released"
-        raise ConfigError([Problem("source.format", text)])
     if frame is not None or config.source.format != "jdbc":
         return _opened(spark, config, frame, waiting)
     with translated("source", denied=InputError):

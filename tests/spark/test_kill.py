@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from anonlib import audit as auditing
 from anonlib import pipeline
 from anonlib.config_file import parse
 from anonlib.errors import BusyError
@@ -323,13 +324,13 @@ def test_failed_audit(
     config = settings(tmp_path, release=OVERWRITE)
     older_table(spark, config["release"]["path"])
     before = settled_files(Path(config["release"]["path"]))
-    audit = pipeline.auditing.audit
+    audit = auditing.audit
 
     def stricter(frame: DataFrame, spec: Any, whole: DataFrame | None) -> Any:
         return audit(frame, replace(spec, models=(KAnonymity(k=59),)), whole)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline.auditing, "audit", stricter)
+        patch.setattr(auditing, "audit", stricter)
         said = shell.release(config)
     assert said.code == 3
     assert said.error.startswith("error: the audit failed, nothing was published: k_anonymity k=59")

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib import pipeline
 from anonlib.errors import ConfigError
 
 pytestmark = pytest.mark.spark
@@ -175,3 +176,14 @@ def test_pandas_refuses_what_it_cannot_carry(spark: SparkSession, tmp_path: Path
     assert "column whole" in text
     assert "column day" in text
     assert "column flag" not in text
+
+
+def test_data_frames_and_formats_belong_together(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(9).select(F.col("id").alias("age"))
+    given = anonlib.parse(config(tmp_path / "t", {"format": "csv", "path": "people"}, age=NUMBER))
+    with pytest.raises(ConfigError, match=r"source\.format: must be dataframe"):
+        anonlib.release(given, dataframe=frame)
+    given = anonlib.parse(config(tmp_path / "t", {"format": "dataframe"}, age=NUMBER))
+    for verb in (anonlib.release, pipeline.check, pipeline.evaluate):
+        with pytest.raises(ConfigError, match=r"source\.format: dataframe is for"):
+            verb(given, **({"trial": True} if verb is pipeline.evaluate else {}))
