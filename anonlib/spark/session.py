@@ -129,11 +129,7 @@ def _start(settings: dict[str, str]) -> SparkSession:
         if not submitted and settings.get("spark.master", "local").startswith("local"):
             conf |= LOCAL
         if not submitted and "spark.jars.packages" not in settings:
-            theirs = [settings["spark.jars"]] if settings.get("spark.jars") else []
-            settings = {
-                **settings,
-                "spark.jars": ",".join([*map(str, ensure_jars()), *theirs]),
-            }
+            settings = {**settings, "spark.jars": _jars(settings)}
         conf |= settings
         if not submitted:
             options = conf.get("spark.driver.extraJavaOptions", "")
@@ -153,6 +149,12 @@ def _start(settings: dict[str, str]) -> SparkSession:
     if submitted and not os.environ.get("ANONLIB_DEBUG"):
         started.sparkContext.setLogLevel("OFF")
     return started
+
+
+def _jars(settings: Mapping[str, str]) -> str:
+    """Ours, and those that the config names, such as a database's driver."""
+    theirs = settings.get("spark.jars", "")
+    return ",".join([*map(str, ensure_jars()), *filter(None, theirs.split(","))])
 
 
 def _launch(conf: Mapping[str, str]) -> None:

@@ -36,7 +36,6 @@ from anonlib.sweep.results import (
     notes,
     page,
     parameters_text,
-    unknown_figures,
 )
 from anonlib.sweep.settings import Point, Sweep
 from anonlib.sweep.trial import tried
@@ -116,7 +115,7 @@ def swept(
             finally:
                 shared.destroy()
     ordered = tuple(found[item.key] for item in items)
-    said = (*notes(sweep.points), *unknown_figures(sweep.file.figures, ordered))
+    said = notes(sweep.points, sweep.file.figures, ordered)
     result = SweepResult(
         ordered, len(items), len(missing), table.path, str(store.root), sweep.file, said
     )

@@ -93,8 +93,15 @@ class Summary:
     n_failed: int
 
 
-def notes(points: Iterable[Point]) -> tuple[str, ...]:
-    """What is to be said of the figures of these points."""
+def notes(
+    points: Iterable[Point], figures: Sequence[str], rows: Sequence[ResultRow]
+) -> tuple[str, ...]:
+    """What is to be said of the figures of these points, by the results that they have; `figures`
+    are those that the file asks for."""
+    return (*_flattering(points), *_unknown(figures, rows))
+
+
+def _flattering(points: Iterable[Point]) -> tuple[str, ...]:
     cases = dict.fromkeys(point.case for point in points if _flatters(point))
     text = (
         "where `split: after` tests rows whose target the anonymization looked at, figures flatter"
@@ -102,8 +109,7 @@ def notes(points: Iterable[Point]) -> tuple[str, ...]:
     return (f"In {', '.join(cases)}: {text}.",) if cases else ()
 
 
-def unknown_figures(figures: Iterable[str], rows: Sequence[ResultRow]) -> tuple[str, ...]:
-    """What is to be said of figures that the file asks for, and no point has."""
+def _unknown(figures: Sequence[str], rows: Sequence[ResultRow]) -> tuple[str, ...]:
     there = {name for row in rows for name in row.figures}
     unknown = [name for name in figures if name not in there]
     if not unknown or not there:

@@ -9,16 +9,7 @@ import pytest
 from rich.console import Console
 
 from anonlib.show_sweep import print_sweep
-from anonlib.sweep.results import (
-    ResultRow,
-    SweepResult,
-    as_csv,
-    markdown,
-    notes,
-    page,
-    summaries,
-    unknown_figures,
-)
+from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
 from anonlib.sweep.settings import Case, Pick, SweepFile
 from tests.unit.test_sweep_trial import point
 
@@ -58,7 +49,7 @@ def test_means_and_spreads_over_seeds() -> None:
 )
 def test_figures_that_flatter_are_told(learn: Any, steps: str, flatters: bool) -> None:
     asked = {"model": "logistic_regression", **learn}
-    found = notes([point({"partition.steps": [{"type": steps}]}, learn=asked)])
+    found = notes([point({"partition.steps": [{"type": steps}]}, learn=asked)], (), ())
     assert bool(found) is flatters
     told = replace(result(row(0, 0.5)), notes=found)
     out = Console(record=True, width=200)
@@ -195,7 +186,7 @@ def test_markdown_has_no_html() -> None:
 
 def test_figures_that_no_point_has_are_told() -> None:
     rows = [row(0, 0.7), row(1, None)]
-    assert unknown_figures(("accuracy", "sse"), rows) == ()
-    assert unknown_figures((), rows) == ()
-    (told,) = unknown_figures(("acuracy", "sse"), rows)
+    assert notes((), ("accuracy", "sse"), rows) == ()
+    assert notes((), (), rows) == ()
+    (told,) = notes((), ("acuracy", "sse"), rows)
     assert told == "`figures`: no point has acuracy; they have accuracy, sse."
