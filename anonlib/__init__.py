@@ -4,15 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anonlib.config_file import load, parse
+    from anonlib.config.reading import load, parse
     from anonlib.local import cells
     from anonlib.pipeline import check, release
 
 _HOMES = {
     "cells": "anonlib.local",
     "check": "anonlib.pipeline",
-    "load": "anonlib.config_file",
-    "parse": "anonlib.config_file",
+    "load": "anonlib.config.reading",
+    "parse": "anonlib.config.reading",
     "release": "anonlib.pipeline",
 }
 

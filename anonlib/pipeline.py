@@ -8,43 +8,41 @@ from contextlib import closing
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import registry
-from anonlib.audit import AuditReport
-from anonlib.config import Config
-from anonlib.config_file import with_usual_measures
-from anonlib.config_places import overlap_problems
+from anonlib.auditing import AuditReport
+from anonlib.config.keys import backlog_key, ledger_key, pseudonym_key
+from anonlib.config.minimum_k import PROPERTY, minimum_k_problems
+from anonlib.config.model import Config
+from anonlib.config.places import overlap_problems
+from anonlib.config.reading import with_usual_measures
+from anonlib.config.resolve import bound_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
-from anonlib.keys import backlog_key, ledger_key, pseudonym_key
-from anonlib.minimum_k import PROPERTY, minimum_k_problems, sweep_problems
 from anonlib.progress import Progress
-from anonlib.resolve import bound_models
-from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
-from anonlib.runs import place, require_words
-from anonlib.schema import Column
-from anonlib.spark.backlog import can_wait
-from anonlib.spark.catalog import registered
-from anonlib.spark.done import finish, record_path, waits
-from anonlib.spark.earlier import Earlier, look_back
-from anonlib.spark.errors import translated
-from anonlib.spark.evaluate import case_of, evaluated, table_of_figures
-from anonlib.spark.grouped import refuse_inexact
+from anonlib.run.account import place, require_words
+from anonlib.run.backlog import can_wait
+from anonlib.run.blocks import refuse_inexact
+from anonlib.run.endings import finish, record_path, waits
+from anonlib.run.evaluate import case_of, evaluated, table_of_figures
+from anonlib.run.past import Earlier, look_back, open_past
+from anonlib.run.publish import Target, reader_notes
+from anonlib.run.purge import owed, purge, registered
+from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
+from anonlib.run.run_table import Accounting, accounted, table_of_runs
+from anonlib.run.scan import Scan, scan
+from anonlib.run.steps import Run, keep
+from anonlib.run.verify import audited_alone
+from anonlib.source import Source, open_source
+from anonlib.source.steady import pinned
 from anonlib.spark.lease import Lease, lease, tidy
-from anonlib.spark.past import open_past
-from anonlib.spark.publish import Target, reader_notes
-from anonlib.spark.purge import owed, purge
-from anonlib.spark.run import Run, keep
-from anonlib.spark.runs import Accounting, accounted, table_of_runs
-from anonlib.spark.scan import Scan, scan
 from anonlib.spark.session import session
-from anonlib.spark.source import Source, open_source
-from anonlib.spark.steady import pinned
 from anonlib.spark.storage import Storage, spelling
-from anonlib.spark.sweeping import swept
 from anonlib.spark.tasks import settled
-from anonlib.spark.types import spark_type
-from anonlib.spark.verify import audited_alone
-from anonlib.sweep.results import SweepResult
-from anonlib.sweep.settings import Sweep
+from anonlib.spark.translation import translated
+from anonlib.spark.values import spark_type
+from anonlib.sweeps.in_spark import swept
+from anonlib.sweeps.results import SweepResult
+from anonlib.sweeps.settings import Sweep, sweep_problems
+from anonlib.table.schema import Column
 
 
 def release(

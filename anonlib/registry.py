@@ -23,10 +23,10 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "privacy model": ("anonlib.privacy",),
     "recoder": ("anonlib.recode",),
     "encoding": ("anonlib.encode",),
-    "metric": ("anonlib.utility",),
-    "measure": ("anonlib.utility.measures", "anonlib.risk"),
-    "learner": ("anonlib.utility.learners",),
-    "audit": ("anonlib.audit.models",),
+    "metric": ("anonlib.loss",),
+    "measure": ("anonlib.measure.fidelity", "anonlib.measure.risk"),
+    "learner": ("anonlib.measure.learners",),
+    "audit": ("anonlib.auditing.models",),
 }
 
 
@@ -48,7 +48,7 @@ def _in_folder(folder: str) -> list[type[Plugin]]:
     package = importlib.import_module(folder)
     found = []
     for info in pkgutil.iter_modules(package.__path__):
-        if info.name.startswith("_") or info.ispkg:
+        if info.name.startswith("_"):
             continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         found += [

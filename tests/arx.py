@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonlib.block import Block
 from anonlib.hierarchy import read_hierarchy
+from anonlib.table.block import Block
 
 #: The quasi-identifiers of ARX's example.
 NAMES = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")

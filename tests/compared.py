@@ -12,14 +12,14 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from anonlib import registry
-from anonlib.encoding import Encoding, moments, to_float
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy_file import read_csv
+from anonlib.hierarchy.files import read_csv
 from anonlib.measure import Findings
+from anonlib.measure.fidelity._axes import Axis, View
+from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, _merge, counted
 from anonlib.recode import Cells, Domain
-from anonlib.schema import Scale
-from anonlib.utility.measures._axes import Axis, View
-from anonlib.utility.measures._tally import ColumnMeasure, Compared, _merge, counted
+from anonlib.table.encoding import Encoding, moments, to_float
+from anonlib.table.schema import Scale
 
 #: The source never has e, so that its group has d alone.
 TOWNS = Hierarchy.of(read_csv("a;A;*\nb;A;*\nc;B;*\nd;C;*\ne;C;*\n"))

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
+from anonlib.table.block import Block
 
 
 def numbered(groups: list[list[int]], n: int) -> Ints:

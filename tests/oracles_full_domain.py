@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anonlib.block import GRID, Block, Ints, Tree
+from anonlib.arrays import GRID, Ints
+from anonlib.hierarchy.tree import Tree
+from anonlib.table.block import Block
 
 
 class Plain(NamedTuple):

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.block import Block, Tree
+from anonlib.hierarchy.tree import Tree
+from anonlib.table.block import Block
 from tests.oracles import half, holds, strict_left
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.block import Block
+from anonlib.table.block import Block
 from tests.oracles import holds, strict_left
 
 

@@ -6,7 +6,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from anonlib.block import GRID, Block
+from anonlib.arrays import GRID
+from anonlib.table.block import Block
 from tests.oracles import holds
 
 Cell = list[int]

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from anonlib.block import Block, snap
-from anonlib.kernels._discriminant import RIDGE
+from anonlib.arrays import snap
+from anonlib.kernels.discriminant import RIDGE
+from anonlib.table.block import Block
 from tests.oracles import to_centroid, to_row, with_tail
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.block import Block
 from anonlib.partition import Among, Below, Cut, Grower, Leaf, Sample, Tree
+from anonlib.table.block import Block
 
 
 def grown(step: Any, block: Block, place: Any = None, share: float = 1.0) -> tuple[Tree, list[Any]]:

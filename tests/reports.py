@@ -287,7 +287,7 @@ def unevaluated() -> dict[str, Any]:
 
 def colours(scheme: str) -> dict[str, str]:
     """The style sheet's colours by day (""), by night (`dark`) or on paper (`print`)."""
-    css = (files("anonlib.report") / "templates" / "style.css").read_text("utf-8")
+    css = (files("anonlib.pages") / "templates" / "style.css").read_text("utf-8")
     blocks = re.findall(r"(@media [^{]*\{\s*)?:root \{(.*?)\}", css, re.S)
     block = next(body for head, body in blocks if (scheme in head if scheme else not head))
     return dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", block))

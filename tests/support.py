@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Tree, snap
+from anonlib.arrays import snap
+from anonlib.hierarchy.tree import Tree
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.table.block import Block
 
 
 def data_dir() -> Path:

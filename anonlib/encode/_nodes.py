@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.block import Ints
+from anonlib.arrays import Ints
 from anonlib.encode import Column, Domain, Encoder, Sparse
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy

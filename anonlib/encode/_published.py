@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonlib.block import Tree
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
+from anonlib.hierarchy.tree import Tree
 
 
 def from_parents(names: Sequence[str], parents: Sequence[int]) -> Hierarchy:

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.block import Floats
+from anonlib.arrays import Floats
 from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode._ends import text_ends
-from anonlib.encoding import to_float
+from anonlib.encode.texts import text_ends
 from anonlib.errors import InputError
-from anonlib.schema import is_number
+from anonlib.table.encoding import to_float
+from anonlib.table.schema import is_number
 
 
 class Midpoint(Encoder):

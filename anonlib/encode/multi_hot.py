@@ -6,8 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode._sets import sets
-from anonlib.encode._texts import Unknown, known, places
+from anonlib.encode.texts import Unknown, known, places, sets
 
 
 class MultiHot(Encoder):

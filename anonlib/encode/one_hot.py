@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode._texts import Unknown, known, places, texts
+from anonlib.encode.texts import Unknown, known, places, texts
 
 
 class OneHot(Encoder):

@@ -4,8 +4,9 @@ core on arrays and scalars."""
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.registry import Plugin
+from anonlib.table.block import Block
 
 
 class Found(NamedTuple):

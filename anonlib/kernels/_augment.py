@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from anonlib.block import Block, Floats, snap
+from anonlib.arrays import Floats, snap
+from anonlib.table.block import Block
 
 
 def with_columns(block: Block, columns: Floats) -> Block:

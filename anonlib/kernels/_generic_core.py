@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anonlib.block import Codes, Floats, Ints
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.compiled import njit
 from anonlib.kernels._search import Nearest, make_nearest, offer
 
 #: What is left is moved together when so small a share of its places is in use.

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import Codes, Ints
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Codes, Ints
+from anonlib.compiled import njit
 from anonlib.kernels._trees import Trees
 
 #: What is known of a class: it fails the models, is to be judged by the shell, holds them.

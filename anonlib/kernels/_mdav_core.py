@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import Floats, Ints
-from anonlib.kernels._leaves import Leaves, fill, make_leaves, remove, select, sort
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Floats, Ints
+from anonlib.compiled import njit, select, sort
+from anonlib.kernels._kd_tree import Leaves, fill, make_leaves, remove
 from anonlib.kernels._search import MARGIN, Nearest, farthest, make_nearest, nearest
 
 #: The leaves are made anew when no more than this share of their rows is left.

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import Codes, Floats, Ints
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.compiled import njit
 
 
 class Groups(NamedTuple):

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import Floats, Ints
-from anonlib.kernels._leaves import Leaves
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Floats, Ints
+from anonlib.compiled import njit
+from anonlib.kernels._kd_tree import Leaves
 
 #: Relative margin of the upper bounds: far above what rounding can do, far below what matters.
 MARGIN = 1e-9

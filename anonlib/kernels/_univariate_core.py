@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from anonlib.block import Codes, Floats, Ints
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.compiled import njit
 
 
 @njit

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import Floats, Ints
-from anonlib.kernels._leaves import Leaves, fill, make_leaves, remove
+from anonlib.arrays import Floats, Ints
+from anonlib.compiled import njit
+from anonlib.kernels._kd_tree import Leaves, fill, make_leaves, remove
 from anonlib.kernels._mdav_core import REFILL
-from anonlib.kernels._numba import njit
 from anonlib.kernels._search import Nearest, make_nearest, measure, nearest
 
 

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import GRID, Block, Floats, Ints, Tree
+from anonlib.arrays import GRID, Floats, Ints
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels._merge import by_first_row, require_feasible
 from anonlib.kernels._trees import Trees, side_by_side
+from anonlib.kernels.merge import by_first_row, require_feasible
+from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
     from anonlib.kernels._greedy_core import Classes

@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.kernels._augment import with_columns
 from anonlib.kernels.mdav import Mdav
+from anonlib.table.block import Block
 
 
 class LdaMdav(Mdav):
@@ -47,7 +48,7 @@ class LdaMdav(Mdav):
         return True
 
     def cells(self, block: Block) -> Ints:
-        from anonlib.kernels._discriminant import discriminants
+        from anonlib.kernels.discriminant import discriminants
 
         stretch = np.sqrt(self.alpha * self.alpha - 1.0)
         if stretch == 0.0:

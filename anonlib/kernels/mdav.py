@@ -5,9 +5,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels._merge import join_nearest, merge_failing, plain, points, require_feasible
+from anonlib.kernels.merge import join_nearest, merge_failing, plain, points, require_feasible
+from anonlib.table.block import Block
 
 
 class Mdav(Kernel):

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import Block, Codes, Floats, Ints, Tree
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels._merge import merge_failing, plain, require_feasible
+from anonlib.kernels.merge import merge_failing, plain, require_feasible
+from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
     from anonlib.kernels._generic_core import Trees

@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from anonlib.block import Block, Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.kernels._augment import with_columns
 from anonlib.kernels.mdav import Mdav
+from anonlib.table.block import Block
 
 
 class MdavSd(Mdav):

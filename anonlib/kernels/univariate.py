@@ -6,10 +6,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import GRID, MOST_INDICATORS, Block, Floats, Ints, snap
+from anonlib.arrays import GRID, Floats, Ints, snap
 from anonlib.kernels import Kernel
-from anonlib.kernels._discriminant import class_moments
-from anonlib.kernels._merge import merge_failing, plain, require_feasible
+from anonlib.kernels.discriminant import class_moments
+from anonlib.kernels.merge import merge_failing, plain, require_feasible
+from anonlib.table.block import MOST_INDICATORS, Block
 
 
 class Univariate(Kernel):

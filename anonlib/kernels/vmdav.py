@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import Block, Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels._merge import join_nearest, merge_failing, points, require_feasible
+from anonlib.kernels.merge import join_nearest, merge_failing, points, require_feasible
+from anonlib.table.block import Block
 
 
 class VMdav(Kernel):

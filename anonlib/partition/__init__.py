@@ -4,11 +4,13 @@ gives every row its leaf, row by row; some work inside the tasks."""
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
-from anonlib.block import Block, Ints
-from anonlib.partition._tree import Among, Below, Cut, Grower, Plane, Sample, Tree
+from anonlib.arrays import Ints
+from anonlib.partition._tree import INDICATOR, Among, Below, Cut, Grower, Plane, Sample, Tree
 from anonlib.registry import Plugin
+from anonlib.table.block import Block
 
 __all__ = [
+    "INDICATOR",
     "Among",
     "Below",
     "Cut",

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.block import Codes, Floats, Ints
-from anonlib.kernels._leaves import sort
-from anonlib.kernels._numba import njit
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.compiled import njit, sort
 
 #: Each side of a split has this share of the rows or more, so that the tree of splits is not deep.
 SHARE = 1 / 64

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.block import Block, Bools, Ints
-from anonlib.partition._plan import Singles, scores, with_one, with_threshold
+from anonlib.arrays import Bools, Ints
+from anonlib.partition.cuts import Singles, scores, with_one, with_threshold
+from anonlib.table.block import Block
 
 #: Most categories of a nominal column that have a coordinate of their own.
 TOP_CATEGORIES = 8

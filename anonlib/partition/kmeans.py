@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import Bools, Ints
+from anonlib.arrays import Bools, Ints
 from anonlib.partition import Grower, Leaf, Plane, Sample, TreePartitioner
-from anonlib.partition._plan import Singles
 from anonlib.partition._tree import along
+from anonlib.partition.cuts import Singles
 
 #: Sampled rows that splits are fitted on: this many for each leaf, and at least MIN_FITTED.
 FITTED_PER_LEAF = 256

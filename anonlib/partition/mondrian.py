@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonlib.block import Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.partition import Below, Grower, Leaf, Sample, TreePartitioner
 
 

@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.block import MISSING, Block, Codes, Floats, Ints, snap
-from anonlib.kernels._merge import merge_failing, plain
+from anonlib.arrays import MISSING, Codes, Floats, Ints, snap
+from anonlib.kernels.merge import merge_failing, plain
 from anonlib.partition import TaskPartitioner
+from anonlib.table.block import Block
 
 #: Clusters that a cluster exchanges rows with, and passes until these are looked for anew.
 NEIGHBOURS = 32
@@ -91,9 +92,8 @@ def _standardized(codes: Codes) -> Floats:
 
 def _clustered(points: Block, n_clusters: int) -> Ints:
     """int64[n]: about so many clusters of min_rows or more, whatever the models."""
-    from anonlib.kernels._refine_core import make_state
-    from anonlib.kernels._refine_descent import exchange, near_cells
-    from anonlib.kernels._refine_steps import make_steps
+    from anonlib.kernels.refine.descent import exchange, near_cells
+    from anonlib.kernels.refine.state import make_state, make_steps
     from anonlib.partition._clusters_core import bisecting
 
     columns = plain(points.numeric), plain(points.nominal), plain(points.n_categories)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
-from anonlib.privacy._shares import present
+from anonlib.privacy.shares import present
 
 
 class AlphaK(PrivacyModel):

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
-from anonlib.privacy._shares import against
+from anonlib.privacy.shares import against
 
 
 class DeltaDisclosure(PrivacyModel):

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from anonlib.privacy import Bools, CellCounts, Ints, LooksAt, PrivacyModel
-from anonlib.privacy._shares import shares
+from anonlib.privacy.shares import shares
 
 #: What l values of equal frequency may seem to lack; the audit allows 1e-9.
 ROUNDING = 1e-12

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, Floats, Ints, LooksAt, PrivacyModel, SparseCounts
-from anonlib.privacy._shares import summed, with_missing
+from anonlib.privacy.shares import summed, with_missing
 
 
 class TCloseness(PrivacyModel):

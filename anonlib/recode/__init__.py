@@ -11,10 +11,10 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anonlib.block import Ints
+from anonlib.arrays import Ints
 from anonlib.hierarchy import Hierarchy
 from anonlib.registry import Plugin
-from anonlib.schema import Scale
+from anonlib.table.schema import Scale
 
 #: An Arrow array of any type. (Declared so, pyarrow's stubs reject what works.)
 Column: TypeAlias = Any

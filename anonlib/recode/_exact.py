@@ -9,9 +9,9 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 
-from anonlib.block import Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.recode import Column
-from anonlib.recode._grouped import numbers
+from anonlib.recode.grouped import numbers
 
 _BITS = 32
 _MASK = 2**_BITS - 1

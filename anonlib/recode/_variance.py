@@ -4,8 +4,8 @@ from math import fsum
 
 import numpy as np
 
-from anonlib.block import Floats
-from anonlib.recode._grouped import Grouped
+from anonlib.arrays import Floats
+from anonlib.recode.grouped import Grouped
 
 #: Means that differ by this share of the largest value may differ by rounding alone, which the
 #: factor would blow up.

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from anonlib.block import Floats
+from anonlib.arrays import Floats
 from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._exact import float_mean, floats, rounded, rounded_mean, totals
-from anonlib.recode._grouped import Grouped, group, numbers
-from anonlib.recode._types import Kind, accepted, kind
 from anonlib.recode._variance import restored
-from anonlib.schema import Scale
+from anonlib.recode.arrow import Kind, accepted, kind
+from anonlib.recode.grouped import Grouped, group, numbers
+from anonlib.table.schema import Scale
 
 _KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
 

@@ -7,10 +7,9 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._grouped import ascending, group
-from anonlib.recode._text import bracketed, iso, json
-from anonlib.recode._types import Kind, accepted, kind
-from anonlib.schema import Scale
+from anonlib.recode.arrow import Kind, accepted, bracketed, iso, json, kind
+from anonlib.recode.grouped import ascending, group
+from anonlib.table.schema import Scale
 
 
 class Interval(Recoder):

@@ -7,9 +7,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._leaves import leaves
-from anonlib.recode._types import accepted
-from anonlib.schema import Scale
+from anonlib.recode.arrow import accepted
+from anonlib.recode.leaves import leaves
+from anonlib.table.schema import Scale
 
 
 class Lca(Recoder):

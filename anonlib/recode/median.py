@@ -5,9 +5,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._grouped import ascending, group
-from anonlib.recode._types import accepted
-from anonlib.schema import Scale
+from anonlib.recode.arrow import accepted
+from anonlib.recode.grouped import ascending, group
+from anonlib.table.schema import Scale
 
 
 class Median(Recoder):

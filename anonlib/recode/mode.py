@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._grouped import group, runs
-from anonlib.recode._types import accepted
-from anonlib.schema import Scale
+from anonlib.recode.arrow import accepted
+from anonlib.recode.grouped import group, runs
+from anonlib.table.schema import Scale
 
 
 class Mode(Recoder):

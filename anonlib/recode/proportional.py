@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from anonlib.block import Ints
+from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._leaves import leaves
-from anonlib.recode._types import accepted
-from anonlib.schema import Scale
+from anonlib.recode.arrow import accepted
+from anonlib.recode.leaves import leaves
+from anonlib.table.schema import Scale
 
 #: What is released: the leaves of a cell, ascending, and their shares, which are positive.
 SHARES: pa.DataType = pa.list_(pa.struct([("node", pa.int32()), ("share", pa.float64())]))

@@ -8,10 +8,9 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._grouped import group, runs
-from anonlib.recode._text import bracketed, json
-from anonlib.recode._types import accepted
-from anonlib.schema import Scale
+from anonlib.recode.arrow import accepted, bracketed, json
+from anonlib.recode.grouped import group, runs
+from anonlib.table.schema import Scale
 
 
 class Set(Recoder):

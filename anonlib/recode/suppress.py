@@ -5,9 +5,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._leaves import ROOT
-from anonlib.recode._types import accepted
-from anonlib.schema import Scale
+from anonlib.recode.arrow import accepted
+from anonlib.recode.leaves import ROOT
+from anonlib.table.schema import Scale
 
 
 class Suppress(Recoder):

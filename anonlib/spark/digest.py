@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from anonlib.spark.source import row_hash
+from anonlib.spark.values import row_hash
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anonlib.encode import (
-    Categories,
-    Domain,
-    Encoder,
-    Hierarchies,
-    about,
-    domains_of,
-    encoders_of,
-)
+from anonlib.encode import Categories, Domain, Encoder, Hierarchies, about, domains_of, encoders_of
 from anonlib.errors import InputError, sanitized
 
 _DENSE = T.StructField("dense", T.ArrayType(T.DoubleType()))

@@ -5,15 +5,18 @@ A lease is a numbered file. A run takes the number after the last, if the last i
 is dead, by making a file where none is: stores let one of several do that. Nobody but its run
 writes a lease, and the highest number holds, so neither a late beat nor a late end can take
 another's lease away. Where files have no locks the last one stays, marked as free.
+
+Processes of drivers, told from those of other hosts, containers and times.
 """
 
 import fcntl
 import json
 import os
 import re
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from math import ceil, inf
 from pathlib import Path
@@ -23,29 +26,39 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from anonlib.errors import AnonlibError, BusyError, InputError, StorageError
-from anonlib.spark.processes import identity, is_running
 from anonlib.spark.storage import Storage
 
 BEAT_SECONDS = 10.0
+
 #: Elsewhere, and before a reboot, a run counts as dead after this many missed beats,
 MISSED_BEATS = 12
+
 #: if it does not beat while it is looked at for this long.
 LOOK_SECONDS = 15.0
+
 #: And after this time without one, if it was about to commit: it may only have been slow, and
 #: stores whose commits are not conditional would let it replace another's.
 COMMIT_SECONDS = 3600.0
+
 #: A process that is gone, or gave up, can't send any more: what it has sent to a store far away
 #: may arrive this much later.
 DOUBT_SECONDS = 240.0
+
 #: A lease that is read while it is written is read again.
 TRIES, AGAIN_SECONDS = 4, 0.2
+
 TAKEN = "another run has just taken this target's lease"
+
 _NAME = re.compile(r"lease-(\d{1,18})\.json")
+
 _LOCK = "lease.lock"
+
 #: The record of a run that is about to commit, among its files: should it be stopped before it has
 #: written the record, whoever runs it again does.
 AHEAD = "record.json"
+
 _FREE = json.dumps({"free": True})
+
 #: The tokens of this process: a lease of its own that is not among them could not be given back.
 _HELD: set[str] = set()
 
@@ -394,3 +407,46 @@ def _silent(holder: dict[str, Any]) -> float:
     if found < -_most_silent(holder) and not holder.get("committing"):
         return inf
     return max(0.0, found)
+
+
+def identity() -> dict[str, Any]:
+    """This process, for others to look it up: host, its boot, the container's numbers of processes,
+    pid, when it was born."""
+    pid = os.getpid()
+    return {**_numbering(), "pid": pid, "born": born(pid)}
+
+
+def is_running(process: Mapping[str, Any]) -> bool | None:
+    """Whether the process of an `identity` runs; None where it can't be looked up from here."""
+    # Containers of one name, or with the name of their host, see only their own processes.
+    if any(process.get(key) != value for key, value in _numbering().items()):
+        return None
+    pid = process.get("pid")
+    # A number is used again after a while: the process must also be as old as it says.
+    if not isinstance(pid, int) or born(pid) != process.get("born"):
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def born(pid: int) -> str:
+    """When a process began, in the kernel's ticks; empty where the system does not say."""
+    with suppress(OSError, IndexError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return stat.rpartition(")")[2].split()[19]
+    return ""
+
+
+def _numbering() -> dict[str, str]:
+    """What two processes share that know each other by number."""
+    boot = namespace = ""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    with suppress(OSError):
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    return {"host": socket.gethostname(), "boot": boot, "namespace": namespace}

@@ -10,9 +10,9 @@ from pyspark.sql.types import StructType
 
 from anonlib.errors import BusyError
 from anonlib.spark.delta_files import forget
-from anonlib.spark.errors import translated
 from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
 
 #: For others that add rows where one at a time can: the longest that one who died is waited for.
 PATIENCE_SECONDS = 300.0

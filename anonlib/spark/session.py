@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from anonlib import secret_names
+from anonlib.config import secrets as secret_names
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
 from anonlib.spark.jvm import found_class

@@ -8,8 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError, StorageError
-from anonlib.spark.errors import refused_since_there, replaced_meanwhile, translated
 from anonlib.spark.jvm import java_class
+from anonlib.spark.translation import refused_since_there, replaced_meanwhile, translated
 
 #: Hadoop's name of writing a file only where none is, decided by the store (If-None-Match).
 CONDITIONAL = "fs.option.create.conditional.overwrite"

@@ -10,9 +10,9 @@ import yaml
 from fuzz_inputs import MARK, dumped, objects, texts, trees
 from hypothesis import strategies as st
 
-from anonlib.config_file import load, parse
+from anonlib.config.reading import load, parse
 from anonlib.hierarchy import read_hierarchy, write_hierarchy
-from anonlib.sweep.file import load_sweep
+from anonlib.sweeps.file import load_sweep
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _marked(path: Path) -> bytes:
 
 
 def _as_csv(conf: Path) -> bytes:
-    from anonlib.hierarchy_file import csv_text, read_yaml
+    from anonlib.hierarchy.files import csv_text, read_yaml
 
     text = csv_text(read_yaml((conf / "hierarchies" / "education.yaml").read_text("utf-8")))
     return re.sub(r"[A-Za-z][\w-]*", rf"{MARK}\g<0>", text).encode()

@@ -6,7 +6,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from anonlib.block import GRID, Tree
+from anonlib.arrays import GRID
+from anonlib.hierarchy.tree import Tree
 
 
 @numba.njit(cache=True)

@@ -16,7 +16,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from anonlib import pipeline
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.spark.jars import POSTGRESQL
 from tests.cluster.standalone import KEY, Cluster, Packed, Submitted, submit, wait_for
 from tests.postgres import server

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib import pipeline
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
 from tests.cluster.hadoop import Hadoop, submit
 from tests.cluster.standalone import Packed, Submitted, wait_for

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.kernels.mdav import Mdav
+from anonlib.table.block import Block
 
 #: Longer than any test takes.
 FOREVER_SECONDS = 600

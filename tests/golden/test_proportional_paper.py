@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib import cells
-from anonlib.block import Ints
+from anonlib.arrays import Ints
 from anonlib.encode import encode
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.recode import Cells, Domain

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from anonlib.utility._agreement import Agreement, agreement
+from anonlib.measure.agreement import Agreement, agreement
 
 LABELS = st.integers(0, 4)
 

@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from anonlib import registry
-from anonlib.encode import (
-    Domain,
-    categories_of,
-    encode,
-    published_hierarchies,
-)
+from anonlib.encode import Domain, categories_of, encode, published_hierarchies
 from anonlib.encode._published import from_parents
 from anonlib.encode.fill_parent import FillParent
 from anonlib.encode.midpoint import Midpoint
@@ -30,7 +25,7 @@ from anonlib.encode.proportional import Proportional
 from anonlib.errors import InputError
 from anonlib.recode import Cells
 from anonlib.recode import Domain as Known
-from anonlib.recode._text import iso
+from anonlib.recode.arrow import iso
 from anonlib.recode.interval import Interval
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional as Shares

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Tree
 from anonlib.errors import InputError
-from anonlib.kernels._full_domain_search import Search
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.full_domain import FullDomain
-from anonlib.privacy._shares import reference_of
+from anonlib.kernels.full_domain.search import Search
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import Block
 from tests.oracles_full_domain import classes_of, full_domain_plain, generalizable
 from tests.support import blocks, halves, make_block
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from anonlib.audit.models import UnverifiableError
-from anonlib.audit.models._tree import make_edges
-from anonlib.block import sparse
+from anonlib.auditing.models import UnverifiableError
+from anonlib.auditing.models.t_closeness import make_edges
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import CellCounts, Reference
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import sparse
 
 #: The groups of each value from the root down: branches end at different heights, have one child,
 #: or go on from a group that others end below.

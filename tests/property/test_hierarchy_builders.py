@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy_build import dates, equal_frequency, groups, intervals, mask
-from anonlib.hierarchy_learn import frequency, information, target_aware
+from anonlib.hierarchy.build import dates, equal_frequency, groups, intervals, mask
+from anonlib.hierarchy.learn import frequency, information, target_aware
 from tests.oracles_builders import due_bounds, groups_of, huffman, target_tree, widened
 
 WHOLE = st.integers(-50, 200)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.hierarchy import Hierarchy, read_hierarchy, write_hierarchy
-from anonlib.hierarchy_file import Nodes, csv_text, read_csv, read_yaml, yaml_text
+from anonlib.hierarchy.files import Nodes, csv_text, read_csv, read_yaml, yaml_text
 
 #: What files trip over, and anything else that is text.
 HARD = st.sampled_from(

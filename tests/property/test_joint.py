@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 import anonlib
 from anonlib import registry
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.errors import InfeasibleError
-from anonlib.hierarchy_build import intervals
-from anonlib.partition._repair import Counts, Joint
+from anonlib.hierarchy.build import intervals
+from anonlib.partition.repair import Counts, Joint
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.table.block import Block
 from tests.property.test_privacy_models import MODELS, WHOLE
 from tests.support import make_block
 

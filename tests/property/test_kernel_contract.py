@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from anonlib.block import Block
 from anonlib.errors import InfeasibleError
 from anonlib.privacy import PrivacyModel
-from anonlib.privacy._shares import reference_of
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
+from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
+from anonlib.table.block import Block
 from tests.property.test_kernels_generic import mixed_blocks
 from tests.support import blocks, make_block, suited
 

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Ranks, Tree, snap
+from anonlib.arrays import snap
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mdav_generic import MdavGeneric
+from anonlib.table.block import Block, Ranks
 from tests.oracles import merge_plain, numbered
 from tests.oracles_generic import lost, mdav_generic_plain
 from tests.support import blocks, make_block

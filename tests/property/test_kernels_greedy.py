@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Tree
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.greedy import Greedy
-from anonlib.partition._bisect import part
 from anonlib.privacy import PrivacyModel
-from anonlib.privacy._shares import reference_of
+from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import Block, part
 from tests.oracles import numbered
 from tests.oracles_hierarchy import greedy_plain
 from tests.property.test_kernels_generic import mixed_blocks

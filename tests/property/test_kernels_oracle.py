@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block
-from anonlib.kernels._merge import merge_failing
 from anonlib.kernels.mdav import Mdav
+from anonlib.kernels.merge import merge_failing
 from anonlib.kernels.mondrian import Mondrian
+from anonlib.table.block import Block
 from tests.oracles import between, growth, mdav_plain, merge_plain, mondrian_plain, numbered
 from tests.support import blocks
 

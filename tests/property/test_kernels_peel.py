@@ -10,17 +10,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Tree
-from anonlib.kernels import _peel_table
-from anonlib.kernels._lattice import levels, merging
+from anonlib.hierarchy.tree import Tree
+from anonlib.kernels._trees import levels, merging
 from anonlib.kernels.peel import Peel
+from anonlib.kernels.peel import lattice as _peel_table
 from anonlib.local import cells
 from anonlib.privacy import PrivacyModel
-from anonlib.privacy._shares import reference_of
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import Block
 from tests import oracles_peel as oracle
 
 MODELS: list[tuple[PrivacyModel, ...]] = [
@@ -264,7 +265,7 @@ def test_suppression_that_breaks_a_model_of_shares_is_taken_back() -> None:
 
 def test_classes_are_whole_where_the_list_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a step would take rows for others' and leave cells of fewer than k."""
-    from anonlib.kernels import _peel_classes
+    from anonlib.kernels.peel import rebuild as _peel_classes
 
     find, lists = _peel_classes.find_classes, []
 

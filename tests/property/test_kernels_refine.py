@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from anonlib import registry
-from anonlib.block import Block
-from anonlib.kernels._refine_batch import make_batch, propose, take
-from anonlib.kernels._refine_core import make_state
-from anonlib.kernels._refine_descent import near_cells
-from anonlib.kernels._refine_steps import make_steps, next_steps
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.kernels.refine import Refine
+from anonlib.kernels.refine.descent import make_batch, near_cells, propose, take
+from anonlib.kernels.refine.state import make_state, make_steps, next_steps
 from anonlib.local import cells
+from anonlib.table.block import Block
 from tests.oracles import between, holds
 from tests.oracles_refine import cells_of, gain, loss, negligible, partitions, steps
 from tests.support import blocks, make_block

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import GRID, MOST_INDICATORS, Block, ClassMoments, snap
-from anonlib.kernels._discriminant import class_moments, discriminants
+from anonlib.arrays import GRID, snap
+from anonlib.kernels.discriminant import class_moments, discriminants
 from anonlib.kernels.lda_mdav import LdaMdav
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mdav_sd import MdavSd
 from anonlib.kernels.vmdav import VMdav
-from anonlib.partition._bisect import part
 from anonlib.registry import build, spec
+from anonlib.table.block import MOST_INDICATORS, Block, ClassMoments, part
 from tests.oracles import mdav_plain, merge_plain, numbered, to_row
 from tests.oracles_target import distortion, embedded, rotated, rotation, vmdav_plain, with_target
 from tests.support import blocks, make_block

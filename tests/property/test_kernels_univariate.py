@@ -7,11 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block
 from anonlib.kernels._univariate_core import shortest_path
 from anonlib.kernels.univariate import Univariate, _principal
 from anonlib.local import cells
-from anonlib.partition._bisect import part
+from anonlib.table.block import Block, part
 from tests.oracles import merge_plain, numbered
 from tests.oracles_refine import cells_of, loss, partitions, runs
 from tests.support import blocks, make_block

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from anonlib import registry
-from anonlib.block import Block, Ints, snap
-from anonlib.encoding import mix
-from anonlib.partition._bisect import part
-from anonlib.partition._chain import blocks as blocks_of
+from anonlib.arrays import Ints, snap
+from anonlib.partition.chain import blocks as blocks_of
 from anonlib.privacy import PrivacyModel
-from anonlib.privacy._shares import reference_of
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
+from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import Block, part
+from anonlib.table.encoding import mix
 from tests.property.test_partitioners import PARAMETERS
 
 #: One of each model, for the protected column.

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from anonlib.block import snap
+from anonlib.arrays import snap
 from anonlib.errors import InputError
 from anonlib.measure import Findings
-from anonlib.utility.measures._axes import View
-from anonlib.utility.measures._distribution import MOST_POINTS, N_BINS, Points
-from anonlib.utility.measures._tally import Compared
-from anonlib.utility.measures.associations import Associations
-from anonlib.utility.measures.marginals import Marginals
-from anonlib.utility.measures.moments import Moments
-from anonlib.utility.measures.queries import Queries
+from anonlib.measure.fidelity._axes import View
+from anonlib.measure.fidelity._distribution import MOST_POINTS, N_BINS, Points
+from anonlib.measure.fidelity._tally import Compared
+from anonlib.measure.fidelity.associations import Associations
+from anonlib.measure.fidelity.marginals import Marginals
+from anonlib.measure.fidelity.moments import Moments
+from anonlib.measure.fidelity.queries import Queries
 from tests.compared import GRADES, SCALES, Pair, made, pairs
 
 QUICK = settings(max_examples=40)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.utility.measures._bins import category_bins
-from anonlib.utility.measures.marginals import Marginals
-from anonlib.utility.measures.moments import Moments
+from anonlib.measure.fidelity._bins import category_bins
+from anonlib.measure.fidelity.marginals import Marginals
+from anonlib.measure.fidelity.moments import Moments
 from tests.compared import SCALES, Pair, made, pairs
 
 QUICK = settings(max_examples=40)

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib import registry
-from anonlib.block import Block, snap
-from anonlib.utility import Metric, Released
-from anonlib.utility.cell_size import CellSize
-from anonlib.utility.mse import Mse
-from anonlib.utility.ncp import Ncp
-from anonlib.utility.sse import Sse
+from anonlib.arrays import snap
+from anonlib.loss import Metric, Released
+from anonlib.loss.cell_size import CellSize
+from anonlib.loss.mse import Mse
+from anonlib.loss.ncp import Ncp
+from anonlib.loss.sse import Sse
+from anonlib.table.block import Block
 
 QUICK = settings(max_examples=60)
 METRICS: list[Metric] = [cls() for cls in registry.plugins("metric").values()]

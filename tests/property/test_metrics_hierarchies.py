@@ -15,19 +15,19 @@ from pycanon.anonymity import k_anonymity
 from pycanon.anonymity.utils.aux_anonymity import get_equiv_class
 
 from anonlib import registry
-from anonlib.block import Tree
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.full_domain import FullDomain
-from anonlib.partition._bisect import part
+from anonlib.loss import Metric, Released
+from anonlib.loss.average_class_size import AverageClassSize
+from anonlib.loss.cell_size import CellSize
+from anonlib.loss.classification import Classification
+from anonlib.loss.discernibility import Discernibility
+from anonlib.loss.entropy import MOST_NODES, Entropy
+from anonlib.loss.ncp import Ncp, penalties
+from anonlib.loss.nllm import Nllm
+from anonlib.loss.precision import Precision
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.utility import Metric, Released
-from anonlib.utility.average_class_size import AverageClassSize
-from anonlib.utility.cell_size import CellSize
-from anonlib.utility.classification import Classification
-from anonlib.utility.discernibility import Discernibility
-from anonlib.utility.entropy import MOST_NODES, Entropy
-from anonlib.utility.ncp import Ncp, penalties
-from anonlib.utility.nllm import Nllm
-from anonlib.utility.precision import Precision
+from anonlib.table.block import part
 from tests.oracles_full_domain import generalizable, released_at, trees_of
 from tests.support import blocks, make_block
 

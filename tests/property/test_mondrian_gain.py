@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, snap
+from anonlib.arrays import snap
 from anonlib.kernels.mondrian import Mondrian
+from anonlib.table.block import Block
 from tests.oracles import numbered
 from tests.oracles_generic import content, mondrian_gain_plain
 from tests.support import blocks, make_block

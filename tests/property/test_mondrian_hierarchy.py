@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
-from anonlib.block import Block, Tree
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.mondrian import Mondrian
+from anonlib.table.block import Block
 from tests.oracles import numbered
 from tests.oracles_hierarchy import mondrian_along_plain
 from tests.property.test_kernels_generic import mixed_blocks

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import Block, Floats, Ints
-from anonlib.partition._bisect import bisect, part
-from anonlib.partition._plan import Cuts, Singles, no_cuts, scores, with_one, with_threshold
-from anonlib.partition._repair import Counts, Demands, merge_small, one_demand
+from anonlib.arrays import Floats, Ints
+from anonlib.partition.bisection import bisect
+from anonlib.partition.cuts import Cuts, Singles, no_cuts, scores, with_one, with_threshold
+from anonlib.partition.repair import Counts, Demands, merge_small, one_demand
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.table.block import Block, part
 
 QUICK = settings(max_examples=40)
 GRIDDED = st.integers(-8, 8).map(lambda i: i / 4)

@@ -8,14 +8,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib import registry
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.partition import Among, Below, Grower, Leaf, Partitioner, Plane, Sample
-from anonlib.partition._bisect import part
-from anonlib.partition._chain import blocks as blocks_of
-from anonlib.partition._chain import grow
+from anonlib.partition.chain import blocks as blocks_of
+from anonlib.partition.chain import grow
 from anonlib.partition.kmeans import KMeans
 from anonlib.partition.mondrian import Mondrian
 from anonlib.partition.single import Single
+from anonlib.table.block import Block, part
 from tests.support import blocks, make_block
 
 #: Parameters of the partitioners that need some.

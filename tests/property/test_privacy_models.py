@@ -12,7 +12,6 @@ from hypothesis import assume, find, given, settings
 from hypothesis import strategies as st
 
 from anonlib import registry
-from anonlib.block import sparse
 from anonlib.privacy import Bools, CellCounts, PrivacyModel, Reference
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness
@@ -21,6 +20,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import sparse
 
 QUICK = settings(max_examples=100)
 #: A cell's rows as (person, value of the column "s"), either -1 where missing.

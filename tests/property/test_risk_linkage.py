@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib import registry
-from anonlib.block import snap
-from anonlib.encoding import Encoding
+from anonlib.arrays import snap
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy_file import read_csv
+from anonlib.hierarchy.files import read_csv
+from anonlib.measure.nearest import CHUNK
+from anonlib.measure.risk._compared import compared
+from anonlib.measure.risk.linkage import _attack
 from anonlib.recode import Cells, Domain
-from anonlib.risk._compared import compared
-from anonlib.risk._nearest import CHUNK
-from anonlib.risk.linkage import _attack
-from anonlib.schema import Column, Role, Scale
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Column, Role, Scale
 
 LEVELS = ("low", "some, more", 'hi"gh')
 PATHS = {"a": ["AB"], "b": ["AB"], "c": ["CD", "CDE"], "d": ["CD", "CDE"], "e": ["CDE"]}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from anonlib.risk._population import (
+from anonlib.measure.risk._population import (
     Pitman,
     _likelihood,
     expected_risk,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.risk._population import expected_risk
-from anonlib.risk.reidentification import Reidentification
-from anonlib.risk.uniqueness import Uniqueness
-from anonlib.spark.classes import Sizes
+from anonlib.evaluation.classes import Sizes
+from anonlib.measure.risk._population import expected_risk
+from anonlib.measure.risk.reidentification import Reidentification
+from anonlib.measure.risk.uniqueness import Uniqueness
 
 many = st.lists(st.integers(1, 40) | st.integers(1, 5000), min_size=1, max_size=60)
 

@@ -17,7 +17,7 @@ from anonlib.privacy import PrivacyModel
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
-from anonlib.schema import Scale
+from anonlib.table.schema import Scale
 
 MODELS: list[list[PrivacyModel]] = [
     [LDiversity(l=2, attribute="s")],

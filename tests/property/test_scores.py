@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from anonlib.utility._scores import Scores, auc, class_scores, number_scores, scores
+from anonlib.measure.scores import Scores, auc, class_scores, number_scores, scores
 
 
 @given(st.data(), st.integers(2, 5))

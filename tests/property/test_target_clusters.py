@@ -9,14 +9,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib import registry
-from anonlib.block import Block, Context, Ints, snap
-from anonlib.encoding import mix
+from anonlib.arrays import Ints, snap
 from anonlib.errors import InfeasibleError
-from anonlib.partition import _chain
-from anonlib.partition._bisect import part
+from anonlib.partition import chain as _chain
 from anonlib.partition.target_clusters import TargetClusters
-from anonlib.privacy._shares import reference_of
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.shares import reference_of
+from anonlib.table.block import Block, Context, part
+from anonlib.table.encoding import mix
 from tests.oracles import holds, merge_plain
 from tests.oracles_refine import loss, partitions
 from tests.property.test_privacy_models import LEVELS, MODELS

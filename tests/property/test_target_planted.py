@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from anonlib.block import Block, snap
+from anonlib.arrays import snap
 from anonlib.partition import Among, Below
 from anonlib.partition.target_tree import TargetTree
+from anonlib.table.block import Block
 from tests.oracles_tree import grown
 from tests.support import make_block
 

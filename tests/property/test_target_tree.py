@@ -9,13 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from anonlib.block import Block
 from anonlib.partition import Among, Below, Tree
-from anonlib.partition._target_evidence import p_value
-from anonlib.partition._target_subsets import MOST_GROUPS, groups, subsets
 from anonlib.partition.target_tree import TargetTree
-from anonlib.privacy._shares import reference_of
+from anonlib.partition.target_tree.search import MOST_GROUPS, groups, p_value, subsets
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.shares import reference_of
+from anonlib.table.block import Block
 from tests.oracles_tree import best_gain, gain, grown, nodes
 from tests.property.test_privacy_models import LEVELS, MODELS
 from tests.property.test_target_planted import CRITERIA, planted

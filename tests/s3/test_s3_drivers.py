@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.pipeline import audit
-from anonlib.spark.runs import past_runs
+from anonlib.run.run_table import past_runs
 from anonlib.spark.storage import Storage
 from tests.s3.store import BUCKET, Store
 from tests.s3.test_s3_release import batch, config, require_whole, run

@@ -11,8 +11,7 @@ import pytest
 
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.spark import lease as module
-from anonlib.spark.lease import Lease, tidy, work_folder
-from anonlib.spark.processes import identity
+from anonlib.spark.lease import Lease, identity, tidy, work_folder
 from anonlib.spark.storage import Storage
 from tests.s3.store import BUCKET, Store
 

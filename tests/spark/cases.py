@@ -11,14 +11,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
-from anonlib.block import Ints
-from anonlib.keys import token_key
+from anonlib.arrays import Ints
+from anonlib.config.keys import token_key
+from anonlib.evaluation.case import Case, held
 from anonlib.recode import Cells, Domain
-from anonlib.schema import Schema
-from anonlib.spark.case import Case, held
-from anonlib.spark.scan import scan
-from anonlib.spark.source import open_source
-from anonlib.work import DEAL, HELD, LINK, TOKEN, keyed, keyed_links
+from anonlib.run.scan import scan
+from anonlib.source import open_source
+from anonlib.table.columns import DEAL, HELD, LINK, TOKEN, keyed, keyed_links
+from anonlib.table.schema import Schema
 
 LINK_KEY = b"of these tests"
 #: From the source's rows, by id and in a fixed order, to the cell 0..m-1 of each.

@@ -22,7 +22,7 @@ import yaml
 from pyspark.sql import DataFrame
 
 from anonlib import cli
-from anonlib.show_progress import LogProgress
+from anonlib.cli.progress_lines import LogProgress
 from tests.quick import quick
 from tests.spark.ui import SHOWN, save_pages
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.spark import publish
+from anonlib.run import publish
 from tests.spark.support import MARKER, Said, Shell, holding, left, multiset, people, settings
 
 pytestmark = pytest.mark.spark

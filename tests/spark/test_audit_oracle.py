@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.audit import AuditSpec, audit
-from anonlib.audit.canonical import folded
+from anonlib.auditing import AuditSpec, audit
+from anonlib.auditing.canonical import folded
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 

@@ -25,9 +25,7 @@ from pycanon import anonymity
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import registry
-from anonlib.audit import AuditSpec, Verdict, audit
-from anonlib.block import sparse
-from anonlib.folding import fold
+from anonlib.auditing import AuditSpec, Verdict, audit
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import CellCounts, PrivacyModel, Reference
 from anonlib.privacy.alpha_k import AlphaK
@@ -37,6 +35,8 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.table.block import sparse
+from anonlib.text import fold
 from tests.support import data_dir
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.audit import AuditReport, AuditSpec, audit
+from anonlib.auditing import AuditReport, AuditSpec, audit
+from anonlib.cli.show import console, print_audit
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK
@@ -22,7 +23,6 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.show import console, print_audit
 from tests.spark.support import Shell, settings, write_config
 
 pytestmark = pytest.mark.spark

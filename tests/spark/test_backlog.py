@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib.errors import StorageError
-from anonlib.spark.publish import Target
-from anonlib.spark.runs import past_runs
+from anonlib.run.publish import Target
+from anonlib.run.run_table import past_runs
 from anonlib.spark.storage import Storage
 from tests.spark.support import MARKER, Shell, holding, left
 from tests.spark.test_append import KEY, batch, config, refused, table

@@ -11,15 +11,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame
 
 import anonlib
-from anonlib.partition._chain import grow
-from anonlib.spark import blocks
-from anonlib.spark.features import compiled
-from anonlib.spark.generator import generate
-from anonlib.spark.leaves import LEAF, with_leaf
-from anonlib.spark.make import task_of
-from anonlib.spark.scan import scan
-from anonlib.spark.source import open_source
-from anonlib.work import BLOCK, HASH, to_block
+from anonlib.partition.chain import grow
+from anonlib.run import plan as blocks
+from anonlib.run.leaves import LEAF, compiled, with_leaf
+from anonlib.run.scan import scan
+from anonlib.run.staging import task_of
+from anonlib.source import open_source
+from anonlib.source.generator import generate
+from anonlib.table.columns import BLOCK, HASH
+from anonlib.worker.task import to_block
 from tests.spark.test_release import config
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from anonlib import pipeline
 from anonlib.errors import StorageError
-from anonlib.spark import catalog
+from anonlib.run import purge as catalog
 from tests.spark.support import (
     Shell,
     Step,

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.errors import ConfigError, InputError
-from anonlib.spark import condition as limits
-from anonlib.spark.condition import filtered, require_plain
+from anonlib.source import condition as limits
+from anonlib.source.condition import filtered, require_plain
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib import pipeline
-from anonlib.spark.database import jdbc_options
+from anonlib.source.database import jdbc_options
 from tests.postgres import Server, server
 from tests.spark.support import (
     Shell,

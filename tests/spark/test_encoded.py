@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib.encode import encode, published_hierarchies
 from anonlib.errors import InputError
+from anonlib.source.generator import MARITAL_STATUSES, ZIPS
 from anonlib.spark.encoded import encoded
-from anonlib.spark.generator import MARITAL_STATUSES, ZIPS
 from tests.spark.test_release import config
 
 pytestmark = pytest.mark.spark

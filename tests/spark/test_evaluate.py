@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib import registry
+from anonlib.evaluation.case import Case
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.spark.case import Case
-from anonlib.spark.runs import past_runs
-from anonlib.work import DEAL, LINK
+from anonlib.run.run_table import past_runs
+from anonlib.table.columns import DEAL, LINK
 from tests.spark.support import (
     MARKER,
     Shell,

@@ -10,8 +10,8 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
-from anonlib.spark import generator
-from anonlib.spark.generator import generate
+from anonlib.source import generator
+from anonlib.source.generator import generate
 
 pytestmark = pytest.mark.spark
 

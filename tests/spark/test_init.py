@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from anonlib import pipeline
 from anonlib.cli import main
-from anonlib.config_file import load
-from anonlib.draft import ColumnProfile, TableProfile
+from anonlib.config.draft import ColumnProfile, TableProfile
+from anonlib.config.reading import load
 from anonlib.errors import AnonlibError, InputError
 from anonlib.progress import Progress
-from anonlib.spark import profile as profiling
-from anonlib.spark.profile import profile
+from anonlib.source import profile as profiling
+from anonlib.source.profile import profile
 
 pytestmark = pytest.mark.spark
 MARK = "ZZMARKER"

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib import pipeline
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from tests.spark.support import (
     Shell,
     left,
@@ -110,7 +110,7 @@ def test_a_table_that_changes_while_parts_are_read(
 ) -> None:
     """Rows that move from one part to another may be read twice, or never."""
     monkeypatch.setenv("JDBC_PASSWORD", "correct-horse")
-    from anonlib.spark import steady
+    from anonlib.source import steady
 
     digest, calls = steady.digest, []
 

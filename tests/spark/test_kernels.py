@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import ConfigError
-from anonlib.spark.generator import generate
+from anonlib.source.generator import generate
 from tests.spark.test_release import config, rows
 
 pytestmark = pytest.mark.spark

@@ -15,15 +15,14 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib import audit as auditing
-from anonlib import pipeline
-from anonlib.config_file import parse
+from anonlib import auditing, pipeline
+from anonlib.config.reading import parse
 from anonlib.errors import BusyError
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.run import publish
+from anonlib.run import staging as make
 from anonlib.spark import lease as module
-from anonlib.spark import make, publish
-from anonlib.spark.lease import Lease, lease, work_folder
-from anonlib.spark.processes import born
+from anonlib.spark.lease import Lease, born, lease, work_folder
 from tests.spark.support import (
     Shell,
     Step,

@@ -15,18 +15,18 @@ from sklearn.metrics import adjusted_rand_score, r2_score, root_mean_squared_err
 
 import anonlib
 from anonlib import registry
+from anonlib.evaluation import distributed_learning as distributed
+from anonlib.evaluation.case import Case, held
+from anonlib.evaluation.clusters import nearest
+from anonlib.evaluation.distributed_learning import sample, vectors
 from anonlib.measure import Findings
-from anonlib.schema import Role
-from anonlib.spark import learning as distributed
-from anonlib.spark.case import Case, held
-from anonlib.spark.clusters import nearest
-from anonlib.spark.learning import sample, vectors
-from anonlib.utility import _learning as in_memory
-from anonlib.utility._features import Features, fit, predictors
-from anonlib.utility._learning import Target, examples, target_of
-from anonlib.utility.measures.clustering import Clustering
-from anonlib.utility.measures.learning import Learning
-from anonlib.work import HELD
+from anonlib.measure import examples as in_memory
+from anonlib.measure.examples import Target, examples, target_of
+from anonlib.measure.features import Features, fit, predictors
+from anonlib.measure.fidelity.clustering import Clustering
+from anonlib.measure.fidelity.learning import Learning
+from anonlib.table.columns import HELD
+from anonlib.table.schema import Role
 from tests.spark.cases import across, along, make_case
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.utility.measures._axes import view_of
-from anonlib.utility.measures._tally import ColumnMeasure, Compared, counted
+from anonlib.measure.fidelity._axes import view_of
+from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, counted
 from tests.spark.cases import across, make_case
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib import pipeline
 from anonlib.errors import ConfigError, InfeasibleError
-from anonlib.spark.generator import DIAGNOSES
+from anonlib.source.generator import DIAGNOSES
 from tests.spark.test_release import config
 
 pytestmark = pytest.mark.spark
@@ -118,6 +118,6 @@ def test_known_columns_that_say_too_much(
     assert problem.where == "privacy.joint"
     said = "l_diversity: column diagnosis does not hold it where income is known, in "
     assert problem.text.startswith(said)
-    monkeypatch.setattr("anonlib.spark.joint.MAX_COMBINATIONS", 20)
+    monkeypatch.setattr("anonlib.run.feasible.MAX_COMBINATIONS", 20)
     with pytest.raises(InfeasibleError, match="have more than 20 combinations of values, too many"):
         anonlib.check(anonlib.parse(given))

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
+from anonlib.config.minimum_k import PROPERTY, VARIABLE
 from anonlib.errors import ConfigError
-from anonlib.minimum_k import PROPERTY, VARIABLE
 from tests.spark.support import Shell, left, people, settings, write_config, write_people
 
 pytestmark = pytest.mark.spark

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib import pipeline
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.errors import StorageError
 from anonlib.spark.storage import Storage
 from tests.spark.support import Shell, Step, holding, left, multiset, process, write_config

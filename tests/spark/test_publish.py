@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
 from anonlib import pipeline
-from anonlib.spark import publish
+from anonlib.run import publish
 from anonlib.spark.digest import Digest
 from tests.spark.support import (
     Shell,

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib import pipeline
-from anonlib.spark.generator import EDUCATION_ORDER, generate
-from anonlib.work import STATE, TOKEN
+from anonlib.source.generator import EDUCATION_ORDER, generate
+from anonlib.table.columns import STATE, TOKEN
 from tests.support import data_dir
 
 QUASI = ["birth_date", "age", "zip", "sex", "marital_status", "education", "hours", "capital_gain"]

@@ -10,18 +10,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anonlib.evaluation import case as looked_at
+from anonlib.evaluation.case import Case
+from anonlib.evaluation.linking import linked
 from anonlib.measure import Findings
-from anonlib.risk._nearest import Attack, Compared, Spans
-from anonlib.risk.disclosure import Disclosure
-from anonlib.risk.linkage import Linkage
-from anonlib.risk.order import Order
-from anonlib.risk.reidentification import Reidentification
-from anonlib.risk.uniqueness import Uniqueness
-from anonlib.spark import case as looked_at
-from anonlib.spark import publish
-from anonlib.spark.case import Case
-from anonlib.spark.linkage import linked
-from anonlib.work import LINK, TOKEN
+from anonlib.measure.nearest import Attack, Compared, Spans
+from anonlib.measure.risk.disclosure import Disclosure
+from anonlib.measure.risk.linkage import Linkage
+from anonlib.measure.risk.order import Order
+from anonlib.measure.risk.reidentification import Reidentification
+from anonlib.measure.risk.uniqueness import Uniqueness
+from anonlib.run import publish
+from anonlib.table.columns import LINK, TOKEN
 from tests.spark.cases import across, make_case
 
 pytestmark = pytest.mark.spark

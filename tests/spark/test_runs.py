@@ -14,9 +14,9 @@ from pyspark.sql import types as T
 
 import anonlib
 from anonlib.errors import InfeasibleError, StorageError
-from anonlib.results import ReleaseResult
+from anonlib.run.result import ReleaseResult
+from anonlib.run.run_table import RUNS, past_runs
 from anonlib.spark.private_table import PrivateTable
-from anonlib.spark.runs import RUNS, past_runs
 from tests.spark.support import (
     MARKER,
     ROOT,

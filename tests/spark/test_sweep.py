@@ -11,8 +11,8 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from anonlib.minimum_k import VARIABLE
-from anonlib.spark import sweeping
+from anonlib.config.minimum_k import VARIABLE
+from anonlib.sweeps import in_spark as sweeping
 from tests.spark.support import MARKER, Said, Shell, holding, settings
 
 pytestmark = pytest.mark.spark

@@ -13,14 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.audit import AuditSpec, audit
-from anonlib.audit.canonical import folded, present
-from anonlib.block import MISSING
-from anonlib.encoding import codes_among, protected_codes, protected_values
+from anonlib.arrays import MISSING
+from anonlib.auditing import AuditSpec, audit
+from anonlib.auditing.canonical import folded, present
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.spark.types import spark_type
-from anonlib.spark.values import canonical
+from anonlib.spark.values import canonical, spark_type
+from anonlib.table.encoding import codes_among, protected_codes, protected_values
 
 pytestmark = pytest.mark.spark
 
@@ -233,8 +232,8 @@ def guesses() -> Iterator[str]:
 )
 def test_any_text_means_the_same_everywhere(spark: SparkSession, type: pa.DataType) -> None:
     """The literals that the audit makes of texts are the values that the kernel reads in them."""
-    from anonlib.audit import tokens as of_audit
-    from anonlib.tokens import missing_values
+    from anonlib.auditing import tokens as of_audit
+    from anonlib.table.missing import missing_values
 
     texts = [*guesses()]
     of_kernel = [missing_values((text,), type) for text in texts]

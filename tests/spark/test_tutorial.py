@@ -55,7 +55,7 @@ def checkout(
 
 def test_the_tutorial(shell: Shell, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data_dir()
-    monkeypatch.setattr("anonlib.show.program", lambda: "scripts/anonlib")
+    monkeypatch.setattr("anonlib.cli.show.program", lambda: "scripts/anonlib")
     n_commands, code = 0, 0
     for block in fenced((ROOT / "TUTORIAL.md").read_text("utf-8")):
         if block.language == "yaml":

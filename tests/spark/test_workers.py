@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from anonlib.spark import make
-from anonlib.spark.types import spark_schema
-from anonlib.work import Task
+from anonlib.run import staging as make
+from anonlib.spark.values import spark_schema
+from anonlib.worker.task import Task
 from tests.spark.support import Shell, settings, write_people
 
 pytestmark = pytest.mark.spark

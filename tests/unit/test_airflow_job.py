@@ -9,12 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from anonlib.cli_parser import parse_args
-from anonlib.config import Release
-from anonlib.events import EVENTS
-from anonlib.minimum_k import VARIABLE
-from anonlib.runs import REQUIRE, RUNS
-from anonlib.settings import _CONTAINERS, bare
+from anonlib.cli.parser import parse_args
+from anonlib.config.minimum_k import VARIABLE
+from anonlib.config.model import Release
+from anonlib.config.summary import _CONTAINERS, bare
+from anonlib.run.account import REQUIRE, RUNS
+from anonlib.run.events import EVENTS
 
 FOLDER = Path(__file__).parents[2] / "jobs" / "airflow"
 SETTINGS = {"ANONLIB_CONFIGS": "/srv/conf", "ANONLIB_TABLES": "s3a://lake/releases/"}

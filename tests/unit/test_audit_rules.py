@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from anonlib import registry
-from anonlib.audit import AuditReport, AuditSpec, Verdict, by_parts
+from anonlib.auditing import AuditReport, AuditSpec, Verdict, by_parts
 from anonlib.errors import Problem
 from anonlib.privacy.l_diversity import LDiversity
 

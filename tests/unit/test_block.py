@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import GRID, MISSING, Block, snap, sparse
+from anonlib.arrays import GRID, MISSING, snap
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.table.block import Block, sparse
 
 QUICK = settings(max_examples=50)
 

@@ -1,6 +1,6 @@
 """What `check` says of a config that a table can't tell."""
 
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.pipeline import _notes
 from tests.unit.test_config import GOOD
 

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 import anonlib
-from anonlib import cli_parser
-from anonlib.cli import main
+from anonlib.cli import main, parser
 
 HOME = Path(anonlib.__file__).parent
 
 
 def named_in_code() -> set[str]:
     """The variables of ours whose names are texts of the code, but for that of help."""
-    paths = {*HOME.rglob("*.py")} - {Path(cli_parser.__file__)}
+    paths = {*HOME.rglob("*.py")} - {Path(parser.__file__)}
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
     texts = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
     return {text for text in texts if re.fullmatch(r"ANONLIB_[A-Z_]+", text)}

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from anonlib.cli import main
-from anonlib.config import Config
-from anonlib.config_file import load, load_columns
+from anonlib.config.model import Config
+from anonlib.config.reading import load, load_columns
 from anonlib.errors import ConfigError
 from anonlib.hierarchy import read_hierarchy
 from tests.support import data_dir
@@ -47,7 +47,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             columns["v1"] = ["rich", "rich", "poor", "rich", None, "rich"]
         return pa.table(columns)
 
-    monkeypatch.setattr("anonlib.spark.counts.count_values", count)
+    monkeypatch.setattr("anonlib.source.look.count_values", count)
     return asked
 
 

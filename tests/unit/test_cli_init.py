@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from anonlib.cli import main
-from anonlib.config_file import load
-from anonlib.draft import ColumnProfile, TableProfile
-from anonlib.spark import profile as profiling
+from anonlib.config.draft import ColumnProfile, TableProfile
+from anonlib.config.reading import load
+from anonlib.source import profile as profiling
 
 HUSH = "hunter2"
 

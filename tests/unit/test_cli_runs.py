@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from anonlib import cli
-from anonlib.cli_grammar import utc_time
-from anonlib.show import console
-from anonlib.show_runs import print_person, print_runs
+from anonlib.cli.grammar import utc_time
+from anonlib.cli.show import console
+from anonlib.cli.show.run_list import print_person, print_runs
 
 
 def run(run_id: str, **found: Any) -> dict[str, Any]:

@@ -14,13 +14,9 @@ from typing import Any
 
 import pytest
 
-from anonlib.audit.report import AuditReport, Verdict
-from anonlib.config import Gate
-from anonlib.errors import Problem
-from anonlib.evaluation import Evaluation, Judged
-from anonlib.measure import Figure, Findings
-from anonlib.results import CheckResult, ColumnPlan, ReleaseResult
-from anonlib.show import (
+from anonlib.auditing.report import AuditReport, Verdict
+from anonlib.cli.progress_lines import JsonProgress, LogProgress, ShownProgress, make_progress
+from anonlib.cli.show import (
     console,
     print_audit,
     print_check,
@@ -30,7 +26,11 @@ from anonlib.show import (
     program,
     summary_svg,
 )
-from anonlib.show_progress import JsonProgress, LogProgress, ShownProgress, make_progress
+from anonlib.config.model import Gate
+from anonlib.errors import Problem
+from anonlib.evaluation import Evaluation, Judged
+from anonlib.measure import Figure, Findings
+from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 
 VERDICTS = (
     Verdict("k_anonymity k=10", True, 10, 10, 0, ()),
@@ -190,7 +190,7 @@ class TestRows:
 
 @pytest.mark.parametrize(
     ("called", "name"),
-    [("/bin/anonlib", "anonlib"), ("/x/anonlib/cli.py", "anonlib"), ("pytest", "anonlib")],
+    [("/bin/anonlib", "anonlib"), ("/x/anonlib/cli/__init__.py", "anonlib"), ("pytest", "anonlib")],
 )
 def test_program(called: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [called])
@@ -252,7 +252,7 @@ class TestProgress:
     def test_terminal(self) -> None:
         code = """
             import time
-            from anonlib.show_progress import TerminalProgress, make_progress
+            from anonlib.cli.progress_lines import TerminalProgress, make_progress
             class Tracker:
                 def getJobIdsForGroup(self, group): return [1] if group == "anonlib r scan" else []
                 def getJobInfo(self, job): return type("J", (), {"stageIds": [1, 2]})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
 from anonlib.kernels.mdav import Mdav
 from anonlib.registry import plugins

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from anonlib import parse
-from anonlib.config import Config
+from anonlib.config.keys import secret_options
+from anonlib.config.model import Config
+from anonlib.config.summary import config_digest
 from anonlib.errors import ConfigError
-from anonlib.keys import secret_options
-from anonlib.records import config_digest
 
 PASSWORD = "correct-horse"
 URL = "jdbc:postgresql://localhost/people"

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from anonlib.config_file import load_columns, parse
+from anonlib.config.reading import load_columns, parse
+from anonlib.config.secrets import is_secret_variable
 from anonlib.errors import ConfigError
-from anonlib.secret_names import is_secret_variable
-from anonlib.sweep.file import load_sweep, parse_sweep
+from anonlib.sweeps.file import load_sweep, parse_sweep
 from tests.unit.test_limits import good, refused
 
 HUSH = "correct-horse"

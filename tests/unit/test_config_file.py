@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anonlib.config import Config
-from anonlib.config_file import load, parse
+from anonlib.config.model import Config
+from anonlib.config.reading import load, parse
 from anonlib.errors import ConfigError, InputError
 
 GOOD: dict[str, Any] = {

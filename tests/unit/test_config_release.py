@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
 
 ENV = {"key_env": "LEDGER"}

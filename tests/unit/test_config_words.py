@@ -2,7 +2,7 @@
 
 import pytest
 
-from anonlib.config_file import parse
+from anonlib.config.reading import parse
 from tests.unit.test_config import GOOD, problems
 
 BLANK = ["", " ", "\t\n", "\u200b", "\u00a0\u2060", "\ufeff", "\u202e", "\u2800", "--", "."]

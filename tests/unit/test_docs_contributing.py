@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import anonlib
 from anonlib import registry
-from anonlib.block import snap
+from anonlib.arrays import snap
 from anonlib.cli import main
 from anonlib.recode import Cells, Domain
 from tests.property import test_kernel_contract as kernels

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config import RESERVED_PREFIX, Config
-from anonlib.config_file import load
-from anonlib.config_yaml import read_yaml
-from anonlib.draft import ColumnProfile, TableProfile, draft, guess, name_words, scalar
-from anonlib.spark.sniff import sniff
+from anonlib.config.draft import ColumnProfile, TableProfile, draft, guess, name_words, scalar
+from anonlib.config.model import RESERVED_PREFIX, Config
+from anonlib.config.reading import load
+from anonlib.config.yaml import read_yaml
+from anonlib.source.profile import sniff
 
 N = 10_000
 

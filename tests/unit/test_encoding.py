@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.block import GRID, MISSING
-from anonlib.encoding import (
+from anonlib.arrays import GRID, MISSING
+from anonlib.errors import BlockError, InputError
+from anonlib.table.encoding import (
     MAX_RANGE,
     Encoding,
     codes_among,
@@ -22,8 +23,7 @@ from anonlib.encoding import (
     protected_values,
     to_float,
 )
-from anonlib.errors import BlockError, InputError
-from anonlib.schema import Scale
+from anonlib.table.schema import Scale
 
 QUICK = settings(max_examples=60)
 EDGE = MAX_RANGE + 1e-6

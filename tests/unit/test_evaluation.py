@@ -6,13 +6,13 @@ import pytest
 
 import anonlib
 from anonlib import pipeline, registry
-from anonlib.config import Config, Gate
+from anonlib.config.model import Config, Gate
 from anonlib.errors import ConfigError, GateError
 from anonlib.evaluation import Evaluation, judged, require_gates_of_releases
 from anonlib.measure import Figure, Findings, Measure
 
 if TYPE_CHECKING:
-    from anonlib.spark.case import Case
+    from anonlib.evaluation.case import Case
 
 FOUND = Evaluation(
     {

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from anonlib.audit.report import AuditReport, Verdict
-from anonlib.config import Accountability, Config
-from anonlib.config_file import parse
+from anonlib.auditing.report import AuditReport, Verdict
+from anonlib.config.model import Accountability, Config
+from anonlib.config.reading import parse
 from anonlib.errors import (
     AuditError,
     BlockError,
@@ -20,10 +20,10 @@ from anonlib.errors import (
     InfeasibleError,
     InputError,
 )
-from anonlib.events import EVENTS, Events
 from anonlib.progress import Progress
-from anonlib.results import ReleaseResult
-from anonlib.runs import REQUIRE, Account, place, require_words
+from anonlib.run.account import REQUIRE, Account, place, require_words
+from anonlib.run.events import EVENTS, Events
+from anonlib.run.result import ReleaseResult
 
 RUN = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 VERDICTS = (Verdict("k_anonymity k=3", True, 3, 3, 0, ()), Verdict("l=2", False, 1, 2, 1, (3,)))

@@ -8,15 +8,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from anonlib.block import Tree
-from anonlib.config_file import load
+from anonlib.config.reading import load
+from anonlib.config.resolve import protected_hierarchies, resolve
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, read_csv, read_hierarchy
-from anonlib.hierarchy_check import coverage
+from anonlib.hierarchy.tree import Tree
 from anonlib.local import cells
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.resolve import protected_hierarchies, resolve
-from anonlib.schema import Field
+from anonlib.table.coverage import coverage
+from anonlib.table.schema import Field
 from tests.oracles_generic import lost
 from tests.support import data_dir
 

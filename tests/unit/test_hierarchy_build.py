@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib import hierarchy_build, hierarchy_learn
-from anonlib.cli_hierarchy_parser import DATE_LEVELS
+from anonlib.cli.parser import DATE_LEVELS
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy_build import (
+from anonlib.hierarchy import build as hierarchy_build
+from anonlib.hierarchy import learn as hierarchy_learn
+from anonlib.hierarchy.build import (
     dates,
     days_between,
     equal_frequency,
@@ -22,7 +23,7 @@ from anonlib.hierarchy_build import (
     mask,
     numbers_between,
 )
-from anonlib.hierarchy_learn import frequency, target_aware
+from anonlib.hierarchy.learn import frequency, target_aware
 
 
 def ways(hierarchy: Hierarchy) -> dict[str, list[str]]:

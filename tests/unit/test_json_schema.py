@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from anonlib import registry
-from anonlib.config import Config
-from anonlib.json_schema import json_schema
+from anonlib.config.json_schema import json_schema
+from anonlib.config.model import Config
 
 CONFIGS = sorted((Path(__file__).parents[2] / "conf").glob("*.yaml"))
 FAMILIES = {

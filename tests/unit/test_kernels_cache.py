@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from anonlib.kernels import _numba
+from anonlib import compiled
 
 
 def test_private_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = _numba.private_directory()
+    found = compiled.private_directory()
     assert found == tmp_path / "anonlib" / "numba"
     assert found.stat().st_mode & 0o777 == 0o700
 
@@ -28,14 +28,14 @@ def test_directories_that_others_could_write_to_are_passed_over(
     (temporary / f"anonlib-numba-{os.getuid()}").symlink_to(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    found = _numba.private_directory()
+    found = compiled.private_directory()
     assert found.parent == temporary
     assert not found.is_symlink()
     assert found.stat().st_mode & 0o777 == 0o700
 
 
 def test_works_without_home_and_beside_its_sources_leaves_nothing(tmp_path: Path) -> None:
-    package = Path(_numba.__file__).parent
+    package = Path(compiled.__file__).parent
     before = set(package.rglob("*"))
     program = "from anonlib.kernels._search import make_nearest; make_nearest(2)"
     env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(package.parents[1])}
@@ -49,12 +49,12 @@ def test_works_without_home_and_beside_its_sources_leaves_nothing(tmp_path: Path
 
 def test_a_directory_that_the_user_names_is_used(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert _numba.cache_directory.__wrapped__().parent == tmp_path
+    assert compiled.cache_directory.__wrapped__().parent == tmp_path
 
 
 def test_other_packages_keep_their_cache() -> None:
     from numba import config
 
     before = config.CACHE_DIR
-    _numba.njit(_numba._digest)
+    compiled.njit(compiled._digest)
     assert before == config.CACHE_DIR

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anonlib.errors import InfeasibleError
-from anonlib.kernels._merge import by_first_row, join_nearest, merge_failing, require_feasible
+from anonlib.kernels.merge import by_first_row, join_nearest, merge_failing, require_feasible
 from tests.support import make_block
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [20.0]])

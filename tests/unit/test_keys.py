@@ -8,12 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from anonlib.block import Block, Ints
-from anonlib.config import Config
-from anonlib.config_file import parse
-from anonlib.errors import ConfigError
-from anonlib.kernels import Kernel
-from anonlib.keys import (
+from anonlib.arrays import Ints
+from anonlib.config.keys import (
     MIN_BYTES,
     backlog_key,
     entry_key,
@@ -22,6 +18,11 @@ from anonlib.keys import (
     pseudonym_key,
     token_key,
 )
+from anonlib.config.model import Config
+from anonlib.config.reading import parse
+from anonlib.errors import ConfigError
+from anonlib.kernels import Kernel
+from anonlib.table.block import Block
 
 MASTER = b"a master key of thirty-two bytes"
 

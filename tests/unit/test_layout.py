@@ -1,9 +1,10 @@
-"""What holds of the source as a whole: who imports what, and how files are laid out."""
+"""What holds of the source as a whole: who imports what, how files are laid out, and names."""
 
 import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,31 +13,134 @@ import anonlib
 from anonlib import registry
 
 HOME = Path(anonlib.__file__).parent
-#: Modules and packages that import without Spark.
-LIGHT = [
-    *("block", "config", "config_checks", "config_file", "config_yaml", "encode", "encoding"),
-    *(
-        "errors",
-        "hierarchy",
-        "hierarchy_build",
-        "hierarchy_check",
-        "hierarchy_learn",
-        "kernels",
-        "keys",
-        "listing",
-        "local",
-        "memory",
-        "partition",
-        "privacy",
-        "recode",
-        "records",
-        "report",
-    ),
-    *("registry", "resolve", "results", "schema", "settings", "utility", "work"),
-    *("sweep.cluster", "sweep.file", "sweep.results", "sweep.settings", "sweep.trial"),
+#: From the ground up. A module imports from its own package and from layers below its own, within
+#: functions and for typing, too; packages of one layer do not import each other.
+LAYERS = [
+    ["errors", "arrays", "text", "progress"],
+    ["compiled", "registry"],
+    ["hierarchy"],
+    ["privacy"],
+    ["table"],
+    ["recode", "kernels", "loss"],
+    ["partition", "encode"],
+    ["measure"],
+    ["config"],
+    ["worker"],
+    ["local"],
+    ["auditing"],
+    ["spark"],
+    ["source"],
+    ["evaluation"],
+    ["pages"],
+    ["run"],
+    ["sweeps"],
+    ["pipeline"],
+    ["cli"],
 ]
+#: What never imports Spark.
+SPARKLESS = [
+    *["arrays", "compiled", "config", "encode", "errors", "hierarchy", "kernels", "local", "loss"],
+    *["partition", "privacy", "progress", "recode", "registry", "table", "text", "worker"],
+]
+#: What the audit may know: nothing of what makes releases (of privacy models, their parameters).
+AUDIT_KNOWS = ["auditing", "errors", "hierarchy", "privacy", "registry", "text"]
 #: What importing or listing plug-ins must not bring with it.
 HEAVY = ["pyspark", "delta", "numba", "sklearn"]
+
+
+def module(path: Path) -> str:
+    """The dotted name of a file."""
+    return ".".join(path.relative_to(HOME.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module(path): path for path in sorted(HOME.rglob("*.py"))}
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """All modules, ours by their own name, that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in MODULES else node.module or "")
+    return frozenset(found)
+
+
+def package(name: str) -> str:
+    """What of the top level a module of ours is in; the verbs' own package is `__init__`."""
+    return [*name.split("."), "__init__"][1]
+
+
+def test_layers() -> None:
+    layer = {name: i for i, names in enumerate(LAYERS) for name in names}
+    top = {package(name) for name in MODULES} - {"__init__", "__main__"}
+    assert top == set(layer), "every package has a layer"
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        for other in imports(path)
+        if other in MODULES
+        and package(name) in layer
+        and package(name) != package(other)
+        and layer.get(package(other), 99) >= layer[package(name)]
+    ]
+    assert wrong == []
+
+
+def test_no_circles() -> None:
+    """Also among the modules of one package, and for typing."""
+    state: dict[str, int] = {}
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        state[name] = 1
+        for other in sorted(imports(MODULES[name]) & MODULES.keys()):
+            assert state.get(other) != 1, " > ".join([*way, name, other])
+            if other not in state:
+                visit(other, (*way, name))
+        state[name] = 2
+
+    for name in MODULES:
+        if name not in state and name != "anonlib":
+            visit(name, ())
+
+
+def test_private_modules_stay_in_their_package() -> None:
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        for other in imports(path) & MODULES.keys()
+        for owner, mark, _ in [other.partition("._")]
+        if mark and not f"{name}.".startswith(f"{owner}.") and other != f"{owner}.__init__"
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("part", SPARKLESS)
+def test_without_spark(part: str) -> None:
+    barred = ("pyspark", "delta", "anonlib.spark")
+    for name, path in MODULES.items():
+        if package(name) == part:
+            assert not [o for o in imports(path) if o.startswith(barred)], name
+
+
+def test_the_audit_is_independent() -> None:
+    for name, path in MODULES.items():
+        if package(name) == "auditing":
+            ours = {package(other) for other in imports(path) & MODULES.keys()}
+            assert ours <= set(AUDIT_KNOWS), f"{name} imports {ours}"
+
+
+@cache
+def compiled(name: str) -> bool:
+    """Whether importing a module compiles functions."""
+    tree = ast.parse(MODULES[name].read_text("utf-8"))
+    modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
+    return name == "anonlib.compiled" or any(compiled(m) for m in modules & MODULES.keys())
 
 
 def loaded(code: str) -> set[str]:
@@ -50,7 +154,13 @@ def loaded(code: str) -> set[str]:
 
 
 def test_light_modules_and_listings_need_no_spark_and_no_numba() -> None:
-    names = [f"anonlib.{name}" for name in LIGHT]
+    light = [*SPARKLESS, "measure", "pages", "sweeps.cluster", "sweeps.trial", "run.records"]
+    names = [
+        name
+        for name in MODULES
+        if any(f"{name}.".startswith(f"anonlib.{part}.") for part in light) and not compiled(name)
+    ]
+    assert len(names) > 100
     families = [family for family in registry.FOLDERS if family != "audit"]
     code = f"""
 from importlib import import_module
@@ -63,56 +173,32 @@ for family in {families}:
     assert loaded(code) == set()
 
 
-def imports(path: Path) -> set[str]:
-    """All modules that a file names in its imports, wherever they stand."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found |= {node.module or ""} | {f"{node.module}.{a.name}" for a in node.names}
-    return found
-
-
-#: What is barred, within functions too, from all that works without Spark.
-SPARK = ["pyspark", "delta", "anonlib.spark"]
-
-
-@pytest.mark.parametrize(
-    ("files", "barred", "ours"),
-    [
-        ("audit/**/*.py", [], ["kernels", "partition", "recode", "block", "work"]),
-        ("kernels/**/*.py", SPARK, ["audit", "partition", "recode"]),
-        ("privacy/**/*.py", SPARK, ["audit", "partition", "recode", "kernels", "block"]),
-        ("recode/**/*.py", SPARK, ["audit", "partition", "kernels"]),
-        ("encode/**/*.py", SPARK, ["audit", "partition", "kernels", "work"]),
-        ("block.py", SPARK, ["audit"]),
-        ("config*.py", SPARK, ["audit"]),
-        ("hierarchy*.py", SPARK, ["audit"]),
-        ("schema.py", SPARK, ["audit"]),
-    ],
-)
-def test_layers(files: str, barred: list[str], ours: list[str]) -> None:
-    barred = [*barred, *(f"anonlib.{part}" for part in ours)]
-    paths = [*HOME.glob(files)]
-    assert paths
-    for path in paths:
-        for name in imports(path):
-            assert not any(name == part or name.startswith(f"{part}.") for part in barred), (
-                f"{path.relative_to(HOME)} imports {name}"
-            )
-
-
 def test_java_classes_are_asked_for_by_their_full_names() -> None:
     walked = re.compile(r"_?jvm\.(org|java|scala|io|com)\b")
     found = [path.name for path in HOME.rglob("*.py") if walked.search(path.read_text("utf-8"))]
     assert found == []  # see anonlib/spark/jvm.py
 
 
-def test_files_are_short() -> None:
-    lengths = {
-        str(path.relative_to(HOME)): len(path.read_text("utf-8").splitlines())
-        for path in HOME.rglob("*.py")
+def test_the_top_has_few_modules() -> None:
+    assert len([*HOME.glob("*.py")]) <= 10
+
+
+def test_sizes() -> None:
+    """A file is one idea, a function fits on a screen."""
+    files = {name: len(p.read_text("utf-8").splitlines()) for name, p in MODULES.items()}
+    assert {name: n for name, n in files.items() if n > 800} == {}
+    functions = {
+        f"{name}.{node.name}": n
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (n := length(node)) > 50
     }
-    assert {name: n for name, n in lengths.items() if n >= 400} == {}
+    assert functions == {}
+
+
+def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function, without its docstring."""
+    doc = node.body[0] if ast.get_docstring(node) is not None else None
+    own = 0 if doc is None else (doc.end_lineno or 0) - doc.lineno + 1
+    return (node.end_lineno or 0) - node.lineno + 1 - own

@@ -8,23 +8,16 @@ import pyarrow as pa
 import pytest
 
 from anonlib import registry
-from anonlib.block import Floats
+from anonlib.arrays import Floats
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy_file import read_csv
+from anonlib.hierarchy.files import read_csv
+from anonlib.measure.examples import Examples, Target, baseline, examples, fit_and_score, target_of
+from anonlib.measure.features import Features, fit, predictors
+from anonlib.measure.learners import Learner
+from anonlib.measure.scores import Scores
 from anonlib.recode import Cells, Domain
-from anonlib.schema import Column, Role, Scale, Schema
-from anonlib.utility._features import Features, fit, predictors
-from anonlib.utility._learning import (
-    Examples,
-    Target,
-    baseline,
-    examples,
-    fit_and_score,
-    target_of,
-)
-from anonlib.utility._scores import Scores
-from anonlib.utility.learners import Learner
+from anonlib.table.schema import Column, Role, Scale, Schema
 
 TREE = Hierarchy.of(read_csv("a;x;*\nb;x;*\nc;y;*\nd;y;*\n"))
 MARKER = "RAWVALUE"

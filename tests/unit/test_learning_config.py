@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from anonlib import registry
-from anonlib.utility._scores import Scores
-from anonlib.utility.learners.mlp import Mlp
-from anonlib.utility.measures.learning import Learning, label
+from anonlib.measure.fidelity.learning import Learning, label
+from anonlib.measure.learners.mlp import Mlp
+from anonlib.measure.scores import Scores
 
 
 def test_models_are_named_or_given_with_parameters() -> None:

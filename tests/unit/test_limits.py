@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from anonlib import hierarchy_file
-from anonlib.config_file import load, parse
-from anonlib.config_limits import MAX_DEPTH, MAX_ITEMS, MAX_KEY, MAX_TEXT
-from anonlib.config_yaml import read_yaml
+from anonlib.config.keys import MAX_BYTES, ledger_key
+from anonlib.config.reading import load, parse
+from anonlib.config.yaml import MAX_DEPTH, MAX_ITEMS, MAX_KEY, MAX_TEXT, read_yaml
 from anonlib.errors import ConfigError, InputError
+from anonlib.hierarchy import files as hierarchy_file
 from anonlib.hierarchy import read_hierarchy
-from anonlib.keys import MAX_BYTES, ledger_key
-from anonlib.sweep.file import parse_sweep
+from anonlib.sweeps.file import parse_sweep
 
 
 def good(**changes: Any) -> dict[str, Any]:
@@ -62,9 +61,9 @@ class TestSize:
         "text", ["a: [1, 2, 3, 4]", "{a: 1, b: 2, c: 3}", "[[], [], [[]], []]"]
     )
     def test_keys_and_values(self, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-        monkeypatch.setattr("anonlib.config_yaml.MAX_NODES", 7)
+        monkeypatch.setattr("anonlib.config.yaml.MAX_NODES", 7)
         assert read_yaml(text)
-        monkeypatch.setattr("anonlib.config_yaml.MAX_NODES", 5)
+        monkeypatch.setattr("anonlib.config.yaml.MAX_NODES", 5)
         with pytest.raises(yaml.YAMLError, match="more than 5 keys and values"):
             read_yaml(text)
 

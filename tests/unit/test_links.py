@@ -6,8 +6,8 @@ from hashlib import sha256
 import pyarrow as pa
 import pytest
 
-from anonlib import work
-from anonlib.work import NO_LINK, keyed_links
+from anonlib.table import columns
+from anonlib.table.columns import NO_LINK, keyed_links
 
 
 def test_links_are_under_a_key() -> None:
@@ -22,9 +22,9 @@ def test_links_are_under_a_key() -> None:
 
 def test_rows_that_repeat_are_keyed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str | None, ...]] = []
-    real = work._hmac
+    real = columns._hmac
     monkeypatch.setattr(
-        work, "_hmac", lambda key, values: calls.append(values) or real(key, values)
+        columns, "_hmac", lambda key, values: calls.append(values) or real(key, values)
     )
     chunks = pa.chunked_array([pa.array([5] * 1000 + [NO_LINK]), pa.array([5, 6])])
     found = keyed_links(chunks, b"key").to_pylist()

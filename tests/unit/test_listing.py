@@ -7,13 +7,13 @@ from typing import ClassVar
 import pytest
 from pydantic import Field
 
-from anonlib import listing
 from anonlib.cli import main
+from anonlib.config import listing
+from anonlib.config.listing import Parameter
 from anonlib.kernels import Kernel
-from anonlib.listing import Parameter
 from anonlib.measure import Measure
+from anonlib.pages.words import first_sentence
 from anonlib.registry import plugins
-from anonlib.report.words import first_sentence
 
 
 @pytest.mark.parametrize("verb", listing.LISTED)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from anonlib.config import Config
-from anonlib.config_file import parse
+from anonlib.config.minimum_k import PROPERTY, VARIABLE, minimum_k_problems
+from anonlib.config.model import Config
+from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
-from anonlib.minimum_k import PROPERTY, VARIABLE, minimum_k_problems, sweep_problems
-from anonlib.sweep.file import parse_sweep
-from anonlib.sweep.settings import Sweep
+from anonlib.sweeps.file import parse_sweep
+from anonlib.sweeps.settings import Sweep, sweep_problems
 
 RAW: dict[str, Any] = {
     "source": {"format": "csv", "path": "people.csv"},

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from anonlib.config_file import parse
-from anonlib.config_places import overlap_problems
+from anonlib.config.places import lies_in, overlap, overlap_problems
+from anonlib.config.reading import parse
 from anonlib.errors import ConfigError, InputError
-from anonlib.events import Events
-from anonlib.places import lies_in, overlap
-from anonlib.runs import Account
+from anonlib.run.account import Account
+from anonlib.run.events import Events
 from tests.unit.test_limits import good
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.cli_errors import report
+from anonlib.cli.failures import report
 from anonlib.errors import InputError
 from anonlib.progress import Progress, Unseen
 

@@ -13,7 +13,7 @@ from anonlib.recode import Cells, Domain
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional
 from anonlib.registry import plugins
-from anonlib.schema import Scale
+from anonlib.table.schema import Scale
 
 N, M = 600, 40
 #: With parameters that are numbers.

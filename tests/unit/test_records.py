@@ -13,17 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib import records
-from anonlib.block import Block, Ints
-from anonlib.config import Config
-from anonlib.config_file import parse
-from anonlib.encoding import Encoding
+from anonlib.arrays import Ints
+from anonlib.config import summary
+from anonlib.config.model import Config
+from anonlib.config.reading import parse
+from anonlib.config.resolve import resolve
+from anonlib.config.summary import SOFTWARE, config_digest, hierarchy_digests
 from anonlib.kernels import Kernel
-from anonlib.partition._plan import Cuts
-from anonlib.records import SOFTWARE, config_digest, hierarchy_digests, manifest, record
-from anonlib.resolve import resolve
-from anonlib.results import ReleaseResult
-from anonlib.schema import Field, Scale
+from anonlib.partition.cuts import Cuts
+from anonlib.run.records import manifest, record
+from anonlib.run.result import ReleaseResult
+from anonlib.table.block import Block
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Field, Scale
 
 MARKER = "MARKER-of-a-raw-value"
 #: As the shortest and the longest text that JSON could give it.
@@ -98,7 +100,7 @@ def test_software_that_nobody_installed(monkeypatch: pytest.MonkeyPatch) -> None
     def none(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(records, "version", none)
+    monkeypatch.setattr(summary, "version", none)
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__="4.2.0"))
     monkeypatch.delitem(sys.modules, "delta-spark", raising=False)
     found = public(config())["software"]

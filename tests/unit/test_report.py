@@ -17,10 +17,10 @@ from markupsafe import escape
 from anonlib import registry
 from anonlib.errors import InputError
 from anonlib.measure import Measure
-from anonlib.report import render
-from anonlib.report.measures import MAX_CHARTS
-from anonlib.report.release import _ENDINGS, MAX_BARS, _edges
-from anonlib.results import Outcome
+from anonlib.pages import render
+from anonlib.pages.measures import MAX_CHARTS
+from anonlib.pages.release import _ENDINGS, MAX_BARS, _edges
+from anonlib.run.result import Outcome
 from tests import reports
 
 EVIL = '<script>alert("x")</script>'
@@ -158,7 +158,7 @@ class TestStructure:
 
             names: ClassVar[dict[str, str]] = {}
 
-        Risk.__module__ = "anonlib.risk.reidentification"
+        Risk.__module__ = "anonlib.measure.risk.reidentification"
         known = {"measure": {"reidentification": Risk}, "metric": {}}
         monkeypatch.setattr(registry, "plugins", lambda family: known[family])
         text = render(reports.record())
@@ -303,7 +303,7 @@ class TestSafety:
         code = """if True:
             import hashlib, sys
             from tests import reports
-            from anonlib.report import render
+            from anonlib.pages import render
             print(hashlib.sha256(render(reports.record()).encode()).hexdigest())
             heavy = {"pyspark", "delta", "numba", "sklearn", "matplotlib.pyplot"}
             print(sorted(heavy & set(sys.modules)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.report import render, render_sweep
+from anonlib.pages import render, render_sweep
 from tests import reports
 from tests.support import skip_or_fail
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from anonlib.cli import main
-from anonlib.config import Config
+from anonlib.config.model import Config
 from anonlib.errors import InputError, StorageError
-from anonlib.report import files as report_files
-from anonlib.report import render
-from anonlib.report.files import record_of, write_report
+from anonlib.pages import output as report_files
+from anonlib.pages import render
+from anonlib.pages.output import record_of, write_report
 from tests.reports import unevaluated
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from anonlib.errors import InputError
-from anonlib.report import render_sweep
-from anonlib.report.sweep import sweep_page
+from anonlib.pages import render_sweep
+from anonlib.pages.sweep import sweep_page
 from tests import reports
 
 K, KERNEL = "privacy.models.0.k", "kernel.type"

@@ -6,13 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib.block import Block, Ints
-from anonlib.config import RESERVED_PREFIX, Config
-from anonlib.config_file import parse
+from anonlib.arrays import Ints
+from anonlib.config.model import RESERVED_PREFIX, Config
+from anonlib.config.reading import parse
+from anonlib.config.resolve import bound_models, joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
-from anonlib.resolve import bound_models, joint_columns, resolve, with_ids
-from anonlib.schema import Field, Role, Scale, Schema
+from anonlib.table.block import Block
+from anonlib.table.schema import Field, Role, Scale, Schema
 
 MAP = Field("m", "map<string,int>", pa.map_(pa.string(), pa.int32()))
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import spearmanr
 
-from anonlib.risk.order import _figure, _places
+from anonlib.measure.risk.order import _figure, _places
 
 
 def test_places_are_those_in_the_files() -> None:

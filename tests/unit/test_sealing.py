@@ -5,7 +5,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from anonlib.errors import BlockError
-from anonlib.sealing import NONCE_BYTES, seal, unseal
+from anonlib.run.backlog import NONCE_BYTES, seal, unseal
 
 KEY = bytes(range(32))
 ROWS = pa.RecordBatch.from_pydict(

@@ -9,16 +9,18 @@ import pyarrow as pa
 import pytest
 
 from anonlib import registry
-from anonlib.block import Block, Ints
-from anonlib.encoding import Encoding
+from anonlib.arrays import Ints
 from anonlib.errors import BlockError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.local import cells
 from anonlib.recode import Cells, Domain
-from anonlib.schema import Scale
-from anonlib.search import CHECK, COUNT, SUMMARY, Bounds, search
-from anonlib.work import HASH, STATE, STATE_TYPE, TUPLE, Task, recoded
+from anonlib.table.block import Block
+from anonlib.table.columns import HASH, STATE, TUPLE
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Scale
+from anonlib.worker.task import STATE_TYPE, Task, recoded
+from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
 K, N = 5, 400
 TREES = {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anonlib.places import overlap
-from anonlib.secret_names import has_password, is_secret_setting, is_secret_variable
+from anonlib.config.places import overlap
+from anonlib.config.secrets import has_password, is_secret_setting, is_secret_variable
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from anonlib import parse
-from anonlib.settings import bare, label, settings
+from anonlib.config.summary import bare, label, settings
 
 SECRET = "Sesame"
 

@@ -9,7 +9,7 @@ from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
-from anonlib.spark.errors import _LOGGERS, CREDENTIALS, translate, translated
+from anonlib.spark.translation import _LOGGERS, CREDENTIALS, translate, translated
 
 TRACEBACK = (
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent "

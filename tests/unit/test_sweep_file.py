@@ -8,7 +8,7 @@ import yaml
 
 from anonlib.errors import ConfigError, InputError
 from anonlib.kernels.mdav_sd import MdavSd
-from anonlib.sweep.file import grid_points, load_sweep, parse_sweep, short
+from anonlib.sweeps.file import grid_points, load_sweep, parse_sweep, short
 from tests.support import data_dir
 
 CONFIG: dict[str, Any] = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from anonlib.show_sweep import print_sweep
-from anonlib.sweep.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
-from anonlib.sweep.settings import Case, Pick, SweepFile
+from anonlib.cli.show.sweep_table import print_sweep
+from anonlib.sweeps.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
+from anonlib.sweeps.settings import Case, Pick, SweepFile
 from tests.unit.test_sweep_trial import point
 
 K, KERNEL, LAMBDA = "privacy.models.0.k", "kernel.type", "kernel.lambda"

@@ -10,10 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
-from anonlib.memory import anonymized
-from anonlib.sweep.file import parse_sweep
-from anonlib.sweep.settings import Point
-from anonlib.sweep.trial import Result, tried
+from anonlib.local.table import anonymized
+from anonlib.sweeps.file import parse_sweep
+from anonlib.sweeps.settings import Point
+from anonlib.sweeps.trial import Result, tried
 from tests.unit.test_memory import QUASI, as_source
 
 LEARN = {"model": "logistic_regression", "holdout": 0.25}
@@ -80,7 +80,7 @@ class TestLearning:
         assert found["sse"] == pytest.approx(1.0)
 
     def test_raw_scores_are_those_of_sklearn_on_the_same_split(self) -> None:
-        from anonlib.memory import split
+        from anonlib.local.table import split
 
         chosen = point(learn=LEARN)
         table, _ = as_source(people(), chosen.config)
@@ -111,7 +111,7 @@ class TestLearning:
         data = people()
         expected = figures(chosen, data)
         table, _ = as_source(data, chosen.config)
-        from anonlib.memory import split
+        from anonlib.local.table import split
 
         test, _ = split(table, [], 0.25, 0, "test")
         data.loc[test, "label"] = "no"
@@ -254,7 +254,7 @@ class TestErrors:
         def broken(*_: Any) -> None:
             raise ValueError("RAWVALUE")
 
-        monkeypatch.setattr("anonlib.sweep.trial.anonymized", broken)
+        monkeypatch.setattr("anonlib.sweeps.trial.anonymized", broken)
         found = run(point(learn=LEARN))
         assert found.error == "failed with ValueError"
 

@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from anonlib.block import Block, Tree
 from anonlib.hierarchy import Hierarchy
+from anonlib.hierarchy.tree import Tree
+from anonlib.table.block import Block
 from tests.oracles_full_domain import ragged_tree, released_at
 
 #: 0 and 1 make 4; 4 and 2 make 5; 5 and 3 make the root, 6.

@@ -13,24 +13,17 @@ import pyarrow as pa
 import pytest
 
 from anonlib import registry
-from anonlib.block import MISSING, Block, ClassMoments, Ints, Ranks, Tree
-from anonlib.encoding import Encoding, moments, to_float
+from anonlib.arrays import MISSING, Ints
 from anonlib.errors import BlockError, InfeasibleError, Problem
+from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels._discriminant import class_moments
-from anonlib.partition._bisect import part
+from anonlib.kernels.discriminant import class_moments
 from anonlib.recode import Domain
-from anonlib.schema import Scale
-from anonlib.work import (
-    BLOCK,
-    HASH,
-    STATE,
-    STATE_TYPE,
-    TOKEN,
-    Task,
-    anonymize,
-    to_block,
-)
+from anonlib.table.block import Block, ClassMoments, Ranks, part
+from anonlib.table.columns import BLOCK, HASH, STATE, TOKEN
+from anonlib.table.encoding import Encoding, moments, to_float
+from anonlib.table.schema import Scale
+from anonlib.worker.task import STATE_TYPE, Task, anonymize, to_block
 
 MARKER = "MARKER-of-a-raw-value"
 K = 3
@@ -267,7 +260,7 @@ def test_moments_of_the_classes_reach_the_block() -> None:
 
 
 def test_moments_of_batches_are_those_of_the_table() -> None:
-    from anonlib.spark.moments import _partial
+    from anonlib.run.staging import _partial
 
     source = table()
     town = Encoding("c1", Scale.NOMINAL, True, categories=pa.array(["a", "b"]))

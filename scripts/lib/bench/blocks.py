@@ -21,12 +21,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _ta_da.plots import line, svg, text
 from kernels import DATA, adult, block, loss, normal, people
 
-from anonlib.block import Block
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.refine import Refine
-from anonlib.partition._bisect import part
-from anonlib.partition._chain import FILL, blocks
+from anonlib.partition.chain import FILL, blocks
 from anonlib.partition.kmeans import KMeans
+from anonlib.table.block import Block, part
 
 
 def census_income_kdd(n: int = 100_000) -> Any:

@@ -17,9 +17,10 @@ from _ta_da.clusters import N_CONTROLLERS, agreement
 from _ta_da.tables import SOURCES, cells, controllers, load
 from threadpoolctl import threadpool_limits
 
-from anonlib.block import Block, Ints
+from anonlib.arrays import Ints
 from anonlib.partition import TaskPartitioner
 from anonlib.partition.target_clusters import TargetClusters, points_of
+from anonlib.table.block import Block
 
 PACKAGE = "k_means_constrained"
 

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from kernels import DATA
 
-from anonlib.block import GRID, Block
-from anonlib.kernels._full_domain_search import Search
+from anonlib.arrays import GRID
 from anonlib.kernels.full_domain import FullDomain
+from anonlib.kernels.full_domain.search import Search
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.table.block import Block
 from tests.arx import NAMES, adult
 
 

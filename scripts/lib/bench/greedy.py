@@ -27,13 +27,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kernels import DATA
 from reference_kernels import greedy_loop
 
-from anonlib.block import Block
-from anonlib.encoding import mix
 from anonlib.hierarchy import read_hierarchy
-from anonlib.kernels._merge import by_first_row
 from anonlib.kernels.greedy import Greedy
-from anonlib.partition._bisect import part
+from anonlib.kernels.merge import by_first_row
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.table.block import Block, part
+from anonlib.table.encoding import mix
 
 ARX = DATA / "adult_hierarchies" / "arx"
 COLUMNS = [

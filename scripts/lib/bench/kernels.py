@@ -24,13 +24,14 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from reference_kernels import mdav_loop
 
-from anonlib.block import Block, snap
-from anonlib.encoding import mix
-from anonlib.kernels._merge import by_first_row, join_nearest
+from anonlib.arrays import snap
 from anonlib.kernels.mdav import Mdav
+from anonlib.kernels.merge import by_first_row, join_nearest
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.registry import plugins
+from anonlib.table.block import Block
+from anonlib.table.encoding import mix
 
 DATA = Path(os.environ.get("ANONLIB_DATA", Path(__file__).parents[4] / "shared" / "data"))
 ADULT = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]

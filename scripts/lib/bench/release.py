@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.progress import Progress
-from anonlib.spark.generator import EDUCATION_ORDER, generate
+from anonlib.source.generator import EDUCATION_ORDER, generate
 from anonlib.spark.session import session
 
 KEPT = [

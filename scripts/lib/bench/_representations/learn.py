@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neural_network import MLPClassifier
 
 from _representations.tables import TABLES, Table
-from anonlib.block import Floats, Ints
+from anonlib.arrays import Floats, Ints
 
 #: Section IV.C. Training ends when the loss has not fallen for ten epochs.
 NETWORK = {

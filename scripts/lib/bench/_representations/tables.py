@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 import anonlib
-from anonlib.block import Ints
+from anonlib.arrays import Ints
 from anonlib.encode import encode
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.recode import Cells, Domain

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.neural_network import MLPClassifier
 
 from _ta_da.tables import Table, cells, controllers, features, load, raw, release
-from anonlib.block import Ints
+from anonlib.arrays import Ints
 from anonlib.partition import Partitioner
 from anonlib.partition.single import Single
 from anonlib.partition.target_tree import TargetTree

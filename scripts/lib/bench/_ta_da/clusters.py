@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from _ta_da.tables import Released, Table, cells, controllers, load, raw, release
-from anonlib.block import Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.partition import Partitioner
 from anonlib.partition.single import Single
 from anonlib.partition.target_clusters import TargetClusters

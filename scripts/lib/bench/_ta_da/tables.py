@@ -14,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from anonlib.block import Block, Bools, Codes, Floats, Ints, snap
-from anonlib.encoding import mix
+from anonlib.arrays import Bools, Codes, Floats, Ints, snap
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.partition import Partitioner
-from anonlib.partition._bisect import part
-from anonlib.partition._chain import blocks
+from anonlib.partition.chain import blocks
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.table.block import Block, part
+from anonlib.table.encoding import mix
 
 DATA = Path(os.environ.get("ANONLIB_DATA", Path(__file__).parents[5] / "shared" / "data"))
 

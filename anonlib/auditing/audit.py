@@ -1,0 +1,140 @@
+"""The audit itself: which checks are made, and what their counts mean."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anonlib import registry
+from anonlib.auditing.models import AuditModel
+from anonlib.auditing.report import AuditReport, AuditSpec, Insensitive, Verdict
+from anonlib.auditing.rules import lone, protected_columns, schema_problems
+from anonlib.auditing.view import View, make_view
+from anonlib.errors import Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from anonlib.auditing.count import Tally
+
+#: How many failing classes a verdict shows.
+N_WORST = 5
+
+
+def audit(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
+    """Verify a table against a spec, by counting all of it again in Spark.
+
+    Where `df` is a part of a table, `whole` is that table, with the columns of the spec: relative
+    models measure the classes of `df` against it. (The token stands in `df` alone.)
+
+    Costs one grouped aggregation by the released quasi-identifiers; a second one, in two levels
+    and over part of the rows, for each model that the first left undecided; the same again for each
+    column that is protected where others are known; one where columns are released as shares; and
+    two more where insensitive columns are to be checked. The table is read once for each, and must
+    not change meanwhile. Nothing is raised for what is wrong with it: that is in the report.
+    """
+    models = [registry.build("audit", registry.spec(model)) for model in spec.models]
+    problems, broken = schema_problems(df, spec, models)
+    protected = protected_columns(spec, models)
+    needed = {*spec.quasi_identifiers, *protected, *_token(spec)}
+    if needed & broken:
+        state = _insensitive_state(spec, checked=False)
+        n_rows = df.count()
+        return AuditReport(n_rows, 0, (), _ordered(problems, n_rows), (), state)
+
+    from anonlib.auditing.count import tally
+
+    k = max((model.persons for model in models), default=0)
+    checked = bool(k and spec.insensitive) and not {*spec.insensitive} & broken
+    checked = checked and not spec.acknowledge_unique
+    view = make_view(df, spec, protected, spec.insensitive if checked else (), whole)
+    sizes, n_rows, tallies = tally(view, models)
+    counted = zip(models, tallies, strict=True) if n_rows else ()
+    verdicts = [_verdict(view, model, found) for model, found in counted]
+    if n_rows:
+        verdicts += _joint_verdicts(view, spec, models)
+    if n_rows and checked:
+        problems += _insensitive_problems(view, k)
+    return AuditReport(
+        n_rows=n_rows,
+        n_classes=sizes.total(),
+        verdicts=tuple(verdicts),
+        problems=_ordered(problems, n_rows),
+        sizes=tuple(sorted(sizes.items())),
+        insensitive=_insensitive_state(spec, checked=checked),
+        lone=lone(view, spec) if n_rows else {},
+    )
+
+
+def _token(spec: AuditSpec) -> tuple[str, ...]:
+    return (spec.token,) if spec.persons == "token" and spec.token is not None else ()
+
+
+def _ordered(problems: list[Problem], n_rows: int) -> tuple[Problem, ...]:
+    empty = [] if n_rows else [Problem("", "the table has no rows")]
+    return tuple(sorted({*problems, *empty}))
+
+
+def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
+    note = model.unverifiable(view)
+    if note:
+        note += f"; {counted.failing.total()} classes fail by what can be counted"
+    note = note or counted.note
+    return Verdict(
+        model=model.label,
+        holds=not note and not counted.failing,
+        value=None if note else counted.value,
+        required=model.required,
+        n_failing=counted.failing.total(),
+        worst=_first(counted.failing, N_WORST),
+        exact=counted.exact and not note,
+        note=note,
+    )
+
+
+def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -> Iterator[Verdict]:
+    """What holds where other columns are known: they are keys like the quasi-identifiers."""
+    from anonlib.auditing.count import tally
+
+    by_known = defaultdict(list)
+    for model in models:
+        if spec.joint and model.protected:
+            by_known[tuple(n for n in spec.joint if n not in model.protected)].append(model)
+    for known, same in by_known.items():
+        within = replace(view, keys=view.keys + tuple(view.sensitive[name] for name in known))
+        _, _, tallies = tally(within, same)
+        for model, counted in zip(same, tallies, strict=True):
+            found = _verdict(within, model, counted)
+            yield replace(found, model=f"{found.model} joint=True")
+
+
+def _first(sizes: Counter[int], n: int) -> tuple[int, ...]:
+    """The n smallest of a multiset, without listing it all."""
+    few = [size for size in sorted(sizes)[:n] for _ in range(min(n, sizes[size]))]
+    return tuple(few[:n])
+
+
+def _insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
+    if not spec.insensitive:
+        return "none"
+    if spec.acknowledge_unique:
+        return "acknowledged"
+    return "checked" if checked else "not checked"
+
+
+def _insensitive_problems(view: View, k: int) -> list[Problem]:
+    """Combinations rarer than k persons among the insensitive columns, alone and together with
+    the quasi-identifiers."""
+    from anonlib.auditing.count import count_rare
+
+    problems = []
+    for keys, text in [
+        (view.insensitive, "the insensitive columns"),
+        (view.keys + view.insensitive, "the quasi-identifiers and the insensitive columns"),
+    ]:
+        n_rare, n_all = count_rare(view, keys, k)
+        if n_rare:
+            found = f"{n_rare} of {n_all} combinations of {text} belong to fewer than k={k} persons"
+            advice = "drop or coarsen columns, or set acknowledge_unique: true"
+            problems.append(Problem("insensitive", f"{found}; {advice}"))
+    return problems

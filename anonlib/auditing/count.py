@@ -1,0 +1,140 @@
+"""Counting in Spark: classes once, undecided ones again exactly, rare combinations."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+
+import numpy as np
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from anonlib.auditing.models import AuditModel, UnverifiableError
+from anonlib.auditing.view import View
+
+#: Class sizes above this are rounded down to a power of two, so that there are few of them.
+EXACT_SIZES = 1024
+#: The bits of one of Spark's bitmaps.
+N_BUCKETS = 32768
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The counts of one model: the worst value found, whether that is exact, the failing classes
+    by size, and a bitmap of the hash buckets with undecided classes. `note` says why the model
+    can't be verified, if so."""
+
+    value: float | None = None
+    exact: bool = True
+    failing: Counter[int] = field(default_factory=Counter)
+    undecided: int = 0
+    note: str = ""
+
+
+def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, list[Tally]]:
+    """The number of classes of each size, the number of rows, and the counts of each model."""
+    partials = [model.partial(view) for model in models]
+    classes = view.rows.groupBy(*view.keys).agg(
+        F.count("*").alias("n_rows"),
+        *[
+            column.alias(f"m{i}_{name}")
+            for i, partial in enumerate(partials)
+            for name, column in partial.items()
+        ],
+    )
+    summaries = [F.count("*").alias("n_classes"), F.sum("n_rows").alias("n_rows")]
+    for i, (model, partial) in enumerate(zip(models, partials, strict=True)):
+        part = {name: F.col(f"m{i}_{name}") for name in partial} | {"n_rows": F.col("n_rows")}
+        summaries += _summary(view, model, part, f"m{i}_")
+    found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
+    sizes = Counter({row["size"]: row["n_classes"] for row in found})
+    tallies = [_gather(model, found, f"m{i}_") for i, model in enumerate(models)]
+    done = [_settled(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
+    return sizes, sum(row["n_rows"] for row in found), done
+
+
+def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:
+    """How many combinations of `keys` belong to fewer than k persons, and how many there are.
+
+    Where persons can't be counted, rows are: there are no fewer of them.
+    """
+    persons = F.count("*") if view.token is None else F.count_distinct(view.token)
+    combinations = view.rows.groupBy(*keys).agg(persons.alias("n"))
+    row = combinations.agg(F.count_if(F.col("n") < k), F.count("*")).collect()[0]
+    return row[0], row[1]
+
+
+def _rounded_size() -> Column:
+    size = F.col("n_rows")
+    top = F.length(F.bin(size)) - 1  # the place of the highest bit; logarithms would round
+    power = F.call_function("shiftleft", F.lit(1).cast("long"), top)
+    return F.when(size <= EXACT_SIZES, size).otherwise(power)
+
+
+def _bucket(view: View) -> Column:
+    return F.pmod(F.xxhash64(*view.keys), F.lit(N_BUCKETS).cast("long"))
+
+
+def _summary(view: View, model: AuditModel, part: dict[str, Column], prefix: str) -> list[Column]:
+    """What is summed up of a model over the classes of one size."""
+    judgement = model.judge(view, part)
+    fails = ~F.coalesce(model.holds(judgement.value), F.lit(False))
+    if judgement.undecided is None:
+        decided = F.lit(True)
+        columns = []
+    else:
+        decided = ~F.coalesce(judgement.undecided, F.lit(True))
+        columns = [F.bitmap_construct_agg(F.when(~decided, _bucket(view))).alias(f"{prefix}open")]
+    return [
+        _worst(model, F.when(decided, judgement.value)).alias(f"{prefix}value"),
+        F.count_if(decided & fails).alias(f"{prefix}failing"),
+        *columns,
+    ]
+
+
+def _worst(model: AuditModel, value: Column) -> Column:
+    return F.min(value) if model.greater_is_better else F.max(value)
+
+
+def _gather(model: AuditModel, found: Sequence[Row], prefix: str) -> Tally:
+    """The summaries of all sizes as one."""
+    values = [row[f"{prefix}value"] for row in found if row[f"{prefix}value"] is not None]
+    worst = min if model.greater_is_better else max
+    failing = Counter({row["size"]: row[f"{prefix}failing"] for row in found})
+    sketched = bool(found) and f"{prefix}open" in found[0]
+    maps = [int.from_bytes(row[f"{prefix}open"], "little") for row in found] if sketched else []
+    return Tally(worst(values, default=None), not sketched, +failing, reduce(or_, maps, 0))
+
+
+def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
+    """The tally with its undecided classes counted exactly."""
+    if not counted.undecided:
+        return counted
+    try:
+        classes = model.exact(view, _in_buckets(view, counted.undecided))
+    except UnverifiableError as error:
+        return Tally(note=str(error))
+    fails = ~F.coalesce(model.holds(F.col("value")), F.lit(False))
+    summaries = [_worst(model, F.col("value")).alias("value"), F.count_if(fails).alias("failing")]
+    found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
+    exact = _gather(model, found, "")
+    values = [value for value in (counted.value, exact.value) if value is not None]
+    # None where no class has a value: then all of them fail.
+    worst = (min if model.greater_is_better else max)(values, default=None)
+    # Decided classes are no worse than their bounds, so an exact value as bad is the worst.
+    return replace(exact, value=worst, exact=worst == exact.value)
+
+
+def _in_buckets(view: View, bitmap: int) -> DataFrame:
+    """The rows of all classes whose hash bucket is in the bitmap: some classes too many, but
+    never a part of a class. That spares a join with the undecided ones."""
+    if bitmap.bit_count() > N_BUCKETS // 2:
+        return view.rows
+    words = [bitmap >> i & (1 << 64) - 1 for i in range(0, N_BUCKETS, 64)]
+    signed = [word - (1 << 64) if word >> 63 else word for word in words]
+    # One literal: an array of columns would be built for every row where nothing folds it.
+    table = F.lit(np.array(signed, np.int64))
+    bucket = _bucket(view)
+    word = F.get(table, F.shiftright(bucket, 6).cast("int"))
+    return view.rows.where(F.getbit(word, bucket.bitwiseAND(63).cast("int")) == 1)

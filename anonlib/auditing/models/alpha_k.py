@@ -1,0 +1,29 @@
+"""(alpha, k)-anonymity of a released table."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from anonlib.auditing.models._shares import Shares, SharesAudit
+from anonlib.auditing.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class AlphaKAudit(SharesAudit):
+    """Measures the share of the most frequent present value of `attribute` in every class."""
+
+    type: ClassVar[str] = "alpha_k"
+    alpha: float = Field(gt=0, le=1)
+
+    @property
+    def required(self) -> float:
+        return self.alpha
+
+    def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        shares = Shares(view.sensitive[self.attribute])
+        found = shares.present(rows, view, largest=F.max("n"))
+        return found.select("n_rows", (F.col("largest") / F.col("known")).alias("value"))

@@ -1,0 +1,36 @@
+"""beta-likeness of a released table."""
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from anonlib.auditing.models._shares import Shares, SharesAudit, largest
+from anonlib.auditing.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class BetaLikenessAudit(SharesAudit):
+    """Measures the largest gain (p - q) / q of a value of `attribute` in every class; by the
+    enhanced kind, scaled so that a gain of min(beta, -log q) counts as beta."""
+
+    type: ClassVar[str] = "beta_likeness"
+    beta: float = Field(gt=0)
+    kind: Literal["basic", "enhanced"] = "basic"
+
+    @property
+    def required(self) -> float:
+        return self.beta
+
+    def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        def gain(e: "Column") -> "Column":
+            found = e["p"] / e["q"] - 1
+            if self.kind == "enhanced":
+                found = found * self.beta / F.least(F.lit(self.beta), -F.log(e["q"]))
+            return F.when(e["p"] > e["q"], found).otherwise(F.lit(0.0))
+
+        shares, _ = Shares(view.sensitive[self.attribute]).against(rows, view)
+        return shares.select("n_rows", largest(F.col("entries"), gain).alias("value"))

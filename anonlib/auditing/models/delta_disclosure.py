@@ -1,0 +1,34 @@
+"""delta-disclosure privacy of a released table."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from anonlib.auditing.models._shares import TOLERANCE, Shares, SharesAudit, largest
+from anonlib.auditing.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class DeltaDisclosureAudit(SharesAudit):
+    """Measures the largest |log(p / q)| of a value of `attribute` in every class; a class that
+    lacks a value has none, and fails."""
+
+    type: ClassVar[str] = "delta_disclosure"
+    delta: float = Field(gt=0)
+
+    @property
+    def required(self) -> float:
+        return self.delta
+
+    def holds(self, value: "Column") -> "Column":
+        return value < self.delta + TOLERANCE
+
+    def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        found, n_values = Shares(view.sensitive[self.attribute]).against(rows, view)
+        value = largest(F.col("entries"), lambda e: F.abs(F.log(e["p"] / e["q"])))
+        complete = F.size("entries") == n_values
+        return found.select("n_rows", F.when(complete, value).alias("value"))

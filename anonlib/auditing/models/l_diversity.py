@@ -1,0 +1,78 @@
+"""l-diversity of a released table."""
+
+from collections.abc import Mapping
+from math import exp
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from anonlib.auditing.models import AuditModel, Judgement
+from anonlib.auditing.models._distinct import Distinct
+from anonlib.auditing.models._shares import TOLERANCE, Shares
+from anonlib.auditing.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class LDiversityAudit(AuditModel):
+    """Measures the diversity of the present values of `attribute` in every class.
+
+    The value is their number (distinct), the exponential of their entropy (entropy), or the count
+    of the most frequent over that of the l-th and all rarer ones together (recursive): not
+    measured where there are fewer than l, which fails.
+    """
+
+    type: ClassVar[str] = "l_diversity"
+    l: int = Field(ge=2)  # noqa: E741
+    attribute: str
+    kind: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: float | None = None
+
+    @property
+    def greater_is_better(self) -> bool:
+        return self.kind != "recursive"
+
+    @property
+    def required(self) -> float:
+        return self.c if self.kind == "recursive" and self.c is not None else self.l
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        return (self.attribute,)
+
+    def holds(self, value: "Column") -> "Column":
+        if self.kind == "recursive":
+            return value < self.required
+        return value >= self.required * (exp(-TOLERANCE) if self.kind == "entropy" else 1.0)
+
+    def partial(self, view: View) -> "dict[str, Column]":
+        return self._values(view).partial() if self.kind == "distinct" else {}
+
+    def judge(self, view: View, part: "Mapping[str, Column]") -> Judgement:
+        from pyspark.sql import functions as F
+
+        if self.kind == "distinct":
+            return self._values(view).judge(part)
+        return Judgement(F.lit(None).cast("double"), undecided=F.lit(True))
+
+    def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        if self.kind == "distinct":
+            return self._values(view).exact(view, rows)
+        shares = Shares(view.sensitive[self.attribute])
+        if self.kind == "entropy":
+            weighted = F.sum(F.col("n") * F.log("n"))
+            found = shares.present(rows, view, weighted=weighted)
+            entropy = F.log("known") - F.col("weighted") / F.col("known")
+            return found.select("n_rows", F.exp(entropy).alias("value"))
+        found = shares.present(rows, view, counts=F.sort_array(F.collect_list("n"), asc=False))
+        counts = F.col("counts")
+        rest = F.slice(counts, self.l, F.greatest(F.size(counts), F.lit(1)))
+        tail = F.aggregate(rest, F.lit(0).cast("long"), lambda total, n: total + n)
+        value = F.when(F.size(counts) >= self.l, F.element_at(counts, 1) / tail)
+        return found.select("n_rows", value.alias("value"))
+
+    def _values(self, view: View) -> Distinct:
+        return Distinct(view.sensitive[self.attribute], self.l)

@@ -1,0 +1,171 @@
+"""t-closeness of a released table.
+
+The earth mover's distance along a hierarchy, from the counts below its nodes.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from anonlib.auditing.models import UnverifiableError
+from anonlib.auditing.models._shares import Shares, SharesAudit
+from anonlib.auditing.view import View
+from anonlib.hierarchy import Hierarchy
+from anonlib.text import fold
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+class TClosenessAudit(SharesAudit):
+    """Measures the earth mover's distance of `attribute` in every class from the whole table.
+
+    Cost of the ordered distance: O(classes * values); the hierarchical one needs the hierarchy of
+    the column, and counts the rows of a class below every node.
+    """
+
+    type: ClassVar[str] = "t_closeness"
+    t: float = Field(gt=0, le=1)
+    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
+
+    @property
+    def required(self) -> float:
+        return self.t
+
+    def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        shares = Shares(view.sensitive[self.attribute])
+        if self.distance == "hierarchical":
+            if self.attribute not in view.hierarchies:
+                raise UnverifiableError(f"the hierarchy of column {self.attribute} is not given")
+            return tree_distances(view.hierarchies[self.attribute], shares, rows, view)
+        found, n_values = shares.against(rows, view)
+        if self.distance == "equal":
+            more = F.transform("entries", lambda e: F.greatest(e["p"] - e["q"], F.lit(0.0)))
+            value = F.aggregate(more, F.lit(0.0), lambda total, x: total + x)
+            return found.select("n_rows", value.alias("value"))
+        ranked = shares.reference(view).select("rank", "q").collect()
+        whole = [row["q"] for row in sorted(ranked, key=lambda row: row["rank"])]
+        text = ",".join(map(repr, whole))  # one literal, exact: an array of many is slow to plan
+        shares_of_all = F.split(F.lit(text), ",").cast("array<double>")
+        value = _running(shares_of_all) / max(1, n_values - 1)
+        return found.select("n_rows", value.alias("value"))
+
+
+def _running(whole: "Column") -> "Column":
+    """The sum of the absolute running differences between a class and the whole table: one walk
+    over all values, and along the class's own, sorted."""
+    from pyspark.sql import functions as F
+
+    own = F.array_sort(F.transform("entries", lambda e: F.struct(e["rank"], e["p"])))
+    start = F.struct(
+        F.lit(0).alias("next"),
+        F.lit(0.0).alias("running"),
+        F.lit(0.0).alias("total"),
+        own.alias("own"),
+    )
+
+    def step(state: "Column", pair: "Column") -> "Column":
+        entry = F.get(state["own"], state["next"])
+        here = F.coalesce(entry["rank"] == pair["rank"], F.lit(False))
+        running = state["running"] + F.when(here, entry["p"]).otherwise(F.lit(0.0)) - pair["q"]
+        return F.struct(
+            (state["next"] + here.cast("int")).alias("next"),
+            running.alias("running"),
+            (state["total"] + F.abs(running)).alias("total"),
+            state["own"].alias("own"),
+        )
+
+    pairs = F.transform(whole, lambda q, i: F.struct(i.alias("rank"), q.alias("q")))
+    return F.aggregate(pairs, start, step)["total"]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges from the nodes of a tree to their parents, numbered as the nodes below them: the
+    hierarchy's, the root last before a leaf for missing values.
+
+    `length`: such that the way between two leaves is as long as their lowest common ancestor is
+    high, the root at 1 (its own edge has length 0). `whole`: the share of the whole table below.
+    `above`: by the rank of a value, the edges from it up to the root's.
+    """
+
+    length: list[float]
+    whole: list[float]
+    above: list[list[int]]
+
+
+def tree_distances(
+    hierarchy: Hierarchy, shares: Shares, rows: "DataFrame", view: View
+) -> "DataFrame":
+    """`n_rows` and `value` of every class in `rows`: the sum over all edges of length times the
+    difference between the shares below, in the class and in the whole table.
+
+    Raises UnverifiableError where the hierarchy lacks values of the column. Cost: a group for each
+    class and node with rows below.
+    """
+    from pyspark.sql import functions as F
+
+    reference = shares.reference(view)
+    text = F.col("value").cast("string").alias("text")
+    found = sorted(reference.select("rank", text, "q").collect())
+    edges = make_edges(hierarchy, [row["text"] for row in found], [row["q"] for row in found])
+    # Literals: exact, and quick to plan however long.
+    above = F.from_json(F.lit(json.dumps(edges.above)), "array<array<int>>")
+    parts = [list(pair) for pair in zip(edges.length, edges.whole, strict=True)]
+    edge = F.get(F.from_json(F.lit(json.dumps(parts)), "array<array<double>>"), F.col("edge"))
+    ranked = shares.ranked(rows, view, reference)
+    below = ranked.select(*view.keys, "rows", F.explode(F.get(above, "rank")).alias("edge"))
+    by_edge = below.groupBy(*view.keys, "edge").agg(F.sum("rows").alias("below"))
+    entry = F.struct("below", F.get(edge, 0).alias("length"), F.get(edge, 1).alias("whole"))
+    # All rows of a class are below the root.
+    by_class = by_edge.groupBy(*view.keys).agg(
+        F.max("below").alias("n_rows"), F.collect_list(entry).alias("entries")
+    )
+    # Edges without rows of the class count with all that the whole table has below them.
+    start = F.lit(sum(length * whole for length, whole in parts))
+    value = F.aggregate(
+        "entries",
+        start,
+        lambda total, e: (
+            total + e["length"] * (F.abs(e["below"] / F.col("n_rows") - e["whole"]) - e["whole"])
+        ),
+    )
+    return by_class.select("n_rows", value.alias("value"))
+
+
+def make_edges(hierarchy: Hierarchy, texts: Sequence[str | None], shares: Sequence[float]) -> Edges:
+    """The edges above values, by their texts (None: missing) and their shares of the whole table.
+
+    Raises UnverifiableError where a value is not in the hierarchy.
+    """
+    parent = [int(node) for node in hierarchy.tree.parent]
+    root, missing = len(parent) - 1, len(parent)
+    place = {hierarchy.names[leaf]: leaf for leaf in range(int(hierarchy.tree.high[root]))}
+    leaves = [missing if text is None else place.get(fold(text), -1) for text in texts]
+    if unknown := leaves.count(-1):
+        raise UnverifiableError(f"the hierarchy lacks {unknown} values of the column")
+    height = [0] * (missing + 1)
+    for leaf in place.values():
+        for steps, node in enumerate(_way_up(parent, leaf)):
+            height[node] = max(height[node], steps)
+    above = [[leaf, root] if leaf == missing else _way_up(parent, leaf) for leaf in leaves]
+    whole = [0.0] * (missing + 1)
+    for way, share in zip(above, shares, strict=True):
+        for node in way:
+            whole[node] += share
+    climbs = [height[up] - height[node] for node, up in enumerate([*parent, root])]
+    return Edges([climb / (2 * height[root]) for climb in climbs], whole, above)
+
+
+def _way_up(parent: Sequence[int], node: int) -> list[int]:
+    """A node and all above it."""
+    way = [node]
+    while parent[node] != node:
+        node = parent[node]
+        way.append(node)
+    return way

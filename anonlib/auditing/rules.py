@@ -1,0 +1,126 @@
+"""What released shares of values tell of single rows.
+
+What can be wrong with a table before anything is counted: its columns and their types.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from anonlib.auditing.models import AuditModel
+from anonlib.auditing.report import AuditSpec
+from anonlib.errors import Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+    from anonlib.auditing.view import View
+
+
+def lone(view: "View", spec: AuditSpec) -> dict[str, int]:
+    """By column released as shares: the rows that are known to be the only ones of their class with
+    their value. Everyone can count a class, so its shares tell how many rows each value has.
+
+    Shares in steps of 1/s tell a range of counts, (share * s - 1, share * s + 1) of s: those rows
+    are counted where it has no other number than 1. Costs one more grouping of the table.
+    """
+    from pyspark.sql import functions as F
+
+    if not spec.shares:
+        return {}
+    place = {name: f"q{i}" for i, name in enumerate(spec.quasi_identifiers)}
+    classes = view.rows.groupBy(*view.keys).agg(F.count("*").alias("n"))
+    alone = [F.sum(_alone(place[name], steps)).alias(name) for name, steps in spec.shares.items()]
+    row = classes.agg(*alone).collect()[0]
+    return {name: int(row[i] or 0) for i, name in enumerate(spec.shares)}
+
+
+def _alone(key: str, steps: int | None) -> "Column":
+    """How many values of a class have one row."""
+    from pyspark.sql import functions as F
+
+    n = F.col("n")
+
+    def one(element: "Column") -> "Column":
+        share = element.getField("f1")  # as canonical keys name the fields of (node, share)
+        if steps is None:
+            return F.rint(share * n) == 1
+        taken = F.rint(share * steps)
+        return ((taken - 1) * n < steps) & ((taken + 1) * n <= 2 * steps)
+
+    return F.size(F.filter(key, one))
+
+
+NO_K = "there is no k-anonymity among the privacy models"
+
+
+def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[str, ...]:
+    """The columns that the models look at, or that are known together, each once."""
+    looked_at = [name for model in models for name in model.protected]
+    return tuple(dict.fromkeys([*looked_at, *spec.joint]))
+
+
+def schema_problems(
+    df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
+) -> tuple[list[Problem], frozenset[str]]:
+    """The problems of the table's schema and of the spec, and the columns that can't be used.
+
+    Names are compared exactly: a column in another case is another column.
+    """
+    problems, broken = _column_problems(df, spec, models)
+    types = {f.name: f.dataType for f in df.schema.fields if f.name not in broken}
+    unfit = _type_problems(types, spec, models)
+    problems += unfit
+    if not any(model.persons for model in models):
+        problems.append(Problem("privacy.models", NO_K))
+    return problems, broken | {problem.where for problem in unfit}
+
+
+def _column_problems(
+    df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
+) -> tuple[list[Problem], frozenset[str]]:
+    there = Counter(df.columns)
+    tokens = () if spec.token is None else (spec.token,)
+    protected = protected_columns(spec, models)
+    needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected}
+    if spec.persons == "token":
+        needed |= {*tokens}
+    strange = there.keys() - {*spec.columns, *tokens, *spec.private}
+    missing = needed - there.keys()
+    twice = {name for name, count in there.items() if count > 1}
+    problems = [
+        *[Problem(name, "the release should not have this column") for name in strange],
+        *[Problem(name, "the table does not have this column") for name in missing],
+        *[Problem(name, f"the table has {there[name]} columns of this name") for name in twice],
+    ]
+    return problems, frozenset(missing | twice)
+
+
+def _type_problems(
+    types: "dict[str, DataType]", spec: AuditSpec, models: Sequence[AuditModel]
+) -> list[Problem]:
+    from pyspark.sql.types import ArrayType, DoubleType, IntegerType, StructType
+
+    from anonlib.auditing.canonical import groupable
+
+    others = () if spec.acknowledge_unique else spec.insensitive
+    maps = dict.fromkeys([*others, *protected_columns(spec, models)], True)
+    maps |= dict.fromkeys(spec.quasi_identifiers, False)
+    problems = [
+        Problem(name, f"a column of type {types[name].typeName()} can't be grouped by value here")
+        for name, allowed in maps.items()
+        if name in types and not groupable(types[name], maps=allowed)
+    ]
+    problems += [
+        Problem(name, f"said to be a set, which takes an array, not {types[name].typeName()}")
+        for name in spec.sets
+        if name in types and not isinstance(types[name], ArrayType)
+    ]
+    shares = StructType().add("node", IntegerType()).add("share", DoubleType()).simpleString()
+    problems += [
+        Problem(name, f"said to be shares, which are of type array<{shares}>")
+        for name in spec.shares
+        if name in types and types[name].simpleString() != f"array<{shares}>"
+    ]
+    return problems

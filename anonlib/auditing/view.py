@@ -1,0 +1,82 @@
+"""The audited table as the models see it: canonical columns under plain names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from anonlib.auditing.report import AuditSpec, Persons
+from anonlib.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True)
+class View:
+    """`rows` has the canonical quasi-identifiers `keys`, the canonical protected columns (their
+    names here by their released names; null where missing), the insensitive columns if they are
+    to be checked, and `token` if persons are counted by it. Rows with equal keys are a class.
+    `whole` has the protected columns of all rows that relative models measure classes against.
+    `hierarchies` are those of protected columns, by their released names."""
+
+    rows: "DataFrame"
+    whole: "DataFrame"
+    keys: tuple[str, ...]
+    sensitive: Mapping[str, str]
+    insensitive: tuple[str, ...]
+    persons: Persons
+    token: str | None
+    hierarchies: Mapping[str, Hierarchy]
+
+
+def make_view(
+    df: "DataFrame",
+    spec: AuditSpec,
+    protected: Sequence[str],
+    insensitive: Sequence[str],
+    whole: "DataFrame | None" = None,
+) -> View:
+    """The view of `df` with just these protected and insensitive columns, as a part of `whole`.
+
+    Columns are taken by position: their names may hold anything, and may differ in case only.
+    """
+    from pyspark.sql import functions as F
+
+    from anonlib.auditing.canonical import canonical_key, folded, present
+
+    place = {field.name: i for i, field in enumerate(df.schema.fields)}
+    types = {field.name: field.dataType for field in df.schema.fields}
+    plain = df.toDF(*[f"c{i}" for i in range(len(df.columns))])
+
+    def released(name: str) -> "Column":
+        return F.col(f"c{place[name]}")
+
+    def key(name: str) -> "Column":
+        return canonical_key(released(name), types[name], is_set=name in spec.sets)
+
+    keys = {f"q{i}": key(name) for i, name in enumerate(spec.quasi_identifiers)}
+    keys = keys or {"q0": F.lit(1)}  # a release without quasi-identifiers is one class
+    if spec.apart is not None:
+        keys["a"] = released(spec.apart)
+    names = {name: f"s{i}" for i, name in enumerate(protected)}
+    others = {f"i{i}": key(name) for i, name in enumerate(insensitive)}
+    token = spec.token if spec.persons == "token" else None
+    same = keys | others | ({} if token is None else {"t": released(token)})
+    texts = {short: folded(released(name), types[name]) for name, short in names.items()}
+    values = {
+        short: present(F.col(short), types[name], spec.missing_tokens)
+        for name, short in names.items()
+    }
+    rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
+    everything = rows.withColumns(values) if values else rows
+    unnamed = replace(spec, persons="rows", apart=None, only=None)
+    return View(
+        rows=everything if spec.only is None else everything.where(F.col("a").isin(*spec.only)),
+        whole=everything if whole is None else make_view(whole, unnamed, protected, ()).rows,
+        keys=tuple(keys),
+        sensitive=names,
+        insensitive=tuple(others),
+        persons=spec.persons,
+        token=None if token is None else "t",
+        hierarchies=spec.hierarchies,
+    )

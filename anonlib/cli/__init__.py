@@ -1,0 +1,278 @@
+"""The command line. Spark is imported by the verbs that need it, once they do."""
+
+import argparse
+import io
+import json
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from anonlib.cli import interrupt
+from anonlib.cli.failures import report
+from anonlib.cli.parser import parse_args
+from anonlib.cli.shared import config_of, print_json, progress_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AUDIT_FAILED = 3
+
+GATE_FAILED = 4
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb; the exit code: 0 done, 2 config or input error, 3 audit failed, 4 a gate not
+    passed, 1 else."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    _never_fail_to_print()
+    args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
+    try:
+        args = parse_args(argv, _version())
+        with _hushed(debug=args.debug):
+            return interrupt.run(lambda: _run(args))
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    except BrokenPipeError:  # whoever read our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        return report(
+            error,
+            log_format=args.log_format,
+            debug=args.debug,
+            config=getattr(args, "conf", None),
+            verb=getattr(args, "verb", None),
+            progress=getattr(args, "progress", None),
+        )
+
+
+def _run(args: argparse.Namespace) -> int:
+    """The verb's exit code. A Spark session that it started is stopped again."""
+    there = _session()
+    if there is not None:  # sessions are active by thread, and this one is new
+        java = there._get_j_spark_session_class(there._jvm)
+        java.setActiveSession(there._jsparkSession)
+    try:
+        return VERBS[args.verb](args)
+    finally:
+        started = None if there is not None else _session()
+        if started is not None:
+            started.stop()
+
+
+def _release(args: argparse.Namespace) -> int:
+    run_id = [] if args.run_id is None else [f"release.run_id={json.dumps(args.run_id)}"]
+    config = config_of(args, run_id)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        result = pipeline.release(config, progress)
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        from anonlib.cli.show import print_release
+
+        print_release(result, args.conf, args.overrides)
+    return 0
+
+
+def _audit(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        found = pipeline.audit(args.table, config, progress, version=args.version)
+    if args.json:
+        print_json(found.to_dict())
+    else:
+        from anonlib.cli.show import print_audit
+
+        print_audit(found, args.table)
+    return 0 if found.passed else AUDIT_FAILED
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        result = pipeline.evaluate(config, progress, trial=args.trial)
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        from anonlib.cli.show import print_evaluation
+
+        print_evaluation(result, args.conf, args.overrides)
+    passed = result.evaluation is None or all(gate.passed for gate in result.evaluation.gates)
+    return 0 if passed else GATE_FAILED
+
+
+def _check(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        result = pipeline.check(config, progress)
+    if args.json:
+        print_json(asdict(result))
+    else:
+        from anonlib.cli.show import print_check
+
+        print_check(result, args.conf, args.overrides)
+    return 0
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    from anonlib.sweeps.file import load_sweep
+
+    sweep = load_sweep(args.conf, args.overrides)
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        result = pipeline.sweep(sweep, progress, retry=args.retry)
+    if args.json:
+        print_json(result.to_dict())
+    else:
+        from anonlib.cli.show.sweep_table import print_sweep
+
+        print_sweep(result)
+    return 0
+
+
+def _init(args: argparse.Namespace) -> int:
+    from anonlib.cli.init import run
+
+    return run(args)
+
+
+def _schema(_args: argparse.Namespace) -> int:
+    from anonlib.config.json_schema import json_schema
+
+    print_json(json_schema())
+    return 0
+
+
+def _plugins(args: argparse.Namespace) -> int:
+    from anonlib.config.listing import LISTED, list_plugins
+
+    listings = list_plugins(LISTED[args.verb])
+    if args.json:
+        print_json([asdict(listing) for listing in listings])
+    else:
+        from anonlib.cli.show import print_listings
+
+        print_listings(listings)
+    return 0
+
+
+def _hierarchy(args: argparse.Namespace) -> int:
+    from anonlib.cli.hierarchy import run
+
+    return run(args)
+
+
+def _generate(args: argparse.Namespace) -> int:
+    from anonlib.source.look import write_people
+
+    with progress_of(args) as progress:
+        write_people(args.out, args.format, args.rows, args.seed, progress)
+        progress.note(f"written: {args.out}, {args.rows:,} rows of invented people")
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    config = None if args.conf is None else config_of(args)
+    from anonlib.pages.output import record_of, write_report
+
+    with progress_of(args) as progress:
+        out = write_report(record_of(args.run, config), args.out)
+        progress.note(f"written: {out} (private)")
+    return 0
+
+
+def _runs(args: argparse.Namespace) -> int:
+    from anonlib.cli.runs import run
+
+    return run(args)
+
+
+def _show(args: argparse.Namespace) -> int:
+    from anonlib.cli.show import console, print_rows
+    from anonlib.source.look import published_rows
+
+    names, rows = published_rows(args.table, args.rows, force=args.force)
+    print_rows(names, rows, console())
+    return 0
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "release": _release,
+    "audit": _audit,
+    "evaluate": _evaluate,
+    "check": _check,
+    "sweep": _sweep,
+    "init": _init,
+    "schema": _schema,
+    "kernels": _plugins,
+    "models": _plugins,
+    "partitioners": _plugins,
+    "recoders": _plugins,
+    "measures": _plugins,
+    "hierarchy": _hierarchy,
+    "generate": _generate,
+    "show": _show,
+    "report": _report,
+    "runs": _runs,
+}
+
+
+def _session() -> "SparkSession | None":
+    """The Spark session that is there, without starting or importing anything."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession._instantiatedSession
+
+
+def _version() -> str:
+    try:
+        return version_of("anonlib")
+    except PackageNotFoundError:  # run from a bare checkout
+        return "unknown"
+
+
+def _log_format(argv: Sequence[str]) -> Literal["text", "json"]:
+    """How to report a command line that can't be understood."""
+    wanted = ("--log-format", "json") in pairwise(argv) or "--log-format=json" in argv
+    return "json" if wanted else "text"
+
+
+def _never_fail_to_print() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _hushed(*, debug: bool) -> Iterator[None]:
+    """Silences the libraries' logs and warnings, which may show data."""
+    if debug:
+        yield
+        return
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

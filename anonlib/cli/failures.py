@@ -1,0 +1,91 @@
+"""What the user is told when something goes wrong, and the exit code.
+
+The text of an error that is not ours may hold raw values: only its type is shown, unless the user
+asks for more.
+"""
+
+import sys
+import traceback
+from typing import TYPE_CHECKING, Literal
+
+from anonlib.errors import AnonlibError, ProblemsError
+from anonlib.text import plain
+
+if TYPE_CHECKING:
+    from anonlib.progress import Progress
+
+INTERRUPTED = "interrupted: stopped before it was done"
+#: What becomes of the work of verbs that write something as they go.
+_AFTERWARDS = {
+    "release": "what is left behind is removed by the next run",
+    "evaluate": "what is left behind is removed by the next run",
+    "sweep": "results that are there are kept, and the next run goes on with the other points",
+}
+DEBUG_WARNING = "warning: what follows may contain data; read it before you pass it on"
+
+
+def report(
+    error: BaseException,
+    *,
+    log_format: Literal["text", "json"] = "text",
+    debug: bool = False,
+    config: str | None = None,
+    verb: str | None = None,
+    progress: "Progress | None" = None,
+) -> int:
+    """Tells the user on stderr what ended a verb; the exit code. `progress` knows which run it was,
+    if it was one."""
+    code = error.exit_code if isinstance(error, AnonlibError) else 1
+    if debug:
+        sys.stderr.write(f"{DEBUG_WARNING}\n")
+        traceback.print_exception(error)
+    if log_format == "json":
+        _json(error, code, config, verb, progress)
+    else:
+        for line in _lines(error, config, verb):
+            sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+    return code
+
+
+def _lines(error: BaseException, config: str | None, verb: str | None) -> list[str]:
+    usage = getattr(error, "usage", None)
+    head = [usage.rstrip()] if isinstance(usage, str) else []
+    if not isinstance(error, ProblemsError):
+        kind = "" if isinstance(error, KeyboardInterrupt) else "error: "
+        return [*head, kind + "\n".join(map(plain, _message(error, verb).splitlines()))]
+    n = len(error.problems)
+    problems = "1 problem" if n == 1 else f"{n} problems"
+    place = f" in {plain(config)}" if config else ""
+    bullets = [f"  - {plain(str(problem))}" for problem in error.problems]
+    return [f"error: {problems}{place}:", *bullets]
+
+
+def _json(
+    error: BaseException,
+    code: int,
+    config: str | None,
+    verb: str | None,
+    progress: "Progress | None",
+) -> None:
+    from anonlib.cli.progress_lines import run_fields, write_json
+
+    run = {} if progress is None else run_fields(progress)
+    fields: dict[str, object] = {**run, "error": type(error).__name__, "exit_code": code}
+    if isinstance(error, ProblemsError):
+        fields["config"] = config
+        fields["problems"] = [{"where": p.where, "text": p.text} for p in error.problems]
+    else:
+        fields["text"] = _message(error, verb)
+    write_json(event="error", **fields)
+
+
+def _message(error: BaseException, verb: str | None) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "; ".join(filter(None, [INTERRUPTED, _AFTERWARDS.get(verb or "")]))
+    if isinstance(error, AnonlibError):
+        return str(error)
+    return (
+        f"unexpected {type(error).__name__}; --debug shows more (its text is held back, since it "
+        "may contain data)"
+    )

@@ -1,0 +1,186 @@
+"""`anonlib hierarchy`: builds, shows and checks generalization trees."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Ints
+from anonlib.cli.failures import DEBUG_WARNING
+from anonlib.cli.shared import print_json, progress_of
+from anonlib.config.reading import load_columns
+from anonlib.errors import InputError
+from anonlib.hierarchy import WRITERS, Hierarchy, read_hierarchy, write_hierarchy
+from anonlib.hierarchy import build as hierarchy_build
+from anonlib.hierarchy import learn as hierarchy_learn
+from anonlib.hierarchy.build import days_between, numbers_between
+from anonlib.table.coverage import Coverage, coverage
+from anonlib.text import plain
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs an action; the exit code."""
+    return ACTIONS[args.action](args)
+
+
+def _build(args: argparse.Namespace) -> int:
+    out = Path(args.out)
+    if out.suffix.lower() not in WRITERS:
+        raise InputError(f"{out}: the name of a hierarchy ends in {', '.join(WRITERS)}")
+    if out.exists() and not args.force:
+        raise InputError(f"{out}: is there already; --force replaces it")
+    hierarchy = BUILDERS[args.kind](args)
+    write_hierarchy(hierarchy, out)
+    n_leaves = int(hierarchy.tree.high[-1])
+    with progress_of(args) as progress:
+        n_groups = len(hierarchy.names) - n_leaves
+        text = f"written: {out}, {n_leaves:,} values, {n_groups:,} groups"
+        progress.note(f"{text}; review the groups' names before they are published")
+    return 0
+
+
+def _intervals(args: argparse.Namespace) -> Hierarchy:
+    values, counts = _values(args)
+    if args.parts is not None:
+        if args.origin is not None:
+            raise InputError("--origin: goes with --widths only")
+        return hierarchy_build.equal_frequency(values, counts, args.parts, root=args.root)
+    return hierarchy_build.intervals(values, args.widths, args.origin or "0", root=args.root)
+
+
+def _mask(args: argparse.Namespace) -> Hierarchy:
+    values, _ = _values(args)
+    return hierarchy_build.mask(values, args.masked, args.pad, root=args.root)
+
+
+def _dates(args: argparse.Namespace) -> Hierarchy:
+    values, _ = _values(args)
+    return hierarchy_build.dates(values, args.levels, root=args.root)
+
+
+def _groups(args: argparse.Namespace) -> Hierarchy:
+    order = _lines(args.values) if args.order is None else args.order
+    return hierarchy_build.groups(pa.array(order, pa.string()), args.fan_out, root=args.root)
+
+
+def _frequency(args: argparse.Namespace) -> Hierarchy:
+    values, counts = _values(args)
+    return hierarchy_learn.frequency(values, counts, args.fan_out, root=args.root)
+
+
+def _target(args: argparse.Namespace) -> Hierarchy:
+    (values, classes, counts), _ = _columns(args, args.column, args.target)
+    return hierarchy_learn.target_aware(values, classes, counts, args.fan_out, root=args.root)
+
+
+BUILDERS: dict[str, Callable[[argparse.Namespace], Hierarchy]] = {
+    "intervals": _intervals,
+    "mask": _mask,
+    "dates": _dates,
+    "groups": _groups,
+    "frequency": _frequency,
+    "target": _target,
+}
+
+
+def _values(args: argparse.Namespace) -> tuple[pa.Array, Ints]:
+    """Values, and how often each is there."""
+    if getattr(args, "step", None) is not None and args.range is None:
+        raise InputError("--step: goes with --range only")
+    if args.conf is not None or args.column is not None:
+        (values, counts), _ = _columns(args, args.column)
+        return values, counts
+    if args.values is not None:
+        counted = pa.array(_lines(args.values), pa.string()).value_counts()
+        return counted.field("values"), counted.field("counts").to_numpy().astype(np.int64)
+    low, high = args.range
+    between = days_between if args.kind == "dates" else numbers_between
+    values = between(low, high, args.step or "1")
+    return values, np.ones(len(values), np.int64)
+
+
+def _lines(path: str) -> list[str]:
+    """The lines of a file that are not empty."""
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror or 'I/O error'})") from None
+    except ValueError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+    return [line for line in text.split("\n") if line]
+
+
+def _columns(
+    args: argparse.Namespace, *names: str | None
+) -> tuple[list[Any], Sequence[str] | None]:
+    """The distinct combinations of the columns' values and how many rows have each; of protected
+    columns the texts that mean missing."""
+    found = [name for name in names if name is not None]
+    if args.conf is None or len(found) < len(names):
+        raise InputError("--conf and --column: both are needed")
+    config, protected = load_columns(args.conf, found, args.overrides)
+    from anonlib.source.look import count_values
+
+    with progress_of(args) as progress:
+        table = count_values(config, found, progress)
+    arrays = [table.column(f"v{i}").combine_chunks() for i in range(len(found))]
+    counts = table.column("count").to_numpy().astype(np.int64)
+    tokens = config.privacy.missing_tokens if found[0] in protected else None
+    return [*arrays, counts], tokens
+
+
+def _show(args: argparse.Namespace) -> int:
+    from anonlib.cli.show.hierarchy_tree import print_hierarchy
+
+    print_hierarchy(read_hierarchy(args.file), args.file, args.nodes)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    hierarchy = read_hierarchy(args.file)
+    covered = None
+    if args.conf is not None or args.column is not None:
+        (values, counts), tokens = _columns(args, args.column)
+        covered = coverage(hierarchy, values, counts, tokens)
+    if args.json:
+        print_json(_figures(hierarchy, covered))
+    else:
+        from anonlib.cli.show.hierarchy_tree import print_check
+
+        print_check(hierarchy, args.file, covered)
+    if covered is not None and covered.n_lacking_values:
+        if args.debug and sys.stdout.isatty() and not args.json:
+            _print_values(covered.lacking)
+        text = f"lacks {covered.n_lacking_values:,} of the {covered.n_values:,} distinct values of "
+        text += f"column {args.column} ({covered.n_lacking_rows:,} rows); add them, or have the "
+        raise InputError(f"hierarchy {args.file}: {text}source's options read them as null")
+    return 0
+
+
+def _figures(hierarchy: Hierarchy, covered: Coverage | None) -> dict[str, Any]:
+    """What `check` finds, without a value."""
+    found: dict[str, Any] = {
+        "values": int(hierarchy.tree.high[-1]),
+        "nodes_by_height": np.bincount(hierarchy.heights).tolist(),
+    }
+    if covered is not None:
+        found["column"] = {k: v for k, v in asdict(covered).items() if k != "lacking"}
+    return found
+
+
+def _print_values(values: Sequence[str]) -> None:
+    """For the operator's eyes: on a terminal, never in a file."""
+    lines = [DEBUG_WARNING, *(f"  {plain(value)}" for value in values)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "build": _build,
+    "show": _show,
+    "check": _check,
+}

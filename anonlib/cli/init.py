@@ -1,0 +1,84 @@
+"""The verb `init`: a draft of a config, which people copy and commit, so no secret gets into it."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from anonlib.cli.shared import progress_of, write_text
+from anonlib.config.checks import database_problems, secret_problems
+from anonlib.config.keys import secret_options
+from anonlib.config.model import Source
+from anonlib.config.places import path_problems
+from anonlib.config.reading import problems_of
+from anonlib.errors import ConfigError, InputError, Problem
+
+
+def run(args: argparse.Namespace) -> int:
+    """Drafts the config. Raises ConfigError where an argument holds a secret."""
+    source = _source(args)
+    out = None if args.out is None else Path(args.out)
+    if out is not None and out.exists():
+        raise InputError(f"{out}: is there already; name another file with --out")
+    from anonlib.config.draft import draft
+    from anonlib.source.profile import profile
+
+    with progress_of(args) as progress:
+        found = profile(args.source, args.format, source.options, progress, source.secrets)
+        if out is not None:
+            write_text(out, draft(found))
+            progress.note(f"written: {out}; review its guesses, then check it")
+    if out is None:
+        sys.stdout.write(draft(found))
+    return 0
+
+
+def _source(args: argparse.Namespace) -> Source:
+    """The options of the source, and those that are secret."""
+    options, secrets = _pairs("--option", args.options), _pairs("--secret", args.secrets)
+    given = {"format": args.format or "csv", "options": options, "secrets": secrets}
+    try:
+        source = Source.model_validate(given)
+        places = path_problems({"source.path": args.source})
+        databases = _of_database(source, args.source) if args.format == "jdbc" else ()
+        if found := [*secret_problems(source), *places, *databases]:
+            raise ConfigError(found)
+        secret_options(source)
+    except ValidationError as error:
+        problems = problems_of(error, Source, "source")
+    except ConfigError as error:
+        problems = [*error.problems]
+    else:
+        return source
+    raise ConfigError([*_of_arguments(problems)])
+
+
+def _of_database(source: Source, table: str) -> Iterator[Problem]:
+    """What is wrong with options of a database, whose table SOURCE names."""
+    named = [name for name in source.options if name.lower() in ("dbtable", "query")]
+    if named:
+        text = "SOURCE names the table, or is a query as `(SELECT ...) AS t`; take this away"
+        yield Problem(f"source.options.{named[0]}", text)
+        return
+    whole = source.model_copy(update={"options": {**source.options, "dbtable": table}})
+    yield from database_problems(whole)
+
+
+def _of_arguments(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Problems of a source, told by the arguments that have them."""
+    names = {"source.options": "--option", "source.secrets": "--secret", "source.path": "SOURCE"}
+    for problem in problems:
+        section = ".".join(problem.where.split(".")[:2])
+        name = problem.where.removeprefix(section).removeprefix(".")
+        text = problem.text.replace("under source.secrets", "by --secret OPTION=VARIABLE")
+        yield Problem(f"{names[section]} {name}".rstrip(), text)
+
+
+def _pairs(flag: str, texts: Sequence[str]) -> dict[str, str]:
+    example = "delimiter=';'" if flag == "--option" else "password=PGPASSWORD"
+    pairs = [text.partition("=") for text in texts]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise InputError(f"{flag}: write KEY=VALUE, e.g. {flag} {example}")
+    return {key: value for key, _, value in pairs}

@@ -1,0 +1,622 @@
+"""The command line's grammar and its help.
+
+The grammar of `anonlib hierarchy`, and its help.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from anonlib.cli.grammar import (
+    EXIT_CODES,
+    SHOWN,
+    Parser,
+    add_conf,
+    add_json,
+    add_overrides,
+    add_verb,
+    dedented,
+    global_flags,
+    utc_time,
+    whole_number,
+)
+
+FORMATS = ("delta", "parquet", "csv")
+
+#: Variables of the environment that anonlib itself reads.
+_MIN_K = ("ANONLIB_MIN_K=20", "no config may have a smaller k")
+
+_REQUIRE = ("ANONLIB_REQUIRE=approver,purpose", "what `accountability` must say")
+
+_RUNS = ("ANONLIB_RUNS=private/runs", "the table of all runs, whatever configs say")
+
+_EVENTS = ("ANONLIB_EVENTS=events/", "OpenLineage events, if not in the config")
+
+_OF_ALL = (
+    ("ANONLIB_JARS=FOLDER", "where Delta's jars are, or are put"),
+    ("ANONLIB_MAVEN_URL=URL", "where they are fetched from"),
+    ("ANONLIB_DEBUG=1", "keep what Spark logs, which may be data"),
+)
+
+
+def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
+    """The arguments. Raises UsageError; SystemExit(0) after --help and --version."""
+    return make_parser(version).parse_args(argv)
+
+
+def make_parser(version: str) -> Parser:
+    """The whole grammar."""
+    top = Parser(
+        prog="anonlib",
+        description="Anonymizes tables on Spark and Delta Lake, and audits what it publishes.",
+        epilog=dedented(f"""
+            examples:
+              anonlib init people.csv --out people.yaml     draft a config, then review it
+              anonlib check people.yaml                     compare it with the table
+              anonlib release people.yaml                   anonymize, audit, publish
+              anonlib release people.yaml --set seed=8 --set privacy.models.0.k=20
+              anonlib evaluate people.yaml --trial          what a release would be worth
+              anonlib audit out/people --conf people.yaml   verify any table
+              anonlib show out/people                       look at what is published
+              anonlib runs people.yaml                      past runs, their verdicts
+              anonlib hierarchy build --help                make a generalization tree
+
+            {EXIT_CODES}
+        """),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[global_flags(default=True)],
+        allow_abbrev=False,
+    )
+    _add_environment(top, _MIN_K, _REQUIRE, _RUNS, _EVENTS, *_OF_ALL)
+    top.add_argument("--version", action="version", version=f"anonlib {version}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
+    for add in (
+        _release,
+        _audit,
+        _evaluate,
+        _check,
+        _sweep,
+        _init,
+        _schema,
+        _plugins,
+        add_hierarchy,
+        _generate,
+        _show,
+        _report,
+        _runs,
+    ):
+        add(verbs)
+    return top
+
+
+def _release(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "release",
+        "anonymize a table, audit the result, and publish it if it passes",
+        f"""
+            examples:
+              anonlib release conf/quickstart.yaml
+              anonlib release conf/adult.yaml --set kernel=mondrian --set seed=8
+              anonlib release conf/adult.yaml --run-id 2026-01-31    done once
+
+            {EXIT_CODES}
+        """,
+    )
+    add_conf(parser, "conf")
+    parser.add_argument(
+        "--run-id",
+        metavar="ID",
+        help="the run's name; one that is committed is not run again (default: a new one)",
+    )
+    add_json(parser)
+    _add_environment(parser, _MIN_K, _REQUIRE, _RUNS, _EVENTS)
+
+
+def _evaluate(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "evaluate",
+        "measure what a release is worth and how risky it is, and judge it by the config's gates",
+        f"""
+            What to measure and the gates are the config's `evaluate` and `gates`;
+            `anonlib measures` lists what there is.
+
+            examples:
+              anonlib evaluate conf/adult.yaml               the published table
+              anonlib evaluate conf/adult.yaml --trial       a release that is not published
+
+            {EXIT_CODES}
+        """,
+    )
+    add_conf(parser, "conf")
+    parser.add_argument(
+        "--trial", action="store_true", help="make, audit and measure a release; publish nothing"
+    )
+    add_json(parser)
+    _add_environment(parser, _MIN_K, _RUNS, _EVENTS)
+
+
+def _audit(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "audit",
+        "verify a published table against the privacy models of a config",
+        f"""
+            Classes are counted anew, by code of its own; the source is not read.
+
+            examples:
+              anonlib audit out/adult --conf conf/adult.yaml
+              anonlib audit out/adult --conf conf/adult.yaml --set privacy.models.0.k=20
+
+            {EXIT_CODES}
+        """,
+    )
+    parser.add_argument("table", metavar="TABLE", help="folder of a Delta table")
+    add_conf(parser, "--conf", required=True)
+    parser.add_argument(
+        "--version",
+        type=whole_number(0),
+        metavar="N",
+        help="the table's version (default: the latest)",
+    )
+    add_json(parser)
+    _add_environment(parser, _MIN_K)
+
+
+def _check(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "check",
+        "compare a config with its source, and publish nothing",
+        f"""
+            Says what each column is released as, and all problems at once. The source is
+            scanned, so that models which can't hold on it are found as well.
+
+            example:
+              anonlib check conf/adult.yaml
+
+            {EXIT_CODES}
+        """,
+    )
+    add_conf(parser, "conf")
+    add_json(parser)
+    _add_environment(parser, _MIN_K, _REQUIRE)
+
+
+def _sweep(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "sweep",
+        "try a grid of configs on small tables in memory, and measure what each is worth",
+        f"""
+            Nothing is published. Results are appended to a private Delta table as they
+            come; points that have one are not tried again.
+
+            examples:
+              anonlib sweep conf/papers/price.yaml --set seeds=3
+              anonlib sweep conf/papers/price.yaml              goes on with the other seeds
+
+            {EXIT_CODES}
+        """,
+    )
+    parser.add_argument("conf", metavar="SWEEP", help="the sweep, a YAML file")
+    add_overrides(parser)
+    parser.add_argument("--retry", action="store_true", help="try points that failed again")
+    add_json(parser)
+    _add_environment(parser, _MIN_K)
+
+
+def _init(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "init",
+        "look at a table and draft a config for it, every guess marked for review",
+        """
+            The draft has names, types and counts, but no value of the table.
+
+            examples:
+              anonlib init people.csv.gz --out people.yaml
+              anonlib init shop.customers --format table
+              anonlib init export.txt --format csv --option delimiter=';'
+              anonlib init shop.customers --format jdbc --option user=me \\
+                  --option url=jdbc:postgresql://HOST/DATABASE --secret password=PGPASSWORD
+        """,
+    )
+    parser.add_argument(
+        "source", metavar="SOURCE", help="file, folder, or table of a catalog or database"
+    )
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help="csv, parquet, json, orc, delta, table, jdbc, ... (default: a guess)",
+    )
+    parser.add_argument(
+        "--option",
+        dest="options",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of Spark's reader; the draft has it, so no password and no key",
+    )
+    parser.add_argument(
+        "--secret",
+        dest="secrets",
+        action="append",
+        default=[],
+        metavar="OPTION=VARIABLE",
+        help="an option that is secret, by the name of the environment variable that has it",
+    )
+    parser.add_argument("--out", metavar="FILE", help="where to write it (default: stdout)")
+
+
+def _schema(verbs: Any) -> None:
+    add_verb(
+        verbs,
+        "schema",
+        "print the JSON schema of configs, for editors",
+        """
+            example:
+              anonlib schema > anonlib.schema.json
+              then begin a config with: # yaml-language-server: $schema=anonlib.schema.json
+        """,
+    )
+
+
+def _plugins(verbs: Any) -> None:
+    for verb, what, field in (
+        ("kernels", "the kernels", "kernel='{type: mondrian, mode: relaxed}'"),
+        ("models", "the privacy models", "privacy.models.1='{type: p_sensitive, p: 3}'"),
+        ("partitioners", "the partitioners", "partition.steps.0='{type: single}'"),
+        ("recoders", "the recoders of columns", "recode.columns='{age: interval}'"),
+        ("measures", "the measures of a release", "evaluate.measures='[marginals]'"),
+    ):
+        parser = add_verb(
+            verbs,
+            verb,
+            f"list {what}: parameters, defaults, meaning, reference",
+            f"""
+                example:
+                  anonlib check people.yaml --set {field}
+            """,
+        )
+        add_json(parser)
+
+
+def _generate(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "generate",
+        "write a table of invented people, to try things out",
+        """
+            example:
+              anonlib generate --rows 1000000 --out data/people
+        """,
+    )
+    parser.add_argument(
+        "--rows", type=whole_number(0), default=100_000, metavar="N", help=f"rows {SHOWN}"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(None),
+        default=0,
+        metavar="S",
+        help=f"same seed, same rows {SHOWN}",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="PATH", help="the folder to write, which must not be there"
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default=FORMATS[0], help=f"how it is written {SHOWN}"
+    )
+
+
+def _show(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "show",
+        "print some rows of a published table",
+        """
+            example:
+              anonlib show out/adult --rows 5
+        """,
+    )
+    parser.add_argument("table", metavar="TABLE", help="folder of a published table")
+    parser.add_argument(
+        "--rows", type=whole_number(1), default=10, metavar="N", help=f"how many {SHOWN}"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="also a table that anonlib has not published"
+    )
+
+
+def _report(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "report",
+        "write the page of a release, from its private record",
+        """
+            examples:
+              anonlib report out/adult.private/2026-01-31.json
+              anonlib report 2026-01-31 --conf conf/adult.yaml --out adult.html
+        """,
+    )
+    parser.add_argument("run", metavar="RUN", help="the run's private record; with --conf, its id")
+    add_conf(parser, "--conf")
+    parser.add_argument(
+        "--out", metavar="FILE", help="the HTML file (default: RUN.html beside the record)"
+    )
+
+
+def _runs(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "runs",
+        "list the runs that ended, newest first: what they published, and what was verified",
+        """
+            Every run of `release` and `evaluate`, also one that failed once Spark had
+            started, is noted in a private Delta table: RECORD/runs, or
+            `accountability.runs` of its config.
+
+            examples:
+              anonlib runs conf/adult.yaml
+              anonlib runs conf/adult.yaml --since 2026-01-31
+              anonlib runs s3a://org/private/runs --target s3a://org/out/adult --json
+              anonlib runs conf/batches.yaml --person - < person.json
+        """,
+    )
+    parser.add_argument("place", metavar="CONF|PATH", help="a config, or the folder of the table")
+    add_overrides(parser)
+    parser.add_argument(
+        "--since",
+        type=utc_time,
+        metavar="TIME",
+        help="those that ended at this time or later: 2026-01-31, or 2026-01-31T12:00 (UTC)",
+    )
+    parser.add_argument("--target", metavar="TABLE", help="those of this table only")
+    parser.add_argument(
+        "--person",
+        metavar="FILE",
+        help="say instead which runs released a person, as the config's ledger knows: a JSON "
+        "object of what identifies the person in the source, by column; - reads it from stdin",
+    )
+    add_json(parser)
+    _add_environment(parser, _RUNS)
+
+
+def _add_environment(parser: argparse.ArgumentParser, *variables: tuple[str, str]) -> None:
+    """Ends help with the variables of the environment that count, each with what it does."""
+    lines = [f"  {name:<34}{text}" for name, text in variables]
+    parser.epilog = "\n".join([f"{parser.epilog}\n", "environment:", *lines])
+
+
+#: Levels of dates, from low to high.
+DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
+
+NOTES = """
+    Missing values are no leaves: they stand under the root. The file holds the
+    distinct values of the column, and its groups' names are published with what
+    is released as them.
+"""
+
+
+def add_hierarchy(verbs: Any) -> None:
+    """The verb `hierarchy` and its actions."""
+    parser = add_verb(
+        verbs,
+        "hierarchy",
+        "build, look at, and check generalization trees",
+        f"""
+            examples:
+              anonlib hierarchy build intervals --widths 5 10 20 --range 17 90 --out age.csv
+              anonlib hierarchy show age.csv
+              anonlib hierarchy check age.csv --conf conf/adult.yaml --column age
+
+            {EXIT_CODES}
+        """,
+    )
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", required=True, parser_class=Parser
+    )
+    _build(actions)
+    _hierarchy_show(actions)
+    _hierarchy_check(actions)
+
+
+def _build(actions: Any) -> None:
+    parser = add_verb(
+        actions,
+        "build",
+        "write a hierarchy over the values of a column, a list, or a range",
+        f"{NOTES}\n    anonlib hierarchy build KIND --help shows what a kind takes.",
+    )
+    kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True, parser_class=Parser)
+    _intervals(kinds)
+    _mask(kinds)
+    _dates(kinds)
+    _groups(kinds)
+    _frequency(kinds)
+    _target(kinds)
+
+
+def _intervals(kinds: Any) -> None:
+    parser = _kind(
+        kinds,
+        "intervals",
+        "intervals of numbers, of given widths or of about as many rows each",
+        "anonlib hierarchy build intervals --widths 5 10 --range 17 90 --out age.csv",
+        "anonlib hierarchy build intervals --parts 16 4 --values ages.txt --out age.csv",
+    )
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument(
+        "--widths",
+        nargs="+",
+        metavar="W",
+        help="a level for each; each is a multiple of the one before: 5 10 20",
+    )
+    how.add_argument(
+        "--parts",
+        nargs="+",
+        type=whole_number(2),
+        metavar="N",
+        help="intervals by level, from many to few, each dividing the one before: 16 4. Their "
+        "bounds tell how the values are distributed",
+    )
+    parser.add_argument("--origin", metavar="X", help="where an interval begins (default: 0)")
+    _add_values(parser, ranges="numbers")
+
+
+def _mask(kinds: Any) -> None:
+    parser = _kind(
+        kinds,
+        "mask",
+        "characters masked from the right: 12345, 1234*, 123**",
+        "anonlib hierarchy build mask --conf people.yaml --column zip --out zip.csv",
+    )
+    parser.add_argument(
+        "--masked",
+        nargs="+",
+        type=whole_number(1),
+        metavar="N",
+        help="how many characters of the longest value each level masks (default: 1 2 3 ...)",
+    )
+    parser.add_argument(
+        "--pad",
+        default="",
+        metavar="C",
+        help="mask short values as if filled up with C on the left, such as 0 for numbers "
+        "(default: don't)",
+    )
+    _add_values(parser, ranges="numbers")
+
+
+def _dates(kinds: Any) -> None:
+    parser = _kind(
+        kinds,
+        "dates",
+        "days, months, quarters, years, decades",
+        "anonlib hierarchy build dates --range 2020-01-01 2025-12-31 --out day.csv",
+    )
+    parser.add_argument(
+        "--levels",
+        nargs="+",
+        choices=DATE_LEVELS,
+        default=list(DATE_LEVELS),
+        metavar="LEVEL",
+        help=f"some of {', '.join(DATE_LEVELS)} (default: all)",
+    )
+    _add_values(parser, ranges="days")
+
+
+def _groups(kinds: Any) -> None:
+    parser = _kind(
+        kinds,
+        "groups",
+        "neighbours of an ordered list",
+        "anonlib hierarchy build groups --order low mid high --fan-out 2 --out pay.yaml",
+    )
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument("--order", nargs="+", metavar="VALUE", help="the values, in their order")
+    given.add_argument("--values", metavar="FILE", help="the values, in their order, one a line")
+    parser.add_argument(
+        "--fan-out",
+        nargs="+",
+        type=whole_number(2),
+        required=True,
+        metavar="N",
+        help="how many neighbours make a group, a number for each level",
+    )
+
+
+def _frequency(kinds: Any) -> None:
+    parser = _kind(
+        kinds,
+        "frequency",
+        "rare values together, deep down (Huffman's tree); it tells what is how frequent",
+        "anonlib hierarchy build frequency --values jobs.txt --out job.yaml",
+    )
+    _add_fan_out(parser)
+    _add_values(parser)
+
+
+def _target(kinds: Any) -> None:
+    parser = _kind(
+        kinds,
+        "target",
+        "values alike in a target together; it tells which are",
+        "anonlib hierarchy build target --target income --conf people.yaml \\\n"
+        "      --column job --out job.yaml",
+    )
+    parser.add_argument("--target", required=True, metavar="NAME", help="a column of few classes")
+    _add_fan_out(parser)
+    add_conf(parser, "--conf", required=True)
+    parser.add_argument("--column", required=True, metavar="NAME", help="the column")
+
+
+def _kind(kinds: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+    parser = add_verb(kinds, name, summary, "\n  ".join(["examples:", *examples]))
+    parser.add_argument("--out", required=True, metavar="FILE", help="what to write: .csv or .yaml")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--root", default="*", metavar="NAME", help=f"the root's name {SHOWN}")
+    return parser
+
+
+def _add_values(parser: argparse.ArgumentParser, ranges: str = "") -> None:
+    """Where the values come from."""
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument("--conf", metavar="CONF", help="a config: its source is read, with Spark")
+    given.add_argument("--values", metavar="FILE", help="one value a line, repeated ones counted")
+    if ranges:
+        given.add_argument(
+            "--range", nargs=2, metavar=("LOW", "HIGH"), help=f"all {ranges} from LOW to HIGH"
+        )
+        parser.add_argument("--step", metavar="X", help="of a range (default: 1)")
+    parser.add_argument("--column", metavar="NAME", help="with --conf: the column")
+    add_overrides(parser)
+
+
+def _add_fan_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fan-out",
+        type=whole_number(2),
+        default=2,
+        metavar="N",
+        help=f"most nodes below one {SHOWN}",
+    )
+
+
+def _hierarchy_show(actions: Any) -> None:
+    parser = add_verb(
+        actions,
+        "show",
+        "print a hierarchy as a tree, the upper nodes first where it is large",
+        """
+            example:
+              anonlib hierarchy show conf/hierarchies/education.yaml
+        """,
+    )
+    parser.add_argument("file", metavar="FILE", help="CSV or YAML")
+    parser.add_argument(
+        "--nodes", type=whole_number(1), default=60, metavar="N", help=f"how many nodes {SHOWN}"
+    )
+
+
+def _hierarchy_check(actions: Any) -> None:
+    parser = add_verb(
+        actions,
+        "check",
+        "check a hierarchy, alone or against a column",
+        f"""
+            examples:
+              anonlib hierarchy check conf/hierarchies/age.csv
+              anonlib hierarchy check age.csv --conf conf/adult.yaml --column age
+
+            Values without a leaf are counted; --debug shows them, on a terminal only.
+
+            {EXIT_CODES}
+        """,
+    )
+    parser.add_argument("file", metavar="FILE", help="CSV or YAML")
+    add_conf(parser, "--conf")
+    parser.add_argument("--column", metavar="NAME", help="with --conf: the column")
+    add_json(parser)

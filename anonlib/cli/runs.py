@@ -1,0 +1,80 @@
+"""The verb `runs`: past runs, and which of them released a person."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonlib.cli.shared import config_of, print_json, progress_of
+from anonlib.errors import InputError
+
+if TYPE_CHECKING:
+    from anonlib.config.model import Config
+
+MAX_BYTES = 100_000
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lists past runs; the exit code."""
+    args.conf = args.place if _names_a_config(args.place) else None
+    config = None if args.conf is None else config_of(args)
+    if args.person is not None:
+        _person(args, config)
+        return 0
+    from anonlib.run.account import runs_path
+    from anonlib.run.run_table import past_runs
+
+    with progress_of(args) as progress, progress.stage("look"):
+        place = args.place if config is None else runs_path(config)
+        found = past_runs(place, args.since, args.target)
+    if args.json:
+        print_json(found)
+    else:
+        from anonlib.cli.show.run_list import print_runs
+
+        print_runs(found)
+    return 0
+
+
+def _names_a_config(place: str) -> bool:
+    return Path(place).suffix in (".yaml", ".yml") or Path(place).is_file()
+
+
+def _person(args: argparse.Namespace, config: "Config | None") -> None:
+    if config is None:
+        raise InputError("--person: needs a config, whose ledger knows who was released")
+    person = _read_person(args.person)
+    from anonlib.run.run_table import runs_of_person
+
+    with progress_of(args) as progress, progress.stage("look"):
+        found = runs_of_person(config, person)
+    if args.json:
+        print_json(found)
+    else:
+        from anonlib.cli.show.run_list import print_person
+
+        print_person(found)
+
+
+def _read_person(path: str) -> dict[str, str]:
+    """The values of a person by column. They are in a file, or on stdin: arguments are seen by
+    everyone on a machine, and kept by shells."""
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(MAX_BYTES)
+        found = json.loads(data)
+    except OSError as error:
+        raise InputError(f"--person: can't be read ({error.strerror or 'I/O error'})") from None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found or not all(map(_is_value, found.values())):
+        raise InputError('--person: must be a JSON object such as {"person_id": "12345"}')
+    return {name: str(value) for name, value in found.items()}
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)

@@ -1,0 +1,316 @@
+"""What the terminal shows when a verb is done: figures, verdicts and places, never data (but for
+`show`, which prints published rows)."""
+
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from anonlib import registry
+from anonlib.cli.show.figures import figure_notes, print_figures
+from anonlib.cli.show.parts import bullets, headed, pairs, places
+from anonlib.config.listing import Listing, Parameter
+from anonlib.loss import Metric
+from anonlib.run.result import CheckResult, ReleaseResult
+from anonlib.text import plain
+
+if TYPE_CHECKING:
+    from anonlib.auditing import AuditReport, Verdict
+
+#: What a released value may take on the screen.
+MAX_VALUE = 40
+
+
+def console(file: TextIO | None = None) -> Console:
+    """For stdout: without colours, and 80 columns wide, where that is no terminal."""
+    return Console(file=file or sys.stdout, highlight=False, emoji=False, markup=False)
+
+
+def print_release(
+    result: ReleaseResult,
+    config: str,
+    overrides: Sequence[str] = (),
+    to: Console | None = None,
+) -> None:
+    """The summary of a release by a config and its `--set` overrides."""
+    to = to or console()
+    if result.n_waiting:
+        text = f"Run {plain(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
+        to.print(Text(f"{text}the backlog for the next run.", style="bold"))
+    elif result.already_done:
+        to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again."))
+    else:
+        to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
+        to.print(pairs(_figures(result)))
+        _print_found(result, to)
+    bullets(to, "notes", _notes(result))
+    if not result.n_waiting:
+        to.print()
+        places(to, _release_places(result, config, overrides))
+
+
+def print_evaluation(
+    result: ReleaseResult,
+    config: str,
+    overrides: Sequence[str] = (),
+    to: Console | None = None,
+) -> None:
+    """The figures of a release, or of a trial, by a config and its `--set` overrides."""
+    to = to or console()
+    trial = result.table_version < 0
+    what = "a trial release, not published" if trial else plain(local(result.table))
+    to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
+    to.print(pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
+    _print_found(result, to)
+    bullets(to, "notes", _notes(result))
+    to.print()
+    places(to, [("record", local(result.record)), ("report", local(result.report))])
+    if trial:
+        places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
+
+
+def _print_found(result: ReleaseResult, to: Console) -> None:
+    """Verdicts, losses, figures and gates, as far as there are any."""
+    if result.audit is not None:
+        to.print()
+        to.print(verdict_table(result.audit.verdicts))
+    if result.losses:
+        to.print()
+        to.print(_losses(result.losses))
+    if result.evaluation is not None:
+        print_figures(result.evaluation, to)
+
+
+def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
+    """The verdict of an audit: models, problems, the sizes of the worst classes."""
+    to = to or console()
+    word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
+    to.print(Text.assemble("Audit of ", plain(table), ": ", (word, style)), soft_wrap=True)
+    to.print()
+    to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
+    if report.verdicts:
+        to.print()
+        to.print(verdict_table(report.verdicts))
+    failing = [verdict for verdict in report.verdicts if verdict.worst]
+    if failing:
+        to.print()
+        to.print(_worst(failing))
+    notes = [f"{plain(verdict.model)}: {plain(verdict.note)}" for verdict in report.verdicts]
+    notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
+    bullets(to, "notes", [*notes, *lone_notes(report), *report.notes])
+    bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
+
+
+def lone_notes(report: "AuditReport") -> list[str]:
+    """What shares tell of single rows, in words."""
+    return [
+        f"{plain(name)}: the shares tell of {n:,} rows ({n / report.n_rows:.1%}) that no other row "
+        "of their class has their value; round them by `steps`, or release lca"
+        for name, n in report.lone.items()
+        if n
+    ]
+
+
+def print_check(
+    result: CheckResult,
+    config: str,
+    overrides: Sequence[str] = (),
+    to: Console | None = None,
+) -> None:
+    """A config, with its `--set` overrides, as it was resolved against its source."""
+    to = to or console()
+    head = Text.assemble(plain(config), ": ", ("fits its source", "bold green"))
+    to.print(head, soft_wrap=True)
+    to.print()
+    table = headed("column", "role", "scale", "type", "released as")
+    table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    for column in result.columns:
+        # Lines break at spaces, and Spark writes `struct<lower:double,upper:double>`.
+        types = (re.sub("[,:]", r"\g<0> ", t) for t in (column.source_type, column.released_as))
+        cells = (column.name, column.role, column.scale or "", *types)
+        table.add_row(*[Text(plain(cell)) for cell in cells])
+    to.print(table)
+    to.print()
+    models = ", ".join(result.models)
+    rows = [("rows", f"{result.n_rows:,}"), ("models", models), ("kernel", result.kernel)]
+    to.print(pairs([*rows, ("partition", result.partition)]))
+    bullets(to, "notes", [plain(note) for note in result.notes])
+    to.print()
+    places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
+
+
+def print_listings(listings: Iterable[Listing], to: Console | None = None) -> None:
+    """Plug-ins, as they describe themselves."""
+    to = to or console()
+    for i, listing in enumerate(listings):
+        if i:
+            to.print()
+        to.print(Text(listing.type, style="bold"))
+        to.print(Text(listing.summary))
+        if listing.parameters:
+            to.print(_parameters(listing.parameters))
+        if listing.figures:
+            table = headed("figure", "meaning")
+            for name, meaning in listing.figures.items():
+                table.add_row(name, meaning)
+            to.print(table)
+        facts = [("cost", listing.cost), ("reference", listing.reference)]
+        if any(text for _, text in facts):
+            to.print(pairs([(name, text) for name, text in facts if text]))
+
+
+def _parameters(parameters: Iterable[Parameter]) -> Table:
+    """A line for each; lists have one for each of their parts, and are never broken elsewhere."""
+    table = headed("parameter", "default", "allowed", "meaning")
+    table.columns[1].no_wrap = True
+    for each in parameters:
+        default = "required" if each.default is None else each.default.replace(", ", ",\n ")
+        table.add_row(each.name, default, each.allowed, each.description)
+    return table
+
+
+def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
+    """Published rows as a table; one value per line where that is too wide."""
+    shown = [[_short(value) for value in row] for row in rows]
+    columns = list(zip(*shown, strict=True)) if shown else [() for _ in names]
+    widths = [
+        max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
+    ]
+    if sum(widths) + 2 * len(widths) <= to.width:
+        table = headed(*map(plain, names))
+        for row in shown:
+            table.add_row(*map(Text, row))
+        to.print(table)
+        return
+    for i, row in enumerate(shown):
+        to.print(Text(f"row {i + 1}", style="bold"))
+        to.print(pairs(zip(names, row, strict=True)))
+
+
+def summary_svg(
+    result: ReleaseResult, path: str | Path, config: str = "conf/quickstart.yaml"
+) -> None:
+    """Writes a picture of a release's summary."""
+    recording = Console(
+        file=io.StringIO(), record=True, width=88, force_terminal=True, highlight=False
+    )
+    print_release(result, config, to=recording)
+    recording.save_svg(str(path), title=f"anonlib release {config}")
+
+
+def program() -> str:
+    """How this program was called, for commands that the user can copy."""
+    called = Path(sys.argv[0])
+    if called.name not in ("cli.py", "__main__.py"):
+        return "anonlib"
+    script = Path(__file__).parents[3] / "scripts" / "anonlib"
+    if not script.is_file():
+        return "python -m anonlib"
+    here = Path.cwd()
+    return str(script.relative_to(here) if script.is_relative_to(here) else script)
+
+
+def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
+    rows = f"{result.n_rows_in:,} in, {result.n_rows_out:,} out, {result.n_suppressed:,} suppressed"
+    per_cell = (
+        f", of {result.n_rows_out / result.n_cells:.1f} rows on average" if result.n_cells else ""
+    )
+    figures = [
+        ("rows", rows),
+        ("blocks", f"{result.n_blocks:,}"),
+        ("cells", f"{result.n_cells:,}{per_cell}"),
+    ]
+    if result.seconds:
+        figures.append(("time", f"{sum(result.seconds.values()):.1f} s"))
+    return figures
+
+
+def _release_places(
+    result: ReleaseResult, config: str, overrides: Sequence[str]
+) -> list[tuple[str, str]]:
+    table = local(result.table)
+    version = f" (version {result.table_version})" if result.table_version >= 0 else ""
+    quoted = shlex.quote(table)
+    return [
+        ("table", table + version),
+        ("manifest", local(result.manifest)),
+        *([("record", f"{local(result.record)} (private)")] if result.record else []),
+        *([("report", f"{local(result.report)} (private)")] if result.report else []),
+        ("look at it", f"{program()} show {quoted}"),
+        ("audit it", f"{program()} audit {quoted} --conf {_given(config, overrides)}"),
+    ]
+
+
+def _given(config: str, overrides: Sequence[str]) -> str:
+    """The config and its overrides, as they stand in a command."""
+    return " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
+
+
+def local(path: str) -> str:
+    """A path of this machine without its scheme, below the working directory as seen from it."""
+    if not path.startswith("file:"):
+        return path
+    bare = "/" + path.removeprefix("file:").lstrip("/")
+    here = f"{Path.cwd()}/"
+    return bare.removeprefix(here) if bare != here else bare
+
+
+def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
+    table = headed("privacy model", ">measured", ">required", "verdict")
+    for verdict in verdicts:
+        table.add_row(
+            Text(plain(verdict.model)),
+            Text(_number(verdict.value, exact=verdict.exact)),
+            Text(_number(verdict.required)),
+            Text("holds", style="green") if verdict.holds else Text("FAILS", style="bold red"),
+        )
+    return table
+
+
+def _worst(verdicts: "Iterable[Verdict]") -> Table:
+    table = headed("privacy model", ">failing classes", "smallest (rows)")
+    for verdict in verdicts:
+        sizes = ", ".join(f"{size:,}" for size in verdict.worst)
+        table.add_row(Text(plain(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
+    return table
+
+
+def _losses(losses: dict[str, float | None]) -> Table:
+    table = headed("information loss", ">value")
+    for name, value in losses.items():
+        text = "not computable" if value is None else f"{value:.4g}"
+        table.add_row(Text(plain(name)), Text(text))
+    return table
+
+
+def _notes(result: ReleaseResult) -> list[str]:
+    found = [] if result.evaluation is None else figure_notes(result.evaluation)
+    return [*map(plain, (*result.notes, *_undefined(result.losses))), *found]
+
+
+def _undefined(losses: dict[str, float | None]) -> list[str]:
+    """Why figures are not computable."""
+    known = registry.plugins("metric")
+    missing = [known[name] for name, value in losses.items() if value is None and name in known]
+    return [f"{p.type}: {p.undefined}" for p in missing if issubclass(p, Metric)]
+
+
+def _number(value: float | None, *, exact: bool = True) -> str:
+    if value is None:
+        return "not measured"
+    text = f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
+    return text if exact else f"{text} or better"
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return "null"
+    text = plain(value)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

@@ -1,0 +1,85 @@
+"""What the terminal shows of a release's measures and gates."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from anonlib.cli.show.parts import headed, pairs
+from anonlib.evaluation import Evaluation
+from anonlib.measure import Figure
+from anonlib.text import plain
+
+#: At most so many figures stand side by side.
+ACROSS = 4
+#: Notes name at most so many figures each.
+NAMED = 6
+
+
+def print_figures(evaluation: Evaluation, to: Console) -> None:
+    """All figures, measure by measure, then what the gates say."""
+    for measure, found in evaluation.findings.items():
+        whole = [figure for figure in found.figures if not figure.of]
+        parts = [figure for figure in found.figures if figure.of]
+        title = plain(measure)
+        if parts:
+            to.print()
+            to.print(_side_by_side(title, parts))
+        elif whole:
+            to.print()
+            to.print(Text(title, style="bold"))
+        if whole:
+            to.print(pairs((figure.name, _value(figure)) for figure in whole))
+    if evaluation.gates:
+        to.print()
+        to.print(Text("gates", style="bold"))
+    for judged in evaluation.gates:
+        word, style = ("passed", "bold green") if judged.passed else ("failed", "bold red")
+        to.print(Text.assemble("  - ", (word, style), f"  {plain(judged.text)}"), soft_wrap=True)
+
+
+def figure_notes(evaluation: Evaluation) -> list[str]:
+    """The notes of all figures, each once."""
+    notes: dict[str, list[str]] = defaultdict(list)
+    for measure, figure in evaluation.figures():
+        if figure.note:
+            about = f" of {figure.of}" if figure.of else ""
+            notes[figure.note].append(f"{measure}.{figure.name}{about}")
+    return [f"{plain(_some(names))}: {plain(note)}" for note, names in notes.items()]
+
+
+def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
+    """Figures of several columns, pairs or models: whichever are few, these or the names, side by
+    side; one under the other where both are many."""
+    names = list(dict.fromkeys(figure.name for figure in figures))
+    parts = list(dict.fromkeys(figure.of for figure in figures))
+    known = {(figure.name, figure.of): _value(figure) for figure in figures}
+    if len(names) <= ACROSS:
+        shown = headed(title, *[f">{plain(name)}" for name in names])
+        rows = [(part, [known.get((name, part), "") for name in names]) for part in parts]
+    elif len(parts) <= ACROSS:
+        shown = headed(title, *[f">{plain(part)}" for part in parts])
+        rows = [(name, [known.get((name, part), "") for part in parts]) for name in names]
+    else:
+        shown = headed(title, "of", ">value")
+        rows = [(figure.name, [plain(figure.of), _value(figure)]) for figure in figures]
+    for head, cells in rows:
+        shown.add_row(Text(plain(head)), *map(Text, cells))
+    return shown
+
+
+def _value(figure: Figure) -> str:
+    if figure.value is None:
+        return "-"
+    if float(figure.value).is_integer() and abs(figure.value) >= 1:
+        return f"{figure.value:,.0f}"
+    return f"{figure.value:.4g}"
+
+
+def _some(names: list[str]) -> str:
+    """The first few of many."""
+    return ", ".join(names[:NAMED]) + (
+        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    )

@@ -1,0 +1,74 @@
+"""What the terminal shows of hierarchies. Values are shown by `print_hierarchy` only."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from anonlib.cli.show import console
+from anonlib.cli.show.parts import pairs
+from anonlib.hierarchy import Hierarchy
+from anonlib.table.coverage import Coverage
+from anonlib.text import plain
+
+
+def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | None = None) -> None:
+    """The tree, of which `most` nodes are shown at most: the upper ones first."""
+    to = to or console()
+    to.print(Text(plain(path), style="bold"), soft_wrap=True)
+    to.print(pairs(_figures(hierarchy)))
+    to.print()
+    nodes = hierarchy.nodes()
+    below = nodes.below()
+    sizes = [1] * len(below)
+    for node in range(len(below) - 1, -1, -1):
+        if below[node]:
+            sizes[node] = sum(sizes[child] for child in below[node])
+    tree = Tree(_label(nodes.names[0], sizes[0]), guide_style="dim")
+    todo, shown = [(0, tree)], 1
+    for node, branch in todo:  # grows: breadth first
+        room = below[node][: max(most - shown, 0)]
+        shown += len(room)
+        for child in room:
+            size = sizes[child] if below[child] else 0
+            todo.append((child, branch.add(_label(nodes.names[child], size))))
+        left = below[node][len(room) :]
+        if room and left:
+            branch.add(Text(f"… {len(left):,} more", style="dim"))
+    to.print(tree, soft_wrap=True)
+
+
+def print_check(
+    hierarchy: Hierarchy, path: str, covered: Coverage | None, to: Console | None = None
+) -> None:
+    """The figures of a hierarchy, and what it has of a column."""
+    to = to or console()
+    to.print(Text.assemble(plain(path), ": ", ("a hierarchy", "bold green")), soft_wrap=True)
+    to.print()
+    figures = _figures(hierarchy)
+    if covered is not None:
+        figures += [
+            ("the column", f"{covered.n_values:,} distinct values in {covered.n_rows:,} rows"),
+            ("without a leaf", f"{covered.n_lacking_values:,} in {covered.n_lacking_rows:,} rows"),
+            ("missing", f"{covered.n_missing_rows:,} rows, which stand under the root"),
+            ("unused leaves", f"{covered.n_unused_leaves:,}"),
+        ]
+    to.print(pairs(figures))
+
+
+def _figures(hierarchy: Hierarchy) -> list[tuple[str, str]]:
+    counts: Sequence[int] = np.bincount(hierarchy.heights).tolist()
+    n_values = int(hierarchy.tree.high[-1])
+    by_height = ", ".join(f"{height}: {n:,}" for height, n in enumerate(counts))
+    return [
+        ("values", f"{n_values:,}"),
+        ("groups", f"{len(hierarchy.names) - n_values:,}, the root included"),
+        ("nodes by height", by_height),
+    ]
+
+
+def _label(name: str, size: int) -> Text:
+    """A node; of a group also the number of values in it."""
+    return Text.assemble(plain(name), (f"  {size:,}", "dim") if size else "")

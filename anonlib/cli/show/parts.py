@@ -1,0 +1,43 @@
+"""Tables and lists as the terminal shows them."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from anonlib.text import plain
+
+
+def headed(*heads: str) -> Table:
+    """An empty table with these heads; columns that begin with `>` are numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        number = head.startswith(">")
+        title = Text(head.removeprefix(">"))
+        table.add_column(title, justify="right" if number else "left", overflow="fold")
+    return table
+
+
+def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they are, a line for each."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(Text(plain(name)), Text(plain(value)))
+    return table
+
+
+def places(to: Console, places: Iterable[tuple[str, str]]) -> None:
+    """Paths and commands on one line each, however long, so that they can be copied."""
+    for name, place in places:
+        to.print(Text.assemble((f"{name:<10}", "dim"), "  ", plain(place)), soft_wrap=True)
+
+
+def bullets(to: Console, title: str, lines: Sequence[str]) -> None:
+    if lines:
+        to.print()
+        to.print(Text(title, style="bold"))
+    for line in lines:
+        to.print(Text(f"  - {line}"), soft_wrap=True)

@@ -1,0 +1,65 @@
+"""What the terminal shows of past runs: verdicts, counts and names, never data."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from anonlib.cli.show import console
+from anonlib.cli.show.parts import bullets, headed
+from anonlib.text import plain
+
+_GOOD = ("published", "waiting", "evaluated")
+
+
+def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> None:
+    """A table of runs for each target, that of the newest run first."""
+    to = to or console()
+    if not runs:
+        to.print(Text("no runs"))
+    for i, target in enumerate(dict.fromkeys(run["target"] for run in runs)):
+        if i:
+            to.print()
+        to.print(Text(plain(target or ""), style="bold"), soft_wrap=True)
+        table = headed("ended (UTC)", "run", "outcome", ">rows", "verdicts")
+        for column in table.columns[:-1]:
+            column.no_wrap = True
+        for run in runs:
+            if run["target"] == target:
+                table.add_row(*_cells(run))
+        to.print(table)
+
+
+def _cells(run: Mapping[str, Any]) -> list[Text]:
+    outcome, rows = run["outcome"] or "", run.get("rows_out")
+    style = "" if outcome in _GOOD else "red"
+    return [
+        Text((run["ended"] or "")[:16].replace("T", " ")),
+        Text(plain(run["run_id"] or "")),
+        Text(plain(outcome), style=style),
+        Text("" if rows is None else f"{rows:,}"),
+        Text(_verdicts(run)),
+    ]
+
+
+def _verdicts(run: Mapping[str, Any]) -> str:
+    """How many models hold, and how many gates are passed; if neither was found, the error."""
+    models, gates = run.get("verdicts") or [], run.get("gates") or []
+    told = [f"{sum(bool(v['holds']) for v in models)}/{len(models)} hold"] if models else []
+    if gates:
+        told.append(f"{sum(bool(gate['passed']) for gate in gates)}/{len(gates)} gates")
+    return ", ".join(told) or plain(run.get("error") or "")
+
+
+def print_person(found: Mapping[str, bool | None], to: Console | None = None) -> None:
+    """Which runs released a person."""
+    to = to or console()
+    words = {True: "released", False: "not released", None: "unknown"}
+    table = headed("run", "person")
+    for run_id, released in found.items():
+        table.add_row(Text(plain(run_id)), Text(words[released]))
+    to.print(table if found else Text("no runs"))
+    if None in found.values():
+        text = "unknown: the ledger lacks the run, or was written with another key"
+        bullets(to, "notes", [text])

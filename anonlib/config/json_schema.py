@@ -1,0 +1,99 @@
+"""The JSON schema of configs, for editors: what `config.py` says, with the plug-ins there are."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from anonlib import registry
+from anonlib.config.listing import summary
+from anonlib.config.model import Config
+from anonlib.config.reading import DEFAULTS
+from anonlib.registry import Plugin
+
+#: the definition of a family's base class -> the family
+_FAMILIES = {
+    "Kernel": "kernel",
+    "Partitioner": "partitioner",
+    "PrivacyModel": "privacy model",
+    "Recoder": "recoder",
+    "Measure": "measure",
+}
+#: Spark's options: YAML's numbers and booleans are taken as text.
+_OPTION = {"type": ["string", "number", "boolean"]}
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema, draft 2020-12."""
+    schema = Config.model_json_schema()
+    definitions: dict[str, Any] = schema["$defs"]
+    for name, family in _FAMILIES.items():
+        definitions[name] = _choice(family, definitions)
+    for section, field in (("Source", "options"), ("Spark", "conf")):
+        definitions[section]["properties"][field]["additionalProperties"] = _OPTION
+    _apply_defaults(schema, definitions)
+    for definition in [schema, *definitions.values()]:
+        _tidy(definition)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "anonlib config",
+        "description": "One run of anonlib: what is read, how it is anonymized, where it goes.",
+    }
+
+
+def _choice(family: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    """One of a family's plug-ins, by name and parameters."""
+    plugins = registry.plugins(family)
+    bare = [name for name, cls in plugins.items() if not _required(cls)]
+    choices = [_plugin(cls, definitions) for cls in plugins.values()]
+    names = [{"enum": bare, "description": "by name, with its defaults"}] if bare else []
+    return {"description": f"a {family}", "oneOf": [*names, *choices]}
+
+
+def _plugin(cls: type[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = cls.model_json_schema(ref_template=f"#/$defs/{cls.__name__}.{{model}}")
+    for name, definition in schema.pop("$defs", {}).items():
+        definitions[f"{cls.__name__}.{name}"] = definition
+    return {
+        "type": "object",
+        "title": cls.type,
+        "description": summary(cls),
+        "properties": {"type": {"const": cls.type}, **schema.get("properties", {})},
+        "required": ["type", *_required(cls)],
+        "additionalProperties": False,
+    }
+
+
+def _required(cls: type[Plugin]) -> list[str]:
+    return [name for name, field in cls.model_fields.items() if field.is_required()]
+
+
+def _apply_defaults(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """What `config_file` fills in may be left out, or be left empty."""
+    for name, default in DEFAULTS.items():
+        schema["properties"][name]["default"] = default
+        section = definitions.get(name.capitalize(), {})
+        for field in default:
+            if field in section.get("properties", {}):
+                section["properties"][field]["default"] = default[field]
+        section["required"] = [f for f in section.get("required", []) if f not in default]
+    schema["required"] = [name for name in schema["required"] if name not in DEFAULTS]
+
+
+def _tidy(node: Any) -> None:
+    """Takes out the titles that pydantic makes of field names, and empty `required`."""
+    for part in _parts(node):
+        properties = part.get("properties")
+        for field in properties.values() if isinstance(properties, dict) else ():
+            field.pop("title", None)
+        if part.get("required") == []:
+            del part["required"]
+
+
+def _parts(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        for value in node.values():
+            yield from _parts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _parts(value)

@@ -1,0 +1,249 @@
+"""The config's columns found in the real table: every mismatch reported together."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from anonlib.config.model import RESERVED_PREFIX, Attribute, Config
+from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.privacy import PrivacyModel
+from anonlib.table.schema import (
+    Column,
+    Field,
+    Role,
+    Scale,
+    Schema,
+    is_atomic,
+    is_number,
+    target_scale,
+)
+
+
+def resolve(config: Config, fields: Sequence[Field]) -> Schema:
+    """The schema of a run. `fields` are the source's columns after the casts of the config.
+
+    Raises ConfigError with all problems: columns without a role, roles without a column, types
+    that a role or recoder can't take.
+    """
+    problems = [*_names(config, fields), *_target(config)]
+    columns = []
+    for i, field in enumerate(fields):
+        attribute = config.attributes.get(field.name)
+        needed = {*config.unit, config.partition.controller_column}
+        if attribute is None or (attribute.role is Role.DROP and field.name not in needed):
+            continue
+        found = list(_types(config, field, attribute))
+        problems += found
+        if not found and field.arrow is not None:
+            columns.append(_column(config, f"c{i}", field, attribute))
+    if problems:
+        raise ConfigError(problems)
+    ids = {column.name: column.id for column in columns}
+    models = bound(config.all_models, config)
+    protected = {model.column for model in models} | {*joint_columns(config)}
+    return Schema(
+        tuple(columns),
+        unit=tuple(ids[name] for name in config.unit),
+        protected=tuple(c.id for c in columns if c.name in protected),
+        controller=ids.get(config.partition.controller_column or ""),
+        joint=config.privacy.joint,
+    )
+
+
+def bound_models(config: Config) -> tuple[PrivacyModel, ...]:
+    """The privacy models of the config, bound."""
+    return bound(config.privacy.models, config)
+
+
+def bound(models: Sequence[PrivacyModel], config: Config) -> tuple[PrivacyModel, ...]:
+    """The models, each that asks for `attribute` with one: by default every sensitive column."""
+    sensitive = [n for n, a in config.attributes.items() if a.role is Role.SENSITIVE]
+    found: list[PrivacyModel] = []
+    for model in models:
+        if "attribute" in type(model).model_fields and model.column is None:
+            found += [model.model_copy(update={"attribute": name}) for name in sensitive]
+        else:
+            found.append(model)
+    return tuple(dict.fromkeys(found))
+
+
+def joint_columns(config: Config) -> tuple[str, ...]:
+    """The columns that an attacker may know of a person, all but the one that a model protects:
+    the sensitive ones, and a target with a model. None where models need not hold then."""
+    if not config.privacy.joint:
+        return ()
+    modelled = {model.column for model in bound(config.all_models, config)}
+    return tuple(
+        name
+        for name, attribute in config.attributes.items()
+        if attribute.role is Role.SENSITIVE or name in modelled
+    )
+
+
+def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:
+    """The hierarchies that models measure their columns by, folded, by the columns' names."""
+    names = {model.column for model in bound(config.all_models, config) if model.by_hierarchy}
+    paths = {n: a.hierarchy for n, a in config.attributes.items() if n in names}
+    return {name: read_hierarchy(path).folded() for name, path in paths.items() if path}
+
+
+def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
+    """The models with column ids in place of names, as blocks name their columns."""
+    result = []
+    for model in models:
+        name = model.column
+        update = {} if name is None else {"attribute": schema[name].id}
+        result.append(model.model_copy(update=update))
+    return tuple(result)
+
+
+def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
+    """The inverse of `with_ids`."""
+    result = []
+    for model in models:
+        update = {} if model.column is None else {"attribute": schema.by_id(model.column).name}
+        result.append(model.model_copy(update=update))
+    return tuple(result)
+
+
+def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
+    names = [field.name for field in fields]
+    if config.attributes and not {*names} & {*config.attributes}:
+        # The names may be the first row of a table without a header.
+        text = f"none of its {len(names)} columns stands under `attributes`"
+        n_there = len(config.attributes)
+        yield Problem("source", f"{text} ({n_there} there); is it the right table, with a header?")
+        return
+    unknown = [name for name in names if name not in config.attributes]
+    if config.source.format == "csv" and 2 * len(unknown) > len(names):
+        # As where a header has lost the end of its line.
+        text = f"{len(unknown)} of its {len(names)} columns have no role; their names may be values"
+        text += ", so they are not shown: is the header whole? Add what is missing to `attributes`"
+        yield Problem("source", text)
+        names = [name for name in names if name in config.attributes]
+    folded = Counter(name.casefold() for name in names)
+    for name in names:
+        where = f"column {name}"
+        if folded[name.casefold()] > 1:
+            yield Problem(where, "another column of the source differs in case only; rename one")
+        if name.startswith(RESERVED_PREFIX):
+            yield Problem(where, f"names that begin with {RESERVED_PREFIX} are anonlib's own")
+        if name not in config.attributes:
+            text = f"has no role; add it under `attributes` with one of: {', '.join(Role)}"
+            yield Problem(where, text)
+    for name in config.attributes:
+        if name not in names:
+            yield Problem(f"attributes.{name}", "the source has no such column")
+
+
+def _target(config: Config) -> Iterator[Problem]:
+    kernel = config.kernel
+    targets = {n: a.scale for n, a in config.attributes.items() if a.role is Role.TARGET}
+    steps = enumerate(config.partition.steps)
+    needing = [("kernel", kernel.type)] if kernel.needs_target else []
+    needing += [(f"partition.steps.{i}", step.type) for i, step in steps if step.needs_target]
+    for where, type in needing if not targets else ():
+        yield Problem(where, f"{type} needs a target; give a column the role target")
+    for name, scale in targets.items():
+        if kernel.needs_classes and scale is Scale.CONTINUOUS:
+            text = f"kernel {kernel.type} needs classes; make it nominal"
+            yield Problem(f"attributes.{name}.scale", text)
+
+
+def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
+    where = f"column {field.name}"
+    if field.arrow is None:
+        text = f"type {field.type} is not supported; give it the role drop"
+        if attribute.role is Role.DROP:
+            text = f"type {field.type} can't identify a person"
+        yield Problem(where, text)
+        return
+    if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
+        text = f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
+        yield Problem(where, text)
+    if field.name == config.partition.controller_column and (
+        not is_atomic(field.arrow) or pa.types.is_floating(field.arrow)
+    ):
+        yield Problem(where, f"type {field.type} can't name data controllers")
+    quasi = attribute.role is Role.QUASI_IDENTIFIER
+    if attribute.hierarchy is not None and not quasi and not _is_written_alike(field.arrow):
+        text = "a protected column with a hierarchy has text, whole numbers, booleans or dates"
+        yield Problem(where, f"type {field.type} has no hierarchy; {text}")
+    if field.name in config.unit and not is_atomic(field.arrow):
+        yield Problem(where, f"type {field.type} can't identify a person")
+    if attribute.pseudonym and not is_atomic(field.arrow):
+        yield Problem(where, f"type {field.type} can't become a pseudonym")
+    if quasi and not is_atomic(field.arrow):
+        text = f"type {field.type} can't be anonymized; it can be insensitive or dropped"
+        yield Problem(where, text)
+    elif attribute.scale is not None and is_atomic(field.arrow):
+        yield from _measured(config, field, attribute, field.arrow, attribute.scale)
+
+
+def _is_written_alike(type: pa.DataType) -> bool:
+    """Whether values have one text everywhere, by which a file can name them."""
+    at = pa.types
+    return any(holds(type) for holds in (at.is_string, at.is_integer, at.is_boolean, at.is_date))
+
+
+def _measured(
+    config: Config, field: Field, attribute: Attribute, type: pa.DataType, scale: Scale
+) -> Iterator[Problem]:
+    """What is wrong with the scale of a quasi-identifier or a target."""
+    where = f"column {field.name}"
+    text_column = pa.types.is_string(type)
+    if scale is Scale.CONTINUOUS and not is_number(type):
+        hint = (
+            "its numbers or dates are stored as text: add `type: double` (int, date, ...) to read "
+            "them as such, or choose another scale"
+            if text_column
+            else "choose the scale nominal"
+        )
+        yield Problem(where, f"type {field.type} is not continuous; {hint}")
+        return
+    if attribute.role is Role.TARGET:
+        return
+    if scale is Scale.ORDINAL:
+        if text_column and attribute.order is None:
+            yield Problem(f"attributes.{field.name}.order", "required: the source has text here")
+        if not text_column and attribute.order is not None:
+            text = f"only for text: the source has {field.type}, which orders itself"
+            yield Problem(f"attributes.{field.name}.order", text)
+        if pa.types.is_boolean(type):
+            yield Problem(where, "a boolean has no order; choose the scale nominal")
+    try:
+        config.recode.of(field.name, scale).output(type)
+    except InputError as error:
+        yield Problem(where, str(error))
+
+
+def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Column:
+    assert field.arrow is not None
+    column = Column(
+        name=field.name,
+        id=id,
+        role=attribute.role,
+        type=field.arrow,
+        source_type=field.type,
+        cast=attribute.type,
+        pseudonym=attribute.pseudonym,
+    )
+    if attribute.role is Role.TARGET and config.needs_target:
+        scale = attribute.scale or target_scale(field.arrow, config.kernel.needs_classes)
+        return replace(column, scale=scale)
+    if attribute.role is Role.INSENSITIVE and config.needs_context and is_atomic(field.arrow):
+        return replace(column, scale=target_scale(field.arrow, needs_classes=False))
+    if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
+        return column
+    recoder = config.recode.of(field.name, attribute.scale)
+    hierarchy = None if attribute.hierarchy is None else read_hierarchy(attribute.hierarchy)
+    return replace(
+        column,
+        scale=attribute.scale,
+        order=attribute.order,
+        recoder=recoder,
+        hierarchy=hierarchy,
+    )

@@ -1,0 +1,153 @@
+"""What a record may say of a config: names and numbers, no value that might be data or a secret."""
+
+import json
+import platform
+import re
+import sys
+from collections.abc import Collection
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from anonlib import registry
+from anonlib.config.model import Config
+from anonlib.table.schema import Role
+
+if TYPE_CHECKING:
+    pass
+
+#: Schemes whose paths name a container before the @, and no user.
+_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
+
+
+def settings(config: Config) -> dict[str, Any]:
+    """The config as private records keep it, an allow-list.
+
+    Left out are conditions, categories, names of controllers and tokens, which are values of the
+    table; readers' options and Spark's settings, which may hold passwords; what is secret in paths.
+    """
+    source, partition, privacy = config.source, config.partition, config.privacy
+    measures = () if config.evaluate is None else config.evaluate.measures
+    return {
+        "source": {
+            "format": source.format,
+            **({"path": bare(source.path)} if source.path else {}),
+            **({"table": source.table} if source.table else {}),
+            **({"rows": source.rows} if source.format == "generator" else {}),
+            "filtered": source.where is not None,
+        },
+        "columns": {name: _column(config, name) for name in config.attributes},
+        "persons": _persons(config),
+        "models": [label(model) for model in config.all_models],
+        "joint": privacy.joint,
+        "suppression_limit": privacy.suppression_limit,
+        "suppress": privacy.suppress,
+        "partition": [label(step) for step in partition.steps],
+        "max_rows": partition.max_rows,
+        "sample_rows": partition.sample_rows,
+        "kernel": label(config.kernel),
+        "release": {
+            "path": bare(config.release.path),
+            "mode": config.release.mode,
+            **({"register": name} if (name := config.release.catalog_table) else {}),
+        },
+        "measures": [label(measure) for measure in measures],
+        "gates": [gate.text for gate in config.gates],
+        "seed": config.seed,
+    }
+
+
+def label(plugin: registry.Plugin) -> str:
+    """A plug-in and its parameters in one line; of collections, how much they hold."""
+    fields = type(plugin).model_fields
+    given = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
+    told = [f"{name}={_told(value)}" for name, value in given if value is not None]
+    return " ".join([plugin.type, *told])
+
+
+def bare(path: str) -> str:
+    """A path without users, passwords and signatures."""
+    scheme, colon, rest = path.partition("://")
+    if not colon:
+        return re.sub(r"[?;#].*", "…", path, flags=re.S)
+    # A password may have a slash, which ends it for those who parse it.
+    user, at, place = re.sub(r"[?;#].*", "…", rest, flags=re.S).rpartition("@")
+    if at and scheme.lower() in _CONTAINERS:
+        return f"{scheme}://{user.partition(':')[0]}@{place}"
+    return f"{scheme}://{'…@' if at else ''}{place}"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, BaseModel):  # a plug-in in a plug-in
+        return f"({getattr(value, 'type', '…')})"
+    if isinstance(value, Collection) and not isinstance(value, str):
+        return f"[{len(value)}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _column(config: Config, name: str) -> dict[str, Any]:
+    attribute = config.attributes[name]
+    found: dict[str, Any] = {"role": str(attribute.role)}
+    if attribute.scale is not None:
+        found["scale"] = str(attribute.scale)
+    if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
+        found["recoder"] = label(config.recode.of(name, attribute.scale))
+    if attribute.pseudonym:
+        found["pseudonym"] = True
+    if attribute.hierarchy is not None:
+        found["hierarchy"] = True
+    return found
+
+
+def _persons(config: Config) -> str:
+    if config.unit:
+        return f"unit of {len(config.unit)} columns: {', '.join(config.unit)}"
+    if config.one_row_per_person is True:
+        return "one row per person, declared"
+    return f"one row per person: {config.one_row_per_person}"
+
+
+SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
+
+
+def config_digest(config: Config) -> str:
+    """SHA-256 of the config as it was resolved, with what its hierarchies say."""
+
+    def plain(value: Any) -> Any:
+        # Pydantic would dump a plug-in as the bare base class that its field is declared with.
+        if isinstance(value, registry.Plugin):
+            return registry.spec(value)
+        return dict(value) if isinstance(value, BaseModel) else str(value)
+
+    files = hierarchy_digests(config)
+    content = {**dict(config), **({"hierarchies": files} if files else {})}
+    text = json.dumps(content, default=plain, sort_keys=True)
+    return sha256(text.encode()).hexdigest()
+
+
+def hierarchy_digests(config: Config) -> dict[str, str | None]:
+    """SHA-256 of each column's hierarchy file; None of one that is no longer there."""
+    paths = {name: a.hierarchy for name, a in config.attributes.items() if a.hierarchy is not None}
+    return {name: _digest(Path(path)) for name, path in paths.items()}
+
+
+def _digest(file: Path) -> str | None:
+    try:
+        return sha256(file.read_bytes()).hexdigest()
+    except OSError:  # the run that read it is to end well all the same
+        return None
+
+
+def software() -> dict[str, str]:
+    """The versions of what a run depends on."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in SOFTWARE}}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # spark-submit brings a pyspark that nobody installed
+        return str(getattr(sys.modules.get(name), "__version__", "unknown"))

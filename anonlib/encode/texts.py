@@ -1,0 +1,102 @@
+"""Categories by their texts.
+
+Sets of categories by their texts.
+
+The ends of intervals of numbers that are released as text.
+"""
+
+import json
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Floats, Ints
+from anonlib.encode import Column, Domain
+from anonlib.errors import InputError
+from anonlib.recode.arrow import iso, kind
+from anonlib.table.encoding import to_float
+
+#: What becomes of a value that is none of the categories: an error, or a row without features.
+Unknown: TypeAlias = Literal["error", "none"]
+
+
+def texts(values: Column) -> Column:
+    """The texts of values of a type that recoders release; null where missing."""
+    if kind(values.type) is None:
+        raise InputError(f"has the type {values.type}, which is not of categories")
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, pc.add(values, pa.scalar(0.0, values.type)))
+    return iso(values).cast(pa.string())
+
+
+def known(domain: Domain) -> tuple[str, ...]:
+    """The categories of a domain, which encoders by category have."""
+    if domain.categories is None:
+        raise InputError("needs the categories of the column")
+    return domain.categories
+
+
+def places(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
+    """int64[n]: the place of every text among the categories, their number where it is null, -1
+    where it is none of them, if that is no error."""
+    at = pc.index_in(found, value_set=pa.array(categories, pa.string()), skip_nulls=True)
+    if (n := at.null_count - found.null_count) and unknown == "error":
+        raise InputError(f"{n} values are none of its {len(categories)} categories")
+    at = pc.if_else(found.is_null(), len(categories), at.fill_null(-1))
+    result: Ints = at.to_numpy(zero_copy_only=False).astype(np.int64)
+    return result
+
+
+def sets(values: Column) -> Column:
+    """list<string>[n]: what recoder `set` releases, arrays or JSON text, as lists of texts."""
+    if pa.types.is_string(values.type):
+        encoded = values.dictionary_encode()
+        parsed = [_parsed(text) for text in encoded.dictionary.to_pylist()]
+        return pa.array(parsed, pa.list_(pa.string())).take(encoded.indices)
+    if not pa.types.is_list(values.type):
+        raise InputError(f"has the type {values.type}, not sets: an array, or JSON text")
+    elements = texts(values.flatten())
+    sizes = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, elements, mask=values.is_null())
+
+
+def _parsed(text: str) -> list[str | None]:
+    """The elements of a JSON array as the texts that they would be released as."""
+    try:
+        found = json.loads(text, parse_int=str, parse_float=str)
+    except ValueError:  # its text may hold the value
+        found = None
+    if not isinstance(found, list):
+        raise InputError("has texts that are no JSON arrays, so no sets")
+    return [_text(each) for each in found]
+
+
+def _text(element: Any) -> str | None:
+    if isinstance(element, bool):
+        return str(element).lower()
+    if element is None or isinstance(element, str):
+        return element
+    raise InputError("has sets of something else than values")
+
+
+_INTERVAL = r"^\[[^,]+, [^,]+\]$"
+
+_READ_AS = (pa.float64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
+
+
+def text_ends(distinct: Column) -> tuple[Floats, Floats]:
+    """float64[n] each, the lower and the upper ends of texts "[lower, upper]", none of them null:
+    numbers, dates in days, timestamps in microseconds since 1970."""
+    if not pc.all(pc.match_substring_regex(distinct, _INTERVAL), min_count=0).as_py():
+        raise InputError('has texts that are no intervals, "[lower, upper]"')
+    ends = pc.split_pattern(pc.utf8_slice_codeunits(distinct, 1, -1), ", ")
+    for type in _READ_AS:
+        try:
+            bounds = to_float(ends.flatten().cast(type))
+        except pa.ArrowException:
+            continue
+        return bounds[::2], bounds[1::2]
+    raise InputError("has intervals that are neither of numbers nor of dates")

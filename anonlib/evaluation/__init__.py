@@ -1,0 +1,97 @@
+"""What all measures found of a release, and what the config's gates say of it."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from anonlib.config.checks import _bounds
+from anonlib.config.model import Config, Gate
+from anonlib.errors import ConfigError, GateError, Problem
+from anonlib.measure import Figure, Findings
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A gate, and the worst of the figures that it is about: None where one has no value."""
+
+    gate: Gate
+    passed: bool
+    figure: Figure | None = None
+
+    @property
+    def text(self) -> str:
+        """What the gate asks, and what was found."""
+        if self.figure is None:
+            return f"{self.gate.text}: not measured"
+        of = f" of {self.figure.of}" if self.figure.of and not self.gate.of else ""
+        if self.figure.value is None or not math.isfinite(self.figure.value):
+            return f"{self.gate.text}: not computable{of}, {self.figure.note}"
+        return f"{self.gate.text}: {self.figure.value:.4g}{of}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """findings: of each measure, by type; seconds: how long each took."""
+
+    findings: Mapping[str, Findings]
+    gates: tuple[Judged, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def figures(self) -> Iterator[tuple[str, Figure]]:
+        """All figures with their measures."""
+        for measure, found in self.findings.items():
+            for figure in found.figures:
+                yield measure, figure
+
+    def require(self) -> None:
+        """Raises GateError unless all gates are passed."""
+        failed = [judged.text for judged in self.gates if not judged.passed]
+        if failed:
+            raise GateError(f"gates not passed, nothing was published: {'; '.join(failed)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private run record."""
+        return {
+            "measures": {
+                measure: {"seconds": self.seconds.get(measure), **asdict(found)}
+                for measure, found in self.findings.items()
+            },
+            "gates": [
+                {"gate": judged.gate.text, "passed": judged.passed, "found": judged.text}
+                for judged in self.gates
+            ],
+        }
+
+
+def judged(gate: Gate, evaluation: Evaluation) -> Judged:
+    """The verdict of a gate. One whose figures are not there, or have no value, is not passed."""
+    found = [
+        figure
+        for measure, figure in evaluation.figures()
+        if f"{measure}.{figure.name}" == gate.figure and gate.of in (None, figure.of)
+    ]
+    if not found:
+        return Judged(gate, passed=False)
+    worst = min(found, key=lambda figure: _margin(gate, figure))
+    return Judged(gate, _margin(gate, worst) >= 0, worst)
+
+
+def _margin(gate: Gate, figure: Figure) -> float:
+    """How far within its bounds a figure is, negative where it is not."""
+    value = figure.value
+    if value is None or not math.isfinite(value):
+        return -math.inf
+    least, most = _bounds(gate)
+    return min(most - value, value - least)
+
+
+def require_gates_of_releases(config: Config) -> None:
+    """Raises ConfigError where a gate is on what is found in published tables only: no release
+    would pass it."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    late = {f"{m.type}.{name}" for m in measures if m.of_published for name in m.names}
+    text = "is found in published tables only, so no release passes; leave it to `anonlib evaluate`"
+    found = [i for i, gate in enumerate(config.gates) if gate.figure in late]
+    if found:
+        raise ConfigError([Problem(f"gates.{i}.figure", text) for i in found])

@@ -1,0 +1,108 @@
+"""k-means of tables of any size, and the clusters of their rows counted."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from anonlib.arrays import Floats, Ints
+from anonlib.errors import sanitized
+from anonlib.evaluation.distributed_learning import vectors
+from anonlib.evaluation.splits import Part
+from anonlib.measure.features import Features, Sparse
+
+#: Starts of k-means in memory, of which the best counts.
+STARTS = 10
+
+
+@dataclass(frozen=True)
+class KMeans:
+    """Lloyd's k-means from k-means++ starts: by scikit-learn on samples, the best of STARTS; by
+    Spark ML on all rows, from one start (k-means||).
+
+    Reference: D. Arthur, S. Vassilvitskii, k-means++, SODA 2007.
+    """
+
+    n_clusters: int
+    max_iter: int
+    in_spark: bool
+
+    def centres(self, part: Part, features: Features, seed: int) -> Floats:
+        """float64[n_clusters, f] (Spark ML may find fewer): the centres of some rows."""
+        if self.in_spark:
+            return self._of_all(part, features, seed)
+        return self._of_sample(features.matrix(part.sample, released=part.released), seed)
+
+    def _of_sample(self, x: Sparse, seed: int) -> Floats:
+        from sklearn.cluster import KMeans as Model
+        from sklearn.exceptions import ConvergenceWarning
+        from threadpoolctl import threadpool_limits
+
+        model = Model(
+            self.n_clusters,
+            n_init=STARTS,
+            max_iter=self.max_iter,
+            random_state=seed,
+            algorithm="lloyd",
+        )
+        # One thread: sums over several would depend on their number. It warns where there are
+        # fewer distinct rows than clusters: then some centres are the same.
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found: Floats = model.fit(x).cluster_centers_
+        return found
+
+    def _of_all(self, part: Part, features: Features, seed: int) -> Floats:
+        from pyspark.ml.clustering import KMeans as Model
+
+        model = Model(k=self.n_clusters, maxIter=self.max_iter, seed=seed)
+        made = vectors(part.rows, features, released=part.released, n_rows=part.n, seed=seed)
+        with made as rows:
+            return np.array(model.fit(rows).clusterCenters(), np.float64)
+
+
+def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]) -> list[Ints]:
+    """For all centres but the first: int64[a, b], how many original rows have the a-th of the first
+    as the nearest, and the b-th of them. Of equally near ones the first counts.
+
+    Cost: a crossing into Python and O(n f k); what comes back are counts.
+    """
+    width = max(len(each) for each in centres)
+
+    def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total = np.zeros((len(centres) - 1, width, width), np.int64)
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            count = partial(_counts, table, features, centres, width)
+            total += sanitized("clustering rows", count)
+        cells = np.flatnonzero(total)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(cells), pa.array(total.ravel()[cells])], ["cell", "n"]
+        )
+
+    counts = rows.mapInArrow(counted, "cell long, n long").groupBy("cell").sum("n").collect()
+    found = np.zeros((len(centres) - 1, width, width), np.int64)
+    for cell, n in counts:
+        found.ravel()[cell] = n
+    return [*found]
+
+
+def _counts(table: pa.Table, features: Features, centres: Sequence[Floats], width: int) -> Ints:
+    x = features.matrix(table, released=False)
+    first, *others = (nearest(x, each) for each in centres)
+    pairs = [np.bincount(first * width + each, minlength=width**2) for each in others]
+    return np.stack(pairs).reshape(-1, width, width)
+
+
+def nearest(x: Sparse, centres: Floats) -> Ints:
+    """int64[n]: the nearest centre of each row, the first of equally near ones.
+
+    A sparse product adds up each row by itself: the result does not depend on how rows are batched.
+    """
+    halves = (centres**2).sum(axis=1) / 2
+    found: Ints = np.argmax(x @ np.ascontiguousarray(centres.T) - halves, axis=1)
+    return found

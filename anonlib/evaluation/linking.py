@@ -1,0 +1,37 @@
+"""Record linkage as Spark tasks: each compares some of the rows with all tuples."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from anonlib.errors import sanitized
+from anonlib.measure.nearest import Attack, Linked
+
+
+def linked(spark: SparkSession, attack: Attack, n: int) -> Linked:
+    """What the attack finds for the first n rows. Rows and tuples travel with the function, as
+    numbers: pyspark can't broadcast large arrays where it encrypts."""
+    size = attack.chunk
+    tasks = min(-(-n // size), 4 * spark.sparkContext.defaultParallelism)
+    # pyspark can't read the annotations of a partial; a lambda has none.
+    found = spark.range(0, n, size, tasks).mapInArrow(
+        lambda batches: _linked(batches, attack, size, n),
+        "first long, own array<long>, n_tuples array<long>, n_rows array<long>",
+    )
+    table = found.toArrow().sort_by("first")
+    columns = (table.column(i).combine_chunks().flatten().to_numpy() for i in range(1, 4))
+    return Linked(*columns)
+
+
+def _linked(
+    batches: Iterator[pa.RecordBatch], attack: Attack, size: int, n: int
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for first in batch.column(0).to_pylist():
+            rows = slice(first, min(n, first + size))
+            found = sanitized(f"linking {rows.stop - first} rows", partial(attack.linked, rows))
+            lists = [pa.array([each.astype(np.int64)]) for each in found]
+            yield pa.RecordBatch.from_arrays([pa.array([first]), *lists], ["first", *found._fields])

@@ -1,0 +1,156 @@
+"""Points in small leaves, the cells of a k-d tree in one flat list; `_search` searches them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Floats, Ints
+from anonlib.compiled import njit, select
+
+#: Points in a leaf.
+SIZE = 32
+
+
+class Leaves(NamedTuple):
+    """m points with d columns, the first p numeric, the others codes; at most L leaves.
+
+    value: [m, d]. tile: [L, d, SIZE], the points of each leaf by column, and item: [L, SIZE],
+    which points they are; the first size[l] places of leaf l are in use. home: [m], the leaf of
+    a point. low, high: [d, L], the box of a leaf; norm: [L], the largest squared numeric distance
+    to `center` in it. used: [1], the number of leaves there are. near, far, order: [L] and
+    distance: [SIZE] are for the searches.
+    """
+
+    p: int
+    value: Floats
+    tile: Floats
+    item: Ints
+    size: Ints
+    home: Ints
+    low: Floats
+    high: Floats
+    norm: Floats
+    center: Floats
+    near: Floats
+    far: Floats
+    distance: Floats
+    order: Ints
+    used: Ints
+
+
+@njit
+def make_leaves(value: Floats, p: int) -> Leaves:
+    """Leaves with room for all points of `value`; `fill` puts points in."""
+    m, d = value.shape
+    most = (m + SIZE - 1) // SIZE
+    return Leaves(
+        p,
+        value,
+        np.empty((most, d, SIZE)),
+        np.empty((most, SIZE), np.int64),
+        np.empty(most, np.int64),
+        np.empty(m, np.int64),
+        np.empty((d, most)),
+        np.empty((d, most)),
+        np.empty(most),
+        np.empty(d),
+        np.empty(most),
+        np.empty(most),
+        np.empty(SIZE),
+        np.empty(most, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@njit
+def fill(leaves: Leaves, weight: Ints) -> None:
+    """Puts the points of positive weight into leaves. Cost O(m d log m)."""
+    item = leaves.item.reshape(-1)
+    n = 0
+    for i in range(len(weight)):
+        if weight[i] > 0:
+            item[n] = i
+            n += 1
+    leaves.used[0] = (n + SIZE - 1) // SIZE
+    _order(leaves, item, n)
+    for j in range(leaves.p):
+        total = 0.0
+        for i in range(n):
+            total += leaves.value[item[i], j]
+        leaves.center[j] = total / n
+    for leaf in range(leaves.used[0]):
+        leaves.size[leaf] = min(SIZE, n - leaf * SIZE)
+        _describe(leaves, leaf)
+
+
+@njit
+def _order(leaves: Leaves, item: Ints, n: int) -> None:
+    """Orders item[:n] so that every SIZE in a row are a cell of the k-d tree."""
+    key = np.empty(n)
+    stack = np.empty((64, 2), np.int64)
+    stack[0, 0], stack[0, 1] = 0, n
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        start, stop = stack[depth, 0], stack[depth, 1]
+        if stop - start <= SIZE:
+            continue
+        column = _widest(leaves, item[start:stop])
+        for i in range(start, stop):
+            key[i] = leaves.value[item[i], column]
+        middle = start + (stop - start + 2 * SIZE - 1) // (2 * SIZE) * SIZE
+        select(key, item, start, stop, middle)
+        stack[depth, 0], stack[depth, 1] = start, middle
+        stack[depth + 1, 0], stack[depth + 1, 1] = middle, stop
+        depth += 2
+
+
+@njit
+def _widest(leaves: Leaves, item: Ints) -> int:
+    """The column in which a few of these points differ most; a nominal one by 1 at most."""
+    step = 1 + len(item) // (2 * SIZE)
+    best, widest = 0, -1.0
+    for j in range(leaves.value.shape[1]):
+        low = high = leaves.value[item[0], j]
+        for place in range(step, len(item), step):
+            x = leaves.value[item[place], j]
+            low, high = min(low, x), max(high, x)
+        width = high - low if j < leaves.p else min(high - low, 1.0)
+        if width > widest:
+            best, widest = j, width
+    return best
+
+
+@njit
+def _describe(leaves: Leaves, leaf: int) -> None:
+    """Writes the tile, the box and the norm of a leaf."""
+    d = leaves.value.shape[1]
+    for j in range(d):
+        leaves.low[j, leaf], leaves.high[j, leaf] = np.inf, -np.inf
+    leaves.norm[leaf] = 0.0
+    for i in range(leaves.size[leaf]):
+        item = leaves.item[leaf, i]
+        leaves.home[item] = leaf
+        norm = 0.0
+        for j in range(d):
+            x = leaves.value[item, j]
+            leaves.tile[leaf, j, i] = x
+            leaves.low[j, leaf] = min(leaves.low[j, leaf], x)
+            leaves.high[j, leaf] = max(leaves.high[j, leaf], x)
+            if j < leaves.p:
+                norm += (x - leaves.center[j]) ** 2
+        leaves.norm[leaf] = max(leaves.norm[leaf], norm)
+
+
+@njit
+def remove(leaves: Leaves, item: int) -> None:
+    """Takes a point out of its leaf. The bounds stay: they hold for what is left."""
+    leaf = leaves.home[item]
+    last = leaves.size[leaf] - 1
+    place = 0
+    while leaves.item[leaf, place] != item:
+        place += 1
+    leaves.item[leaf, place] = leaves.item[leaf, last]
+    for j in range(leaves.value.shape[1]):
+        leaves.tile[leaf, j, place] = leaves.tile[leaf, j, last]
+    leaves.size[leaf] = last

@@ -1,0 +1,54 @@
+"""The compiled core of full-domain recoding: the classes at a node of the lattice."""
+
+import numpy as np
+
+from anonlib.arrays import Codes, Ints
+from anonlib.compiled import njit
+
+#: Keys are hashed modulo 2^42: times the multiplier, they stay within 63 bits.
+MASK = 2**42 - 1
+MULTIPLIER = 1_000_003
+
+
+@njit
+def classes(codes: Codes, rows: Ints, node: Ints, start: Ints) -> tuple[Ints, Ints, Ints]:
+    """int64[m], the class of each tuple, those of equal nodes being one; and of each class,
+    numbered by first tuples, which that is, and how many rows it has.
+
+    Code c of column j is generalized to node[start[j] + c]. A hash table of the classes; where
+    hashes are equal, the nodes are compared.
+    """
+    m, q = codes.shape
+    size = 1
+    while size < 2 * m:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    key_of = np.empty(m, np.int64)
+    id, first, total = np.empty(m, np.int64), np.empty(m, np.int64), np.zeros(m, np.int64)
+    n = 0
+    for i in range(m):
+        key = 0
+        for j in range(q):
+            key = (key * MULTIPLIER + node[start[j] + codes[i, j]]) & MASK
+        slot = (key ^ (key >> 21)) & (size - 1)
+        while True:
+            c = table[slot]
+            if c < 0:
+                c = n
+                table[slot], key_of[c], first[c] = c, key, i
+                n += 1
+                break
+            if key_of[c] == key and _alike(codes[i], codes[first[c]], node, start):
+                break
+            slot = (slot + 1) & (size - 1)
+        id[i] = c
+        total[c] += rows[i]
+    return id, first[:n].copy(), total[:n].copy()
+
+
+@njit
+def _alike(a: Codes, b: Codes, node: Ints, start: Ints) -> bool:
+    unlike = 0
+    for j in range(len(start)):
+        unlike += node[start[j] + a[j]] != node[start[j] + b[j]]
+    return unlike == 0

@@ -1,0 +1,187 @@
+"""The compiled core of Mondrian's cuts by information gain: the best boundary of each dimension,
+many nodes in one call. Nodes are runs of items, as in `_mondrian_core`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.compiled import njit
+from anonlib.kernels.mondrian.core import divide
+
+
+class Search(NamedTuple):
+    """What boundaries are searched in. rank: int32[d, m], of the values of the m items; order:
+    int32[d, m], the items of each node by rank, for each dimension; weight: [m].
+
+    The target. Classes: item i has rows[a] rows of class label[a], for a from start[i] to before
+    start[i + 1]; information[c] = c log2(c) in units of 2^-10, so that sums are exact. Numbers
+    (n_classes is 0): total[i] is the sum of the rows of item i. Arrays of the other kind are empty.
+    """
+
+    rank: Codes
+    order: Codes
+    weight: Ints
+    n_classes: int
+    start: Ints
+    label: Codes
+    rows: Codes
+    information: Ints
+    total: Floats
+
+
+@njit
+def gains(
+    search: Search, start: Ints, stop: Ints, width: Floats, min_rows: int
+) -> tuple[Floats, Ints]:
+    """float64[nodes, d], the largest gain of a boundary of each dimension that leaves min_rows rows
+    on both sides, 0 where none gains; and int64[nodes, d], the first item on its right side, for
+    the lowest boundary of several. Dimensions with width[node, dimension] <= 0 have no boundary.
+    """
+    gain, bound = np.zeros(width.shape), np.full(width.shape, -1)
+    classes = np.empty((2, search.n_classes), np.int64)
+    for node in range(len(start)):
+        a, b = start[node], stop[node]
+        if not (width[node] > 0.0).any():
+            continue
+        content = 0
+        if search.n_classes > 0:
+            content = _content(search, a, b, classes[0])
+            if content == 0:
+                continue
+        for j in range(width.shape[1]):
+            if width[node, j] > 0.0:
+                gain[node, j], bound[node, j] = (
+                    _by_entropy(search, j, a, b, classes, content, min_rows)
+                    if search.n_classes > 0
+                    else _by_deviation(search, j, a, b, min_rows)
+                )
+    return gain, bound
+
+
+@njit
+def _content(search: Search, a: int, b: int, classes: Ints) -> int:
+    """A node's number of rows times the entropy of their classes, whose rows it counts."""
+    begin, label, rows = search.start, search.label, search.rows
+    classes[:] = 0
+    for i in search.order[0, a:b]:
+        for pair in range(begin[i], begin[i + 1]):
+            classes[label[pair]] += rows[pair]
+    result = search.information[classes.sum()]
+    for c in range(len(classes)):
+        result -= search.information[classes[c]]
+    return int(result)
+
+
+@njit
+def _by_entropy(
+    search: Search, j: int, a: int, b: int, classes: Ints, content: int, min_rows: int
+) -> tuple[float, int]:
+    """By how much a boundary of dimension j lowers the content at most, and the item after it.
+
+    classes: [2, n_classes], the rows of the node, and scratch.
+    """
+    rank, weight, order, begin = search.rank[j], search.weight, search.order[j], search.start
+    label, rows, information = search.label, search.rows, search.information
+    every, left = classes[0], classes[1]
+    left[:] = 0
+    below, total = 0, every.sum()
+    # The sum of c log2(c) over the classes of both sides.
+    known = 0
+    for c in range(len(every)):
+        known += information[every[c]]
+    # What the rounding of `information` can do alone is no gain.
+    noise = 3 * (len(every) + 1) // 2
+    best, bound = noise, -1
+    for place in range(a, b - 1):
+        i = order[place]
+        below += weight[i]
+        for pair in range(begin[i], begin[i + 1]):
+            c = label[pair]
+            before, after = left[c], left[c] + rows[pair]
+            known += information[after] - information[before]
+            known += information[every[c] - after] - information[every[c] - before]
+            left[c] = after
+        if below >= min_rows and total - below >= min_rows:
+            following = order[place + 1]
+            if rank[following] > rank[i]:
+                gain = content + known - information[below] - information[total - below]
+                if gain > best:
+                    best, bound = gain, following
+    return (float(best) if bound >= 0 else 0.0), bound
+
+
+@njit
+def _by_deviation(search: Search, j: int, a: int, b: int, min_rows: int) -> tuple[float, int]:
+    """By how much a boundary of dimension j lowers the sum of squared deviations at most, and the
+    item after it."""
+    rank, weight, order, sums = search.rank[j], search.weight, search.order[j], search.total
+    total, every = 0, 0.0
+    for i in order[a:b]:
+        total += weight[i]
+        every += sums[i]
+    best, bound = 0.0, -1
+    below, left = 0, 0.0
+    for place in range(a, b - 1):
+        i = order[place]
+        below += weight[i]
+        left += sums[i]
+        above = total - below
+        if below >= min_rows and above >= min_rows:
+            following = order[place + 1]
+            if rank[following] > rank[i]:
+                gap = above * left - below * (every - left)
+                gain = gap * gap / (float(below) * above * total)
+                if gain > best:
+                    best, bound = gain, following
+    return best, bound
+
+
+@njit
+def propose_best(
+    value: Floats,
+    weight: Ints,
+    item: Ints,
+    start: Ints,
+    stop: Ints,
+    gain: Floats,
+    bound: Ints,
+) -> Ints:
+    """int64[nodes], where the right side of the cut of largest gain begins, in the first dimension
+    of several, whose gain becomes 0; -1 where none gains. The left side is put in front."""
+    middle = np.full(len(start), -1, np.int64)
+    for node in range(len(start)):
+        j = 0
+        for other in range(gain.shape[1]):
+            if gain[node, other] > gain[node, j]:
+                j = other
+        if gain[node, j] > 0.0:
+            gain[node, j] = 0.0
+            a, b = start[node], stop[node]
+            place = a
+            while item[place] != bound[node, j]:
+                place += 1
+            middle[node] = divide(value, weight, item, a, b, j, value[place, j], -1)
+    return middle
+
+
+@njit
+def part(search: Search, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
+    """Parts the order of nodes that are cut, as `item` has been."""
+    order = search.order
+    is_right = np.zeros(order.shape[1], np.bool_)
+    right = np.empty(order.shape[1], np.int32)
+    for node in range(len(start)):
+        a, b = start[node], stop[node]
+        for i in item[middle[node] : b]:
+            is_right[i] = True
+        for j in range(len(order)):
+            row = order[j]
+            kept, moved = a, 0
+            for place in range(a, b):
+                # Without branches: written to both, kept at one.
+                i = row[place]
+                row[kept] = right[moved] = i
+                kept += not is_right[i]
+                moved += is_right[i]
+            row[kept:b] = right[:moved]

@@ -1,0 +1,394 @@
+"""Cells of distinct tuples, and what steps that change them need: what a cell loses, which cell is
+nearest to a tuple, moves that can be taken back.
+
+The compiled core of what follows peeling: leftovers are merged, then steps lower the loss.
+
+A step changes some cells and counts as a gain only if these lose less in all afterwards. Where
+cells must be judged, the steps of a pass share no cell, so that each can be taken back by itself.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Bools, Codes, Ints
+from anonlib.compiled import njit
+from anonlib.kernels.peel.core import Bits, Table, diverse
+
+#: Above all losses.
+EVERY = 2**62
+
+#: So many cells more than there are, and one for so many cells, is there room for.
+SPARE = 16
+
+
+class State(NamedTuple):
+    """The cells 0..m-1 of t tuples; those without rows are not in use.
+
+    cell: int64[t], -1 for tuples without one; first: int64[m], after, before: int64[t], lists of
+    the tuples of each cell, -1 at the ends. rows: int64[m]. height, code: int32[m, d], the lowest
+    common ancestors by height and any code under them; loss: int64[m], what a row loses. columns:
+    int64[d], in the order in which losses are added up. ranked: int64[m], the cells in use by
+    ascending loss as of the pass' start; level: int64[m], that loss.
+    low, high: int32[d], bits: uint64[v], of the cell that `without` looked at last.
+    step: int64[m], which step of the pass has changed a cell, -1 for none; moved, origin: int64
+    [t], the tuples that these have moved, from where. n: of ranked cells, steps, and tuples moved.
+    """
+
+    cell: Ints
+    first: Ints
+    after: Ints
+    before: Ints
+    rows: Ints
+    height: Codes
+    code: Codes
+    loss: Ints
+    columns: Ints
+    ranked: Ints
+    level: Ints
+    low: Codes
+    high: Codes
+    bits: Bits
+    step: Ints
+    moved: Ints
+    origin: Ints
+    n: Ints
+
+
+def make_state(given: Table, cell: Ints) -> State:
+    """cell is used up."""
+    t, d = given.code.shape
+    used = int(cell.max(initial=-1)) + 1
+    m = used + used // SPARE + SPARE
+    weight = given.weight / max(int(given.weight.sum()), 1)
+    low = given.loss[:, min(1, given.loss.shape[1] - 1)]
+    mean = np.array([weight @ low[j, given.code[:, j]] for j in range(d)])
+    after, before, moved, origin = np.full((4, t), -1)
+    rows, loss, ranked, level = np.zeros((4, m), np.int64)
+    height, code = np.zeros((2, m, d), np.int32)
+    low_code, high_code = np.zeros((2, d), np.int32)
+    state = State(
+        cell,
+        np.full(m, -1),
+        after,
+        before,
+        rows,
+        height,
+        code,
+        loss,
+        np.argsort(-mean, kind="stable"),
+        ranked,
+        level,
+        low_code,
+        high_code,
+        np.zeros(given.bits.shape[1], np.uint64),
+        np.full(m, -1),
+        moved,
+        origin,
+        np.zeros(3, np.int64),
+    )
+    fill(given, state)
+    return state
+
+
+@njit
+def fill(given: Table, state: State) -> None:
+    for t in range(len(state.cell) - 1, -1, -1):
+        if state.cell[t] >= 0:
+            link(given, state, t, state.cell[t])
+    for c in range(len(state.first)):
+        describe(given, state, c)
+
+
+@njit
+def link(given: Table, state: State, t: int, c: int) -> None:
+    state.cell[t] = c
+    state.before[t], state.after[t] = -1, state.first[c]
+    if state.first[c] >= 0:
+        state.before[state.first[c]] = t
+    state.first[c] = t
+    state.rows[c] += given.weight[t]
+
+
+@njit
+def unlink(given: Table, state: State, t: int) -> None:
+    c, before, after = state.cell[t], state.before[t], state.after[t]
+    if before >= 0:
+        state.after[before] = after
+    else:
+        state.first[c] = after
+    if after >= 0:
+        state.before[after] = before
+    state.rows[c] -= given.weight[t]
+
+
+@njit
+def without(given: Table, state: State, c: int, t: int) -> None:
+    """Least and largest codes, and values, of a cell without one of its tuples (-1: of it all)."""
+    state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
+    other = state.first[c]
+    while other >= 0:
+        if other != t:
+            for j in range(len(state.low)):
+                code = given.code[other, j]
+                state.low[j], state.high[j] = min(state.low[j], code), max(state.high[j], code)
+            for word in range(len(state.bits)):
+                state.bits[word] |= given.bits[other, word]
+        other = state.after[other]
+
+
+@njit
+def span(given: Table, state: State) -> int:
+    """What a row of the cell loses that `without` looked at. Leaves are in depth-first order: all
+    between two of them are under their lowest common ancestor."""
+    loss = 0
+    for j in range(len(state.low)):
+        h = 0
+        while given.node[j, h, state.low[j]] != given.node[j, h, state.high[j]]:
+            h += 1
+        loss += given.loss[j, h, state.low[j]]
+    return loss
+
+
+@njit
+def describe(given: Table, state: State, c: int) -> None:
+    if state.first[c] < 0:
+        state.loss[c] = 0
+        return
+    without(given, state, c, -1)
+    state.loss[c] = span(given, state)
+    for j in range(len(state.low)):
+        h = 0
+        while given.node[j, h, state.low[j]] != given.node[j, h, state.high[j]]:
+            h += 1
+        state.height[c, j], state.code[c, j] = h, state.low[j]
+
+
+@njit
+def nearest(
+    given: Table,
+    state: State,
+    among: Ints,
+    levels: Ints,
+    own: int,
+    height: Codes,
+    code: Codes,
+    w: int,
+    most: int,
+) -> tuple[int, int]:
+    """The cell that loses least more with w rows at `height` above `code`, less than `most`, and
+    how much; -1 if none. `levels` are ascending bounds of the losses of the cells `among`; cell
+    `own` and those that steps have changed are left out.
+    """
+    # What the loops read, by itself: handing all arrays of a state to a function takes longer
+    # than the look at a cell.
+    node, losses, columns = given.node, given.loss, state.columns
+    rows, loss, step = state.rows, state.loss, state.step
+    heights, codes = state.height, state.code
+    best, least = -1, most
+    for i in range(len(among)):
+        if w * levels[i] >= least:
+            break  # these rows alone lose that much in this cell and all that follow
+        c = among[i]
+        if c == own or step[c] >= 0 or rows[c] == 0:
+            continue
+        now, total = rows[c] * loss[c], rows[c] + w
+        more = -now
+        for j in columns:
+            a, b = codes[c, j], code[j]
+            h = max(heights[c, j], height[j])
+            while node[j, h, a] != node[j, h, b]:
+                h += 1
+            more += losses[j, h, a] * total
+            if more >= least:
+                break
+        else:
+            best, least = c, more
+    return best, least
+
+
+@njit
+def rank(state: State) -> None:
+    """Begins a pass."""
+    used = np.flatnonzero(state.rows)
+    order = np.argsort(state.loss[used], kind="mergesort")
+    state.n[:] = len(used), 0, 0
+    for i in range(len(used)):
+        state.ranked[i] = used[order[i]]
+        state.level[i] = state.loss[used[order[i]]]
+    state.step[:] = -1
+
+
+@njit
+def enter(state: State, c: int) -> None:
+    """Adds a new cell to the ranked ones."""
+    i, loss = state.n[0], state.loss[c]
+    while i > 0 and state.level[i - 1] > loss:
+        state.ranked[i], state.level[i] = state.ranked[i - 1], state.level[i - 1]
+        i -= 1
+    state.ranked[i], state.level[i] = c, loss
+    state.n[0] += 1
+
+
+@njit
+def strike(state: State) -> None:
+    """Removes the cells without rows from the ranked ones."""
+    n = 0
+    for i in range(state.n[0]):
+        state.ranked[n], state.level[n] = state.ranked[i], state.level[i]
+        n += state.rows[state.ranked[i]] > 0
+    state.n[0] = n
+
+
+@njit
+def cheapest(given: Table, state: State, t: int, most: int, zero: Codes) -> tuple[int, int]:
+    """The cell that loses least more with a tuple, see `nearest`. zero: int32[d], zeros."""
+    n = state.n[0]
+    own, code, w = state.cell[t], given.code[t], given.weight[t]
+    return nearest(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
+
+
+@njit
+def shift(given: Table, state: State, t: int, to: int) -> None:
+    """Moves a tuple as part of the step at hand; the cells are to be described anew."""
+    state.moved[state.n[2]], state.origin[state.n[2]] = t, state.cell[t]
+    state.n[2] += 1
+    unlink(given, state, t)
+    link(given, state, t, to)
+
+
+@njit
+def move(given: Table, state: State, t: int, to: int) -> None:
+    """Moves a tuple as part of the step at hand; the cell that it leaves is to be described."""
+    shift(given, state, t, to)
+    describe(given, state, to)
+
+
+@njit
+def undo(given: Table, state: State, begin: int) -> None:
+    """Takes back the moves from `begin` on."""
+    for i in range(state.n[2] - 1, begin - 1, -1):
+        back(given, state, i)
+    state.n[2] = begin
+
+
+@njit
+def back(given: Table, state: State, i: int) -> None:
+    """Takes back the i-th move."""
+    t, origin = state.moved[i], state.origin[i]
+    c = state.cell[t]
+    unlink(given, state, t)
+    link(given, state, t, origin)
+    describe(given, state, c)
+    describe(given, state, origin)
+
+
+@njit
+def move_tuples(given: Table, state: State, judged: bool) -> int:
+    """A pass of steps that move one tuple to where it adds least. Returns how many there are."""
+    zero = np.zeros(given.code.shape[1], np.int32)
+    n = 0
+    rank(state)
+    for t in range(len(state.cell)):
+        a = state.cell[t]
+        if a < 0 or state.loss[a] == 0 or state.step[a] >= 0:
+            continue
+        left = state.rows[a] - given.weight[t]
+        if left < given.k:
+            continue
+        without(given, state, a, t)
+        if not diverse(given, state.bits):
+            continue
+        gain = state.rows[a] * state.loss[a] - left * span(given, state)
+        b, _ = cheapest(given, state, t, gain, zero)
+        if b >= 0:
+            move(given, state, t, b)
+            describe(given, state, a)
+            _mark(state, a, b, judged)
+            state.n[1] += 1
+            n += 1
+            if not judged:
+                state.n[2] = 0
+    return n
+
+
+@njit
+def dissolve_cells(given: Table, state: State, judged: bool) -> int:
+    """A pass of steps that give all tuples of a cell to others, each to where it adds least then.
+    Returns how many there are."""
+    zero = np.zeros(given.code.shape[1], np.int32)
+    n = 0
+    rank(state)
+    for place in range(state.n[0] - 1, -1, -1):
+        a, begin = state.ranked[place], state.n[2]
+        if state.step[a] >= 0:
+            continue
+        budget = state.rows[a] * state.loss[a]
+        while state.first[a] >= 0 and budget > 0:
+            b, growth = cheapest(given, state, state.first[a], budget, zero)
+            if b < 0:
+                break
+            move(given, state, state.first[a], b)
+            budget -= growth
+        if state.first[a] >= 0:
+            undo(given, state, begin)
+            continue
+        describe(given, state, a)
+        for i in range(begin, state.n[2]):
+            _mark(state, a, state.cell[state.moved[i]], judged)
+        state.n[1] += 1
+        n += 1
+        if not judged:
+            state.n[2] = 0
+    return n
+
+
+@njit
+def _mark(state: State, a: int, b: int, judged: bool) -> None:
+    if judged:
+        state.step[a] = state.step[b] = state.n[1]
+
+
+@njit
+def take_back(given: Table, state: State, fails: Bools) -> int:
+    """Takes back the steps of the pass that have changed a cell that fails. Returns how many."""
+    bad = np.zeros(state.n[1], np.bool_)
+    for c in range(len(fails)):
+        if fails[c] and state.step[c] >= 0:
+            bad[state.step[c]] = True
+    for i in range(state.n[2] - 1, -1, -1):
+        if bad[state.step[state.cell[state.moved[i]]]]:
+            back(given, state, i)
+    return int(bad.sum())
+
+
+@njit
+def growth(given: Table, state: State, tuples: Ints) -> Ints:
+    """How much more is lost if each of these tuples, which are in no cell, joins one."""
+    zero = np.zeros(given.code.shape[1], np.int32)
+    result = np.zeros(len(tuples), np.int64)
+    rank(state)
+    for i in range(len(tuples)):
+        result[i] = cheapest(given, state, tuples[i], EVERY, zero)[1]
+    return result
+
+
+@njit
+def merge(given: Table, state: State, failing: Ints) -> None:
+    """Merges each of these cells, in order, with the one with which it adds least; one that an
+    earlier one has been merged with is left as it is."""
+    every, levels = np.arange(len(state.rows)), np.zeros(len(state.rows), np.int64)
+    waits = np.zeros(len(state.rows), np.bool_)
+    state.step[:] = -1
+    for a in failing:
+        if waits[a]:
+            continue
+        w = state.rows[a]
+        b, _ = nearest(given, state, every, levels, a, state.height[a], state.code[a], w, EVERY)
+        while state.first[a] >= 0:
+            t = state.first[a]
+            unlink(given, state, t)
+            link(given, state, t, b)
+        describe(given, state, a)
+        describe(given, state, b)
+        waits[b] = True

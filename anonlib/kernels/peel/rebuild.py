@@ -1,0 +1,357 @@
+"""Classes of the lattice that may replace cells: what `_peel_rebuild` tries.
+
+Steps that open a class of the lattice: the cells that its tuples come from are built anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Bools, Codes, Ints
+from anonlib.compiled import njit
+from anonlib.kernels.peel.cells import (
+    EVERY,
+    State,
+    cheapest,
+    describe,
+    enter,
+    move,
+    rank,
+    shift,
+    strike,
+    undo,
+)
+from anonlib.kernels.peel.core import Lattice, Peeling, Table, classify, diverse, make_peeling
+
+#: A class has the tuples that would lose at most so much more in it, in units of 2^-20.
+NEAR = 2**20 * 2 // 5
+
+#: Classes are listed until they have so many times the tuples of the table together.
+ROOM = 64
+
+
+class Classes(NamedTuple):
+    """s classes, by ascending loss.
+
+    tuples: int64, those of class i from start[i] to start[i + 1] - 1; loss: int64[s], what a row
+    loses. classes: int64, those of tuple t from place[t] to place[t + 1] - 1.
+    """
+
+    start: Ints
+    tuples: Ints
+    loss: Ints
+    place: Ints
+    classes: Ints
+
+
+class Listing(NamedTuple):
+    """Classes as they are found. tuples: int64[64 t], class by class; ends: int64[64 t], where
+    those of each end; loss: int64[64 t]. n: of classes, of tuples. Of the classes at a node: size:
+    int64[t], 0 for those that are not kept; spot: int64[t], where the next tuple goes; lost: int64
+    [t], what a row loses."""
+
+    tuples: Ints
+    ends: Ints
+    loss: Ints
+    n: Ints
+    size: Ints
+    spot: Ints
+    lost: Ints
+
+
+def find_classes(given: Table, lattice: Lattice, state: State) -> Classes:
+    """The classes of a lattice with stages that hold what a cell must have for sure, of the tuples
+    that are `NEAR`, where some tuples lose less than now. Cost O(t n) for n nodes."""
+    now = np.where(state.cell >= 0, state.loss[state.cell], -EVERY)
+    t = len(now)
+    tuples, ends, loss = np.zeros((3, ROOM * t), np.int64)
+    size, spot, lost = np.zeros((3, t), np.int64)
+    found = Listing(tuples, ends, loss, np.zeros(2, np.int64), size, spot, lost)
+    list_classes(given, lattice, make_peeling(given), now, found)
+    n = found.n[0]
+    order = np.argsort(loss[:n], kind="stable")
+    sizes = np.diff(ends[:n], prepend=0)[order]
+    start = np.append(0, np.cumsum(sizes))
+    number = np.repeat(np.arange(n), sizes)
+    tuples = tuples[np.arange(start[-1]) + (ends[order] - start[1:])[number]]
+    place = np.append(0, np.cumsum(np.bincount(tuples, minlength=t)))
+    return Classes(start, tuples, loss[order], place, number[np.argsort(tuples, kind="stable")])
+
+
+@njit
+def list_classes(given: Table, lattice: Lattice, work: Peeling, now: Ints, found: Listing) -> None:
+    """now: int64[t], what a row of each tuple loses."""
+    most = now.max()
+    for node in range(len(lattice.height)):
+        if lattice.low[node] >= most:
+            continue
+        left, right = lattice.left[lattice.part[0, node]], lattice.right[lattice.part[1, node]]
+        if not _select(left, right, now, work):
+            continue
+        classify(given, lattice, work, node)
+        if not _append(left, right, now, work, found):
+            return
+
+
+@njit
+def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
+    """Lists the tuples that are near; whether any loses less at the node."""
+    n = gaining = 0
+    for t in range(len(now)):
+        gaining += left[t] + right[t] < now[t]
+    if gaining == 0:
+        return False
+    for t in range(len(now)):
+        work.item[n] = t
+        n += left[t] + right[t] < now[t] + NEAR
+    work.at[5] = n
+    return True
+
+
+@njit
+def _append(left: Codes, right: Codes, now: Ints, work: Peeling, found: Listing) -> bool:
+    """Adds the classes at hand that may be cells and gain; False if there is no room."""
+    size, spot, lost, n = found.size, found.spot, found.lost, found.n
+    size[: work.at[4]], spot[: work.at[4]] = 0, 0
+    for i in range(work.at[5]):
+        t, g = work.item[i], work.group[i]
+        spot[g] += 1
+        lost[g] = left[t] + right[t]
+        if work.fits[g] and lost[g] < now[t]:
+            size[g] = 1
+    total = n[1]
+    for g in range(work.at[4]):
+        size[g] *= spot[g]
+        total += size[g]
+    if total > len(found.tuples):
+        return False
+    for g in range(work.at[4]):
+        spot[g] = n[1]
+        if size[g] > 0:
+            n[1] += size[g]
+            found.ends[n[0]] = n[1]
+            found.loss[n[0]] = lost[g]
+            n[0] += 1
+    for i in range(work.at[5]):
+        t, g = work.item[i], work.group[i]
+        if size[g] > 0:
+            found.tuples[spot[g]] = t
+            spot[g] += 1
+    return True
+
+
+#: A step frees so many tuples at most.
+MOST_FREED = 300
+
+#: What tuples that no new cell takes are expected to lose, as a share of what they lost.
+DEAR = 6, 5
+
+
+class Site(NamedTuple):
+    """What a step takes down and builds. n: of donors, freed tuples, classes near, and new cells.
+
+    donors: int64[m], cells whose tuples are freed; begin: int64[m + 1], where those of each begin
+    among freed: int64[t]; chosen: bool[m], whether a cell is a donor; loss: int64[t], what a row
+    lost before. free: bool[t], whether a tuple has no new cell yet; part: int64[t], which new cell
+    it has, -1 for none. near: int64[s + 1], classes with enough freed rows; rows:
+    int64[s + 1], their number, 0 between steps.
+    """
+
+    n: Ints
+    donors: Ints
+    begin: Ints
+    freed: Ints
+    chosen: Bools
+    loss: Ints
+    free: Bools
+    part: Ints
+    near: Ints
+    rows: Ints
+
+
+def make_site(state: State, classes: Classes) -> Site:
+    t, m, s = len(state.cell), len(state.rows), len(classes.loss)
+    freed, loss, part = np.zeros((3, t), np.int64)
+    near, rows = np.zeros((2, s + 1), np.int64)
+    return Site(
+        np.zeros(4, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros(m + 1, np.int64),
+        freed,
+        np.zeros(m, np.bool_),
+        loss,
+        np.zeros(t, np.bool_),
+        part,
+        near,
+        rows,
+    )
+
+
+@njit
+def rebuild_cells(given: Table, state: State, classes: Classes, site: Site) -> int:
+    """A pass of steps that open one class each, if the loss falls in all: its tuples' cells are
+    taken down, the class and then others that hold are made of their tuples, those that lose least
+    a row first; the tuples that are left join cells where that adds least. Returns how many."""
+    n = 0
+    rank(state)
+    for s in range(len(classes.loss)):
+        if _choose(given, state, classes, site, s) and _take_down(state, site):
+            before = 0
+            for c in site.donors[: site.n[0]]:
+                before += state.rows[c] * state.loss[c]
+            if _build(given, state, classes, site, s, before) < before:
+                n += _carry_out(given, state, site, before)
+        for i in range(site.n[0]):
+            site.chosen[site.donors[i]] = False
+    return n
+
+
+@njit
+def _choose(given: Table, state: State, classes: Classes, site: Site, s: int) -> bool:
+    """Chooses as donors the cells with tuples of the class that lose more than it, and where these
+    have too few rows, more cells, those that lose most first."""
+    site.n[0] = 0
+    members = classes.tuples[classes.start[s] : classes.start[s + 1]]
+    bound, rows = classes.loss[s] + 1, 0
+    while True:
+        most = -1
+        for t in members:
+            c = state.cell[t]
+            if not site.chosen[c] and state.loss[c] >= bound:
+                site.chosen[c] = True
+                site.donors[site.n[0]] = c
+                site.n[0] += 1
+            elif not site.chosen[c]:
+                most = max(most, state.loss[c])
+        rows = 0
+        for t in members:
+            if site.chosen[state.cell[t]]:
+                rows += given.weight[t]
+        if site.n[0] == 0 or most < 0 or rows >= given.k:
+            break
+        bound = most
+    return site.n[0] > 0 and rows >= given.k
+
+
+@njit
+def _take_down(state: State, site: Site) -> bool:
+    """Lists the tuples of the donors, these by ascending loss; False if there are too many."""
+    donors = site.donors[: site.n[0]]
+    donors[:] = donors[np.argsort(state.loss[donors], kind="mergesort")]
+    n = 0
+    for i in range(len(donors)):
+        site.begin[i] = n
+        t = state.first[donors[i]]
+        while t >= 0:
+            if n == MOST_FREED:
+                return False
+            site.freed[n], site.loss[t] = t, state.loss[donors[i]]
+            n += 1
+            t = state.after[t]
+    site.begin[len(donors)] = site.n[1] = n
+    return True
+
+
+@njit
+def _build(given: Table, state: State, classes: Classes, site: Site, s: int, before: int) -> int:
+    """Parts the freed tuples among new cells, class s first, and says what they may lose then; it
+    stops where that is not less than before."""
+    freed = site.freed[: site.n[1]]
+    for t in freed:
+        site.free[t], site.part[t] = True, -1
+    _meet(given, classes, site)
+    site.n[3] = 0
+    members, start = classes.tuples, classes.start
+    total = _take(given, state, site, members[start[s] : start[s + 1]], classes.loss[s])
+    possible = site.n[3] == 1  # else the values of its tuples in the donors are too few
+    donor = 0
+    for i in range(site.n[2] + 1):
+        near = site.near[i]
+        while donor < site.n[0] and (
+            i == site.n[2] or state.loss[site.donors[donor]] <= classes.loss[near]
+        ):
+            own = freed[site.begin[donor] : site.begin[donor + 1]]
+            total += _take(given, state, site, own, state.loss[site.donors[donor]])
+            donor += 1
+        if i == site.n[2] or total >= before:
+            break
+        own = members[start[near] : start[near + 1]]
+        total += _take(given, state, site, own, classes.loss[near])
+    for t in freed:
+        if site.free[t]:
+            site.free[t] = False
+            total += given.weight[t] * site.loss[t] * DEAR[0] // DEAR[1]
+    return total if possible else before
+
+
+@njit
+def _meet(given: Table, classes: Classes, site: Site) -> None:
+    """Lists the classes that have enough freed rows, those that lose least first."""
+    near, rows, n = site.near, site.rows, 0
+    for t in site.freed[: site.n[1]]:
+        for c in classes.classes[classes.place[t] : classes.place[t + 1]]:
+            if rows[c] == 0:
+                near[n] = c
+                n += 1
+            rows[c] += given.weight[t]
+    kept = 0
+    for i in range(n):
+        c = near[i]
+        near[kept] = c
+        kept += rows[c] >= given.k
+        rows[c] = 0
+    near[:kept] = np.sort(near[:kept])
+    site.n[2] = kept
+
+
+@njit
+def _take(given: Table, state: State, site: Site, tuples: Ints, loss: int) -> int:
+    """Makes a new cell of those of the tuples that are free, if it holds, and says what it loses at
+    most, 0 if it is not made."""
+    rows, state.bits[:] = 0, 0
+    for t in tuples:
+        if site.free[t]:
+            rows += given.weight[t]
+            for word in range(len(state.bits)):
+                state.bits[word] |= given.bits[t, word]
+    if rows < given.k or not diverse(given, state.bits):
+        return 0
+    for t in tuples:
+        if site.free[t]:
+            site.free[t], site.part[t] = False, site.n[3]
+    site.n[3] += 1
+    return rows * loss
+
+
+@njit
+def _carry_out(given: Table, state: State, site: Site, before: int) -> bool:
+    """Makes the new cells and finds one for each tuple left, if the loss falls in all."""
+    spare = np.flatnonzero(state.rows == 0)
+    if len(spare) < site.n[3]:
+        return False
+    zero = np.zeros(given.code.shape[1], np.int32)
+    donors, freed, now = site.donors[: site.n[0]], site.freed[: site.n[1]], 0
+    state.n[2] = 0
+    for t in freed:
+        if site.part[t] >= 0:
+            shift(given, state, t, spare[site.part[t]])
+    for c in spare[: site.n[3]]:
+        describe(given, state, c)
+        enter(state, c)
+        now += state.rows[c] * state.loss[c]
+    state.step[donors] = 0  # no tuple joins them
+    for t in freed:
+        if site.part[t] < 0 and now < before:
+            c, growth = cheapest(given, state, t, before - now, zero)
+            now = now + growth if c >= 0 else before
+            if c >= 0:
+                move(given, state, t, c)
+    state.step[donors] = -1
+    if now < before:
+        for c in donors:
+            describe(given, state, c)
+    else:
+        undo(given, state, 0)
+    strike(state)
+    state.n[2] = 0
+    return now < before

@@ -1,0 +1,317 @@
+"""Descent: steps between cells that are near each other, until none lowers the loss.
+
+Steps in batches, for models that look at more than the number of rows: proposed for many pairs
+of cells at once, judged outside, then taken.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Bools, Codes, Floats, Ints
+from anonlib.compiled import njit, sort
+from anonlib.kernels._kd_tree import fill, make_leaves
+from anonlib.kernels._search import make_nearest, nearest
+from anonlib.kernels.refine.state import (
+    FREE,
+    State,
+    Steps,
+    apart,
+    change,
+    clear,
+    count,
+    move,
+    next_steps,
+)
+
+
+@njit
+def near_cells(state: State, room: int) -> Ints:
+    """int64[c, room], the cells near each one, nearest first; -1 where there are no more.
+
+    Cells are as near as their centroids, with the most frequent category of each nominal column.
+    """
+    p, q = state.numeric.shape[1], state.nominal.shape[1]
+    near = np.full((len(state.rows), room), -1)
+    used = np.flatnonzero(state.rows)
+    value = np.zeros((len(used), max(p + q, 1)))  # leaves have a column
+    for i in range(len(used)):
+        for j in range(p):
+            value[i, j] = state.mean[used[i], j]
+        if q > 0:
+            _modes(state, used[i], value[i, p:])
+    leaves = make_leaves(value, p)
+    one = np.ones(len(used), np.int64)
+    fill(leaves, one)
+    heap = make_nearest(min(room + 1, len(used)))
+    for i in range(len(used)):
+        nearest(leaves, i, min(room + 1, len(used)), one, heap)
+        sort(heap.distance, heap.item, heap.size[0])
+        slot = 0
+        for place in range(heap.size[0]):
+            other = heap.item[place]
+            if other != i and slot < room:
+                near[used[i], slot] = used[other]
+                slot += 1
+    return near
+
+
+@njit
+def _modes(state: State, cell: int, mode: Floats) -> None:
+    """Sets mode[h] to the most frequent category of nominal column h in a cell."""
+    count(state, cell)
+    for h in range(len(mode)):
+        most = 0
+        row = state.first[cell]
+        while row >= 0:
+            rows = state.tally[state.start[h] + state.nominal[row, h]]
+            if rows > most:
+                most, mode[h] = rows, state.nominal[row, h]
+            row = state.after[row]
+    clear(state, cell)
+
+
+@njit
+def descend(state: State, near: Ints, seen: Codes, k: int, passes: int, steps: Steps) -> None:
+    """Takes the best step between two near cells as long as there is one, in at most so many passes
+    over all cells. Cells keep k rows, and those of 2k or more are split."""
+    _split_large(state, near, seen, k)
+    for _ in range(passes):
+        if not exchange(state, near, seen, k, steps):
+            break
+        _split_large(state, near, seen, k)
+
+
+@njit
+def exchange(state: State, near: Ints, seen: Codes, k: int, steps: Steps) -> bool:
+    """Goes over all cells once, and takes the best step between two near ones as long as there is
+    one. Cells keep k rows. Returns whether there was a step."""
+    before = state.clock[0]
+    for a in range(len(state.rows)):
+        slot = 0 if state.rows[a] > 0 else -1
+        while slot >= 0:
+            slot = next_steps(state, near, seen, a, slot, k, steps)
+            if slot >= 0:
+                _take_best(state, a, near[a, slot], steps)
+    return bool(state.clock[0] > before)
+
+
+@njit
+def _take_best(state: State, a: int, b: int, steps: Steps) -> None:
+    """Takes the first of the steps between two cells."""
+    if steps.leaves[0] >= 0:
+        move(state, steps.leaves[0], b)
+    if steps.comes[0] >= 0:
+        move(state, steps.comes[0], a)
+    change(state, a, b)
+
+
+@njit
+def _split_large(state: State, near: Ints, seen: Codes, k: int) -> None:
+    """Splits the cells of 2k rows or more."""
+    for cell in range(len(state.rows)):
+        while state.rows[cell] >= 2 * k:
+            new = free_cell(state, cell)
+            if new < 0:
+                break
+            mark_nearest(state, farthest(state, cell), k)
+            split(state, cell, new)
+            settle(state, near, seen, cell, new)
+
+
+@njit
+def free_cell(state: State, cell: int) -> int:
+    """A free cell that can take part of a cell: its group's own, or one of no group; -1 if none.
+
+    A free cell of another group may be needed to take back what that has lost.
+    """
+    group = state.group[cell]
+    if group < len(state.center):
+        center = state.center[group]
+        if state.rows[center] == 0 and state.group[center] == group:
+            return int(center)
+    for i in range(len(state.rows)):
+        if state.group[i] == FREE:
+            return i
+    return -1
+
+
+@njit
+def farthest(state: State, cell: int) -> int:
+    """The row of a cell that is farthest from the centroid."""
+    far = row = state.first[cell]
+    while row >= 0:
+        if state.own[row] > state.own[far]:
+            far = row
+        row = state.after[row]
+    return int(far)
+
+
+@njit
+def mark_nearest(state: State, center: int, k: int) -> None:
+    """Sets `lean` to -1 for a row and the k - 1 of its cell nearest to it, and to 0 or more for the
+    others there."""
+    first = state.first[state.cell[center]]
+    row = first
+    while row >= 0:
+        state.lean[row] = apart(state.numeric, state.nominal, center, row)
+        row = state.after[row]
+    state.lean[center] = -1.0
+    for _ in range(k - 1):
+        best, least = -1, np.inf
+        row = first
+        while row >= 0:
+            if 0.0 <= state.lean[row] < least:
+                best, least = row, state.lean[row]
+            row = state.after[row]
+        state.lean[best] = -1.0
+
+
+@njit
+def split(state: State, cell: int, new: int) -> None:
+    """Moves the rows that are marked to a free cell."""
+    row = state.first[cell]
+    while row >= 0:
+        following = state.after[row]
+        if state.lean[row] < 0.0:
+            move(state, row, new)
+        row = following
+    change(state, cell, new)
+
+
+@njit
+def settle(state: State, near: Ints, seen: Codes, cell: int, new: int) -> None:
+    """Gives a cell that was split off the group and the near cells of the other part."""
+    state.group[new] = state.group[cell]
+    missing = True
+    for t in range(near.shape[1]):
+        itself = near[cell, t] == new
+        near[new, t] = cell if itself else near[cell, t]
+        missing = missing and not itself
+        seen[new, t] = 0
+    if missing:
+        near[new, -1] = cell
+
+
+class Batch(NamedTuple):
+    """Steps to be judged. Step s is between cells a[s] and b[s]; row[i] would be in the first of
+    them if side[i] is 2s, in the second if it is 2s + 1. size: the numbers of steps and of those
+    rows. whole: [c], the clock when a cell was last proposed to be split."""
+
+    a: Ints
+    b: Ints
+    row: Ints
+    side: Ints
+    size: Ints
+    whole: Ints
+
+
+@njit
+def make_batch(n: int, c: int, room: int) -> Batch:
+    """A batch for n rows in c cells, with up to `room` steps between two of them."""
+    most = (room + 1) * c
+    return Batch(
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(2 * n, np.int64),
+        np.empty(2 * n, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros(c, np.int64),
+    )
+
+
+@njit
+def propose(state: State, near: Ints, seen: Codes, k: int, steps: Steps, batch: Batch) -> None:
+    """Fills the batch: splits of cells of 2k rows or more, then the best steps between two cells.
+    A cell takes part in one split, or in steps with one other cell; its group is inverted."""
+    batch.size[:] = 0
+    for a in range(len(state.rows)):
+        if state.group[a] < 0 or state.rows[a] < 2 * k or state.changed[a] <= batch.whole[a]:
+            continue
+        new = free_cell(state, a)
+        if new >= 0 and batch.size[1] + state.rows[a] <= len(batch.row):
+            batch.whole[a] = state.clock[0]
+            mark_nearest(state, farthest(state, a), k)
+            _add(state, batch, a, new)
+            state.group[a], state.group[new] = ~state.group[a], ~state.group[new]
+    for a in range(len(state.rows)):
+        if state.group[a] < 0:
+            continue
+        slot = 0 if state.rows[a] > 0 else -1  # no literal: those compile anew
+        if slot == 0:
+            slot = next_steps(state, near, seen, a, slot, k, steps)
+        if slot < 0:
+            continue
+        b = near[a, slot]
+        rows = _listed(steps) * (state.rows[a] + state.rows[b])
+        if batch.size[0] > 0 and batch.size[1] + rows > len(batch.row):
+            seen[a, slot] = 0  # another time
+            continue
+        _add_steps(state, batch, a, b, steps)
+        state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
+
+
+@njit
+def _listed(steps: Steps) -> int:
+    """How many steps there are."""
+    n = 0
+    while n < len(steps.gain) and (steps.leaves[n] >= 0 or steps.comes[n] >= 0):
+        n += 1
+    return n
+
+
+@njit
+def _add_steps(state: State, batch: Batch, a: int, b: int, steps: Steps) -> None:
+    """Adds the steps between two cells, as far as there is room."""
+    rows = state.rows[a] + state.rows[b]
+    for i in range(_listed(steps)):
+        leaves, comes = steps.leaves[i], steps.comes[i]
+        if batch.size[1] + rows > len(batch.row):
+            break
+        for cell in (a, b):
+            row = state.first[cell]
+            while row >= 0:
+                # -1 is for the second cell, as mark_nearest has it.
+                state.lean[row] = -1.0 if (cell == b) != (row in (leaves, comes)) else 0.0
+                row = state.after[row]
+        _add(state, batch, a, b)
+
+
+@njit
+def _add(state: State, batch: Batch, a: int, b: int) -> None:
+    """Adds the step after which those rows of two cells are in `b` whose `lean` is -1."""
+    s, i = batch.size
+    batch.a[s], batch.b[s] = a, b
+    for cell in (a, b):
+        row = state.first[cell]
+        while row >= 0:
+            batch.row[i] = row
+            batch.side[i] = 2 * s + (state.lean[row] < 0.0)
+            i += 1
+            row = state.after[row]
+    batch.size[0], batch.size[1] = s + 1, i
+
+
+@njit
+def take(state: State, near: Ints, seen: Codes, batch: Batch, allowed: Bools) -> None:
+    """Takes the steps that are allowed: of those between the same two cells, the first."""
+    i = 0
+    for s in range(batch.size[0]):
+        a, b = batch.a[s], batch.b[s]
+        start = i
+        while i < batch.size[1] and batch.side[i] < 2 * s + 2:
+            i += 1
+        if not allowed[s] or state.group[a] >= 0:
+            continue
+        state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
+        new = state.rows[b] == 0
+        for place in range(start, i):
+            cell = b if batch.side[place] > 2 * s else a
+            if state.cell[batch.row[place]] != cell:
+                move(state, batch.row[place], cell)
+        change(state, a, b)
+        if new:
+            settle(state, near, seen, a, b)
+    for cell in range(len(state.group)):
+        if state.group[cell] < 0:
+            state.group[cell] = ~state.group[cell]

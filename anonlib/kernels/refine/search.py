@@ -1,0 +1,164 @@
+"""The long search: groups of near cells are upset, descend again, and go back if they end worse."""
+
+from typing import Any
+
+import numpy as np
+
+from anonlib.arrays import Bools, Floats, Ints
+from anonlib.compiled import njit
+from anonlib.kernels.refine.descent import mark_nearest, split
+from anonlib.kernels.refine.state import (
+    FREE,
+    State,
+    change,
+    clear,
+    count,
+    describe,
+    from_centroid,
+    move,
+)
+
+#: A group has so many cells at least, or all that there are.
+FEW = 4
+
+
+@njit
+def upset(state: State, near: Ints, random: Any, order: Ints, k: int) -> Floats:
+    """Makes groups, each of a cell and those near it that are in none yet, and upsets the first
+    cell of each. float64[groups], the loss of each before.
+
+    The cell is merged with another one of its group. With k > 0 more is done, rows being all that
+    counts: a row of the merged cell is drawn and split off with its k - 1 nearest; or, half the
+    time, the cell is not merged, but each of its rows goes where it adds least. random: [1], the
+    state of the random numbers. order: [c], scratch.
+    """
+    n = _make_groups(state, near, random, order)
+    loss = group_loss(state, n)
+    for g in range(n):
+        a = state.center[g]
+        if k > 0 and _draw(random) < 0.5:
+            _dissolve(state, near, a)
+        else:
+            b = _merge(state, near, a, int(_draw(random) * _others(state, near, a, g)))
+            if k > 0:
+                row = state.first[b]
+                for _ in range(int(_draw(random) * state.rows[b])):
+                    row = state.after[row]
+                mark_nearest(state, row, k)
+                split(state, b, a)
+    return loss
+
+
+@njit
+def _make_groups(state: State, near: Ints, random: Any, order: Ints) -> int:
+    """Cells that are in no group are each one of their own, above those that are counted."""
+    c, group = len(state.rows), state.group
+    used = 0
+    for i in range(c):
+        order[i] = i
+        group[i] = c + i if state.rows[i] > 0 else FREE
+        used += state.rows[i] > 0
+    n = 0
+    for i in range(c):
+        j = i + int(_draw(random) * (c - i))
+        order[i], order[j] = order[j], order[i]
+        a = order[i]
+        if group[a] < c or group[a] == FREE:
+            continue
+        cells = 1
+        for b in near[a]:
+            cells += b >= 0 and c <= group[b] < FREE
+        if cells < max(min(FEW, used), 2):
+            continue
+        state.center[n] = a
+        group[a] = n
+        for b in near[a]:
+            if b >= 0 and c <= group[b] < FREE:
+                group[b] = n
+        n += 1
+    return n
+
+
+@njit
+def _others(state: State, near: Ints, a: int, g: int) -> int:
+    """How many cells near `a` are in group g."""
+    result = 0
+    for b in near[a]:
+        result += b >= 0 and state.group[b] == g
+    return result
+
+
+@njit
+def _merge(state: State, near: Ints, a: int, number: int) -> int:
+    """Puts all rows of a cell into one of the others of its group. Returns which."""
+    into = a
+    for b in near[a]:
+        if b >= 0 and state.group[b] == state.group[a]:
+            if number == 0:
+                into = b
+            number -= 1
+    while state.first[a] >= 0:
+        move(state, state.first[a], into)
+    change(state, a, into)
+    return into
+
+
+@njit
+def _dissolve(state: State, near: Ints, a: int) -> None:
+    """Puts each row of a cell into that of the others of its group where it adds least."""
+    row = state.first[a]
+    while row >= 0:
+        state.own[row] = np.inf
+        row = state.after[row]
+    for b in near[a]:
+        if b < 0 or state.group[b] != state.group[a]:
+            continue
+        count(state, b)
+        row = state.first[a]
+        while row >= 0:
+            growth = from_centroid(state, row, b) * state.rows[b] / (state.rows[b] + 1)
+            if growth < state.own[row]:
+                state.own[row], state.lean[row] = growth, b
+            row = state.after[row]
+        clear(state, b)
+    while state.first[a] >= 0:
+        row = state.first[a]
+        into = int(state.lean[row])
+        move(state, row, into)
+        change(state, a, into)
+
+
+@njit
+def _draw(random: Any) -> float:
+    """A random number from 0 to below 1, by a xorshift generator."""
+    z = random[0]
+    z ^= z << np.uint64(13)
+    z ^= z >> np.uint64(7)
+    z ^= z << np.uint64(17)
+    random[0] = z
+    return float(z >> np.uint64(11)) * 2.0**-53
+
+
+@njit
+def group_loss(state: State, n: int) -> Floats:
+    """float64[n], the loss of each group."""
+    loss = np.zeros(n)
+    for cell in range(len(state.rows)):
+        if state.group[cell] < n:
+            loss[state.group[cell]] += state.loss[cell]
+    return loss
+
+
+@njit
+def take_back(state: State, cell: Ints, changed: Ints, worse: Bools) -> None:
+    """Puts the rows of the groups that are worse back into their cells, which are as unchanged as
+    they were then."""
+    n = len(worse)
+    for row in range(len(cell)):
+        group = state.group[state.cell[row]]
+        if state.cell[row] != cell[row] and group < n and worse[group]:
+            move(state, row, cell[row])
+    for i in range(len(changed)):
+        if state.changed[i] != changed[i] and state.group[i] < n and worse[state.group[i]]:
+            describe(state, i)
+            state.changed[i] = changed[i]

@@ -1,0 +1,383 @@
+"""Cells of data in memory: the kernels without Spark, for notebooks and tests."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import ValidationError
+
+from anonlib import registry
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.errors import InputError
+from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.kernels import Kernel
+from anonlib.kernels.merge import by_first_row
+from anonlib.privacy import PrivacyModel, Reference
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.table.block import Block, part
+from anonlib.table.encoding import (
+    Encoding,
+    Values,
+    codes_among,
+    is_protectable,
+    mix,
+    moments,
+    one_zero,
+    plain,
+    protected_values,
+    to_float,
+)
+from anonlib.table.schema import Scale, target_scale
+
+#: Sensitive text that means a missing value, as in a config that does not say.
+MISSING_TOKENS = ("?", "")
+
+
+def cells(
+    data: Any,
+    kernel: str = "mdav",
+    k: int = 10,
+    *,
+    scales: Mapping[Any, str] | None = None,
+    hierarchies: Mapping[Any, Hierarchy | str | Path] | None = None,
+    models: Sequence[PrivacyModel] = (),
+    joint: bool = False,
+    target: Any = None,
+    target_scale: str | None = None,
+    suppression_limit: float = 0.0,
+    **parameters: Any,
+) -> Ints:
+    """int64[n]: the cell of every row of `data`, 0..m-1 by first row; all hold the models.
+
+    data: a float array [n, p], all columns continuous, or a pandas or Arrow table. Of a table,
+    `scales` gives the quasi-identifiers their scales ("continuous", "ordinal", "nominal"); other
+    columns count only where a model names them. Null and NaN are missing. Columns are encoded as
+    for a release (`Encoding`); ordinal ones by the ranks of their distinct values, or of the
+    categories of an ordered Arrow dictionary or pandas category. `hierarchies` gives nominal
+    columns theirs, or the files that hold them (`read_hierarchy`): codes are in its leaves' order;
+    and columns that models name.
+
+    target: what the data are to predict, for kernels that look at it: an array of n values for an
+    array, the name of a column for a table. `target_scale` is "continuous" or "nominal"; if left
+    out, numbers are continuous, unless the kernel needs classes.
+
+    suppression_limit: the largest share of rows that kernels which suppress may leave without a
+    cell; these have -1.
+
+    kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
+    rows; with `joint` also among the rows of a cell that agree on all other columns that models
+    name. The cells do not depend on the order of rows, but for which of equal rows (in all these
+    columns) are in which.
+    Cost: the kernel's, and O(n p + n log n).
+
+    Raises InputError for data and arguments that can't be used, InfeasibleError where all rows
+    together do not hold the models.
+    """
+    chosen = _kernel(kernel, parameters)
+    held = (_k_anonymity(k), *_checked(models))
+    columns = _quasi_identifiers(data, scales)
+    trees = _hierarchies(hierarchies, columns, held)
+    protected, references = _protected(data, held, trees)
+    label = _target(data, target, target_scale, chosen)
+    _require_nominal(chosen, columns)
+    encoded = [_encoded(*column, trees) for column in columns]
+    block = _block(encoded, protected, held, label, len(data))
+    block = replace(
+        block,
+        references=references,
+        joint=joint,
+        may_suppress=_may_suppress(chosen, held, suppression_limit, len(data)),
+    )
+    keys = [] if block.target is None else [block.target]
+    # Models look at the sensitive codes: only rows that are equal in these, too, may be swapped.
+    order = np.lexsort([*block.sensitive.T, *keys, mix(block.numeric, block.nominal)])
+    ids = np.empty(block.n, np.int64)
+    ids[order] = chosen.cells(part(block, order))
+    kept = ids >= 0
+    ids[kept] = by_first_row(ids[kept])
+    return ids
+
+
+def _require_nominal(kernel: Kernel, columns: Sequence[tuple[str, pa.Array, Scale]]) -> None:
+    other = [name for name, _, scale in columns if scale is not Scale.NOMINAL]
+    if kernel.needs_hierarchies and other:
+        text = f"kernel {kernel.type} generalizes along hierarchies: must be nominal"
+        raise InputError(f"scales: {', '.join(other)}: {text}")
+
+
+def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, n: int) -> int:
+    if not 0.0 <= limit < 1.0:
+        raise InputError("suppression_limit: must be at least 0 and less than 1")
+    if limit and not kernel.suppresses:
+        raise InputError(f"suppression_limit: kernel {kernel.type} suppresses no rows")
+    if limit and (relative := [model.type for model in models if model.relative]):
+        text = "cells against all rows, which suppressed ones would change; leave it out"
+        raise InputError(f"suppression_limit: {', '.join(relative)} measure {text}")
+    return int(limit * n)
+
+
+def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
+    known = registry.plugins("kernel")
+    if name not in known:
+        raise InputError(f"kernel: unknown kernel {name!r}; there are: {', '.join(known)}")
+    try:
+        return cast(Kernel, known[name](**parameters))
+    except ValidationError as error:
+        raise InputError(_told(f"kernel {name}", error)) from None
+
+
+def _k_anonymity(k: int) -> KAnonymity:
+    try:
+        return KAnonymity(k=k)
+    except ValidationError as error:
+        raise InputError(_told("k_anonymity", error)) from None
+
+
+def _checked(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
+    for model in models:
+        if not isinstance(model, PrivacyModel):
+            raise InputError(f"models: {type(model).__name__} is not a privacy model")
+    return models
+
+
+def _told(what: str, error: ValidationError) -> str:
+    """The errors of pydantic, without the values they quote."""
+    return "; ".join(
+        f"{what}: {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+    )
+
+
+def _quasi_identifiers(
+    data: Any, scales: Mapping[Any, str] | None
+) -> list[tuple[str, pa.Array, Scale]]:
+    """Name, values and scale of the columns that cells are made by, in the table's order."""
+    if isinstance(data, np.ndarray):
+        if scales is not None:
+            raise InputError("scales: the columns of an array are continuous; give a table instead")
+        return _of_array(data)
+    names = _names(data)
+    if not scales:
+        raise InputError("scales: a table needs the scale of every quasi-identifier")
+    absent = [str(name) for name in scales if name not in names]
+    if absent:
+        raise InputError(f"scales: not in the data: {', '.join(absent)}")
+    known = [scale.value for scale in Scale]
+    wrong = [str(name) for name, scale in scales.items() if scale not in known]
+    if wrong:
+        raise InputError(f"scales: {', '.join(wrong)}: must be one of {', '.join(known)}")
+    return [
+        (str(name), _column(data, name), Scale(scales[name])) for name in names if name in scales
+    ]
+
+
+def _of_array(data: npt.NDArray[Any]) -> list[tuple[str, pa.Array, Scale]]:
+    if data.ndim != 2 or data.dtype.kind not in "fiub":
+        shape = f"{data.dtype} in {data.ndim}"
+        raise InputError(f"data: an array must have numbers in 2 dimensions, not {shape}")
+    return [
+        (str(j), pa.array(column.astype(np.float64), from_pandas=True), Scale.CONTINUOUS)
+        for j, column in enumerate(data.T)
+    ]
+
+
+def _names(data: Any) -> list[Any]:
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame | pa.Table):
+        names = data.column_names if isinstance(data, pa.Table) else list(data.columns)
+        if len(set(names)) < len(names):
+            raise InputError("data: several columns have the same name")
+        return names
+    kind = type(data).__name__
+    raise InputError(f"data: must be a numpy array, a pandas or an Arrow table, not {kind}")
+
+
+def _column(data: Any, name: Any) -> pa.Array:
+    """A column as Arrow, in plain types, null where missing."""
+    if isinstance(data, pa.Table):
+        values = data.column(name).combine_chunks()
+    else:
+        try:
+            values = pa.Array.from_pandas(data[name])
+        except pa.ArrowException:  # its text may hold values
+            raise InputError(f"column {name}: its values are not of one type") from None
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+    return _plain(f"column {name}", values)
+
+
+def _plain(what: str, values: pa.Array) -> pa.Array:
+    try:
+        return plain(values)
+    except pa.ArrowException:  # its text may hold values
+        raise InputError(f"{what}: values of type {values.type} can't be read") from None
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    """The values without a dictionary."""
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _protected(
+    data: Any, models: Sequence[PrivacyModel], hierarchies: Mapping[str, Hierarchy]
+) -> tuple[dict[str, Codes], dict[str, Reference]]:
+    """The codes and references of the columns that models name."""
+    codes: dict[str, Codes] = {}
+    references: dict[str, Reference] = {}
+    for model in models:
+        if "attribute" in type(model).model_fields:
+            name = model.model_dump()["attribute"]
+            if isinstance(data, np.ndarray) or name not in _names(data):
+                raise InputError(f"models: {model.type}: attribute must name a column of a table")
+            column = _decoded(_column(data, name))
+            if not is_protectable(column.type):
+                text = f"column {name} is of type {column.type}, which can't be protected"
+                raise InputError(f"models: {model.type}: {text}; convert it to text or numbers")
+            found = protected_values(column, MISSING_TOKENS)
+            codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
+            references[name] = _along(name, found, hierarchies.get(name), model).reference
+    return codes, references
+
+
+def _along(name: str, values: Values, hierarchy: Hierarchy | None, model: PrivacyModel) -> Values:
+    """The values with the levels of their hierarchy, if they have one."""
+    if hierarchy is not None:
+        try:
+            return values.along(hierarchy.folded())
+        except InputError as error:
+            raise InputError(f"hierarchies: {name}: {error}") from None
+    if model.by_hierarchy:
+        raise InputError(f"models: {model.type}: {name} needs a hierarchy; give `hierarchies`")
+    return values
+
+
+def _target(
+    data: Any, given: Any, scale: str | None, kernel: Kernel
+) -> tuple[Encoding, pa.Array] | None:
+    """The target's encoding and values; None where there is none."""
+    if given is None:
+        if kernel.needs_target:
+            raise InputError(f"target: kernel {kernel.type} needs one")
+        return None
+    if isinstance(data, np.ndarray):
+        values = _label(given, len(data))
+    elif isinstance(given, Hashable) and given in _names(data):
+        values = _column(data, given)
+    else:
+        raise InputError("target: must name a column of the table")
+    if scale not in (None, Scale.CONTINUOUS, Scale.NOMINAL):
+        raise InputError("target_scale: must be one of continuous, nominal")
+    if kernel.needs_classes and scale == Scale.CONTINUOUS:
+        raise InputError(f"target_scale: kernel {kernel.type} needs classes; make it nominal")
+    chosen = Scale(scale or target_scale(values.type, kernel.needs_classes))
+    return _encoded("target", values, chosen, {})
+
+
+def _label(given: Any, n: int) -> pa.Array:
+    try:
+        values = pa.array(np.asarray(given), from_pandas=True)
+    except (pa.ArrowException, ValueError):  # their texts may hold values
+        values = None
+    if values is None or len(values) != n:
+        raise InputError(f"target: must be {n} values of one type")
+    return _plain("target", values)
+
+
+def _hierarchies(
+    given: Mapping[Any, Hierarchy | str | Path] | None,
+    columns: Sequence[tuple[str, pa.Array, Scale]],
+    models: Sequence[PrivacyModel],
+) -> dict[str, Hierarchy]:
+    allowed = [name for name, _, scale in columns if scale is Scale.NOMINAL]
+    allowed += [model.column for model in models if model.column is not None]
+    found = {}
+    for name, each in (given or {}).items():
+        if str(name) not in allowed:
+            text = "not a column with the scale nominal, nor one that a model names"
+            raise InputError(f"hierarchies: {name}: {text}")
+        found[str(name)] = each if isinstance(each, Hierarchy) else read_hierarchy(each)
+    return found
+
+
+def _encoded(
+    name: str, values: pa.Array, scale: Scale, hierarchies: Mapping[str, Hierarchy]
+) -> tuple[Encoding, pa.Array]:
+    """The encoding fitted on a column, and the values as it takes them."""
+    categories = tree = None
+    if scale is Scale.CONTINUOUS:
+        values = _decoded(values)
+        numbers = _numbers(name, values)
+        present = numbers[~np.isnan(numbers)]
+        low, high = (present.min(), present.max()) if len(present) else (0.0, 0.0)
+    else:
+        values, categories = _categories(name, values)
+        numbers = to_float(pc.index_in(values, value_set=categories))
+        low, high = 0.0, max(0.0, len(categories) - 1.0)
+    missing = values.null_count > 0
+    if categories is not None and name in hierarchies:
+        places = hierarchies[name].places(categories)
+        if unknown := int((places < 0).sum()):
+            raise InputError(f"column {name}: {unknown} distinct values are not in its hierarchy")
+        categories = categories.take(pa.array(np.argsort(places, kind="stable")))
+        tree = hierarchies[name].over(np.sort(places), missing=missing)
+    # Sorted, since a sum of floats depends on their order.
+    mean, sd = moments(np.sort(numbers), float(low), float(high))
+    encoding = Encoding(name, scale, missing, mean, sd, float(low), float(high), categories, tree)
+    return encoding, values
+
+
+def _numbers(name: str, values: pa.Array) -> Floats:
+    kind = values.type
+    is_number = [pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal]
+    others = [pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp, pa.types.is_null]
+    if not any(fits(kind) for fits in [*is_number, *others]):
+        raise InputError(f"column {name}: continuous, but of type {kind}")
+    numbers = to_float(values)
+    if np.isinf(numbers).any():
+        raise InputError(f"column {name}: {np.isinf(numbers).sum()} infinite values")
+    return numbers
+
+
+def _categories(name: str, values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The values without a dictionary, and their categories in order."""
+    if pa.types.is_dictionary(values.type) and values.type.ordered:
+        known, values = values.dictionary, values.dictionary_decode()
+        return values, known.filter(pc.is_in(known, value_set=values))
+    values = _decoded(values)
+    try:
+        values = one_zero(values)
+        distinct = pc.unique(values).drop_null()
+        return values, distinct.take(pc.sort_indices(distinct))
+    except pa.ArrowException:
+        raise InputError(f"column {name}: {values.type} has no categories") from None
+
+
+def _block(
+    columns: list[tuple[Encoding, pa.Array]],
+    protected: dict[str, Codes],
+    models: tuple[PrivacyModel, ...],
+    label: tuple[Encoding, pa.Array] | None,
+    n: int,
+) -> Block:
+    numeric = [encoding.numeric(values) for encoding, values in columns if not encoding.nominal]
+    nominal = [encoding.codes(values) for encoding, values in columns if encoding.nominal]
+    encodings = [encoding for encoding, _ in columns]
+    return Block(
+        numeric=np.column_stack([np.empty((n, 0)), *numeric]),
+        nominal=np.column_stack([np.empty((n, 0), np.int32), *nominal]),
+        sensitive=np.column_stack([np.empty((n, 0), np.int32), *protected.values()]),
+        unit=None,
+        widths=np.array([w for each in encodings if not each.nominal for w in each.widths]),
+        n_categories=np.array([e.n_categories for e in encodings if e.nominal], np.int64),
+        models=models,
+        protected=tuple(protected),
+        ranks=tuple(r for e in encodings if not e.nominal for r in e.ranks),
+        trees=tuple(e.tree for e in encodings if e.nominal),
+        target=None if label is None else label[0].target(label[1]),
+        n_classes=0 if label is None else label[0].n_classes,
+    )

@@ -1,0 +1,290 @@
+"""A release of a small table in memory, without Spark, that sweeps try: nothing is published."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib import registry
+from anonlib.arrays import MISSING, Ints
+from anonlib.config.model import Config
+from anonlib.config.resolve import bound_models, protected_hierarchies, with_ids
+from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
+from anonlib.kernels import Found
+from anonlib.loss import Released
+from anonlib.partition.chain import blocks
+from anonlib.recode import Cells, Domain
+from anonlib.table.block import Block, part
+from anonlib.table.encoding import Encoding, Values, fitted, protected_values
+from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.worker.task import Task, person_codes, recoded, released_levels, to_block
+from anonlib.worker.tuple_search import at_levels
+
+#: The place of a row in the table that was given.
+_PLACE = "__anonlib_place"
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """What would be released of a table.
+
+    released: the quasi-identifiers as recoded, all other released columns but pseudonyms as they
+    are, by id. rows: int64, ascending: the rows of the given table that these are of, in this
+    order; the others are suppressed. losses: by metric. least_persons: of the smallest class of the
+    released table.
+    """
+
+    released: pa.Table
+    rows: Ints
+    n_cells: int
+    least_persons: int
+    losses: dict[str, float | None]
+
+
+def anonymized(
+    table: pa.Table, schema: Schema, config: Config, owner: Ints | None = None
+) -> InMemory:
+    """Anonymizes a table by a config, and counts what it made.
+
+    table: the schema's columns by id, as a source reads them, and HASH, a hash of each row: equal
+    values are told apart by it. owner: int64[n], 0..c-1, whose each row is: rows of different
+    owners share no cell, as those of data controllers don't.
+
+    The cells are those of a release of these rows in which the sample is the whole table; but a
+    block that can't hold the models is joined with the one where that adds least to the sum of
+    squares, not with its neighbour in the tree. Values are recoded as those of one block.
+
+    Cost: the kernel's. Raises InfeasibleError where the models can't hold, InputError for values
+    that can't be used, AuditError where what was made does not hold them.
+    """
+    task = _task(table, schema, config)
+    place = pa.array(np.arange(table.num_rows))
+    block, table = to_block(table.append_column(_PLACE, place), task)
+    if config.kernel.needs_classes:
+        from anonlib.kernels.discriminant import class_moments
+
+        block = replace(block, moments=class_moments(block))
+    rows_of_table = table.column(_PLACE).to_numpy()
+    owner = np.zeros(block.n, np.int64) if owner is None else owner[rows_of_table]
+    found = _found(block, owner, config)
+    task = at_levels(task, found.levels)
+    kept = np.flatnonzero(found.cell_id >= 0)
+    cells = Cells(found.cell_id[kept], int(found.cell_id.max(initial=-1)) + 1)
+    seen = Released(part(block, kept), cells.id, cells.m, released_levels(task))
+    released = _released(table.take(pa.array(kept)), cells, schema, task)
+    least = _verified(released, seen, schema)
+    metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
+    losses = {metric.type: metric.value(metric.update(seen)) for metric in metrics}
+    order = np.argsort(rows_of_table[kept], kind="stable")
+    return InMemory(
+        released.take(pa.array(order)), rows_of_table[kept][order], cells.m, least, losses
+    )
+
+
+def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
+    """What workers of a release are told, as far as rows in memory need it."""
+    encodings, context = (
+        tuple(_encoding(column, table.column(column.id), config) for column in columns)
+        for columns in (schema.quasi_identifiers, schema.context)
+    )
+    target = schema.target
+    return Task(
+        encodings=encodings,
+        target=None if target is None else _encoding(target, table.column(target.id), config),
+        context=context,
+        recoders=tuple(
+            (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
+            for c in schema.quasi_identifiers
+        ),
+        kernel=registry.spec(config.kernel),
+        models=tuple(map(registry.spec, with_ids(bound_models(config), schema))),
+        metrics=(),
+        protected=schema.protected,
+        missing_tokens=config.privacy.missing_tokens,
+        unit=schema.unit,
+        token_key=b"",
+        pseudonyms=(),
+        pseudonym_key=b"",
+        output=pa.schema([]),
+        max_rows=config.partition.max_rows,
+        values=dict(_values(table, schema, config)),
+        seed=config.seed,
+        joint=schema.joint,
+    )
+
+
+def _encoding(column: Column, given: pa.ChunkedArray, config: Config) -> Encoding:
+    values = given.combine_chunks()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    missing, present = values.null_count > 0, values.drop_null()
+    if column.by_category:
+        distinct = pc.unique(present)
+        if len(distinct) > config.max_categories:
+            text = f"more than max_categories = {config.max_categories} distinct values"
+            raise InputError(f"column {column.name}: {text}")
+        categories = _ordered(column, distinct)
+        return fitted(column, values, missing, (0.0, 0.0), categories)
+    numbers = present.cast(pa.int32()) if pa.types.is_date32(present.type) else present
+    numbers = numbers.cast(pa.int64()) if pa.types.is_timestamp(numbers.type) else numbers
+    ends = pc.min_max(numbers.cast(pa.float64(), safe=False)).as_py()
+    return fitted(column, values, missing, (ends["min"] or 0.0, ends["max"] or 0.0), None)
+
+
+def _ordered(column: Column, distinct: pa.Array) -> pa.Array:
+    """The categories in the order of their codes or ranks."""
+    if column.order is not None:
+        categories = pa.array(column.order, column.type)
+        if unknown := len(set(distinct.to_pylist()) - set(column.order)):
+            text = f"lacks {unknown} of the distinct values that the column has"
+            raise InputError(f"attributes.{column.name}.order: {text}")
+        return categories
+    if column.scale is Scale.NOMINAL and column.hierarchy is not None:
+        places = column.hierarchy.places(distinct)
+        if unknown := int((places < 0).sum()):
+            text = f"lacks {unknown} of the distinct values that the column has"
+            raise InputError(f"attributes.{column.name}.hierarchy: {text}")
+        return distinct.take(pa.array(np.argsort(places, kind="stable")))
+    return distinct.take(pc.sort_indices(distinct))
+
+
+def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
+    """What models that measure cells against the whole table measure them against."""
+    hierarchies = protected_hierarchies(config)
+    for name in {m.column for m in bound_models(config) if m.looks_at == "counts"}:
+        column = schema[name or ""]
+        values = table.column(column.id).combine_chunks()
+        found = protected_values(values, config.privacy.missing_tokens)
+        tree = hierarchies.get(column.name)
+        yield column.id, found if tree is None else found.along(tree)
+
+
+def _found(block: Block, owner: Ints, config: Config) -> Found:
+    """The cells of every owner's rows, one after the other."""
+    cell_id = np.full(block.n, -1, np.int64)
+    levels, n_cells = None, 0
+    for each in range(int(owner.max(initial=-1)) + 1):
+        rows = np.flatnonzero(owner == each)
+        mine = part(block, rows)
+        if config.partition.by_tuples:
+            mine = replace(mine, may_suppress=config.privacy.may_suppress(mine.n))
+            found, levels = config.kernel.find(mine)
+        else:
+            found = _cells(mine, config)
+        kept = found >= 0
+        cell_id[rows[kept]] = found[kept] + n_cells
+        n_cells += int(found.max(initial=-1)) + 1
+    if not n_cells:
+        raise InfeasibleError([Problem("source", "no rows are left")])
+    return Found(cell_id, levels)
+
+
+def _cells(block: Block, config: Config) -> Ints:
+    """int64[n]: the cells of all blocks of a table."""
+    from anonlib.kernels.merge import merge_failing
+
+    place = np.random.default_rng([config.seed, 1]).permutation(block.n)
+    steps, bound = config.partition.steps, config.partition.max_rows
+    block_id = np.empty(block.n, np.int64)
+    for i, rows in enumerate(blocks(block, steps, bound, config.seed, place)):
+        block_id[rows] = i
+    block_id = merge_failing(block, block_id)
+    cell_id, n_cells = np.empty(block.n, np.int64), 0
+    for i in range(int(block_id.max()) + 1):
+        rows = np.flatnonzero(block_id == i)
+        found = config.kernel.cells(part(block, rows))
+        cell_id[rows] = found + n_cells
+        n_cells += int(found.max()) + 1
+    return cell_id
+
+
+def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
+    quasi = recoded(table, cells, task)
+    others = [c.id for c in schema.released if c.role is not Role.IDENTIFIER]
+    return pa.table({id: quasi.get(id, table.column(id)) for id in others})
+
+
+def _verified(released: pa.Table, seen: Released, schema: Schema) -> int:
+    """The persons of the smallest class, counted by released values. Raises AuditError where that,
+    or a cell, does not hold the models."""
+    class_id = classes([released.column(c.id) for c in schema.quasi_identifiers])
+    block = seen.block
+    person = np.arange(block.n) if block.unit is None else block.unit
+    known = person != MISSING
+    pairs = np.unique(np.column_stack([class_id[known], person[known]]), axis=0)
+    least = int(np.bincount(pairs[:, 0], minlength=int(class_id.max()) + 1).min())
+    k = max(model.min_persons for model in block.models)
+    if least < k:
+        raise AuditError(f"the smallest class has {least} persons, k_anonymity asks for {k}")
+    failing = int((~block.holds(class_id, int(class_id.max()) + 1)).sum())
+    if failing:
+        raise AuditError(f"{failing} classes do not hold the models")
+    return least
+
+
+def classes(columns: Sequence[Any]) -> Ints:
+    """int64[n]: which rows have equal values in all columns, nested ones included."""
+    return _equal([column.combine_chunks() for column in columns])
+
+
+def _equal(arrays: Sequence[pa.Array]) -> Ints:
+    """int64[n]: where all arrays have equal values; the missing ones are."""
+    code = np.zeros(len(arrays[0]), np.int64)
+    for values in arrays:
+        found = _codes(values)
+        both = code * (int(found.max(initial=0)) + 1) + found
+        code = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return code
+
+
+def _codes(values: pa.Array) -> Ints:
+    if pa.types.is_struct(values.type):
+        return _equal([values.is_null(), *values.flatten()])
+    if pa.types.is_nested(values.type):
+        values = _as_bytes(values)
+    encoded = values.dictionary_encode("encode").indices
+    codes: Ints = encoded.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _as_bytes(lists: pa.Array) -> pa.Array:
+    """Lists, or maps, as the bytes of their elements' codes; null for null."""
+    is_map = pa.types.is_map(lists.type)
+    inner = _equal([lists.keys, lists.items] if is_map else [lists.values])
+    stops = lists.offsets.to_numpy().astype(np.int64) * inner.itemsize
+    buffers = [None, pa.py_buffer(stops), pa.py_buffer(inner)]
+    texts = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)
+    return pc.if_else(lists.is_valid(), texts, None)
+
+
+def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
+    """int64[n], from 0: whose each row is, by the columns of a unit; without them each row is a
+    person's own."""
+    codes = person_codes([table.column(id).combine_chunks() for id in unit])
+    return np.arange(table.num_rows) if codes is None else np.unique(codes, return_inverse=True)[1]
+
+
+def split(
+    table: pa.Table, unit: Iterable[str], share: float, seed: int, what: str, by: str | None = None
+) -> tuple[Ints, Ints]:
+    """The rows of `share` of the persons, and the others, each ascending: by a seeded shuffle, a
+    different one for each purpose (`what`). by: a column; then `share` of its every value.
+
+    It depends on the order of the rows. Raises InputError where a person has several values of
+    `by`: such a person would be on both sides.
+    """
+    n = table.num_rows
+    person = persons(table, unit)
+    random = np.random.default_rng([seed, *what.encode()])
+    group = np.zeros(n, np.int64) if by is None else classes([table.column(by)])
+    if by is not None and len(np.unique(np.stack([person, group]), axis=1).T) > len(set(person)):
+        raise InputError("`by`: there are persons with several values of this column; leave it out")
+    chosen = np.zeros(n, np.bool_)
+    for each in range(int(group.max(initial=-1)) + 1):
+        mine = np.unique(person[group == each])
+        some = random.permutation(mine)[: round(share * len(mine))]
+        chosen |= (group == each) & np.isin(person, some)
+    return np.flatnonzero(chosen), np.flatnonzero(~chosen)

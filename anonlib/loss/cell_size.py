@@ -1,0 +1,21 @@
+"""Average number of rows of a cell."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from anonlib.arrays import Floats
+from anonlib.loss import Metric, Released
+
+
+class CellSize(Metric):
+    """Rows per cell, on average; suppressed rows have none. State: rows, cells."""
+
+    type: ClassVar[str] = "cell_size"
+    undefined: ClassVar[str] = "there is no cell"
+
+    def update(self, released: Released) -> Floats:
+        return np.array([released.rows.sum(), released.m], np.float64)
+
+    def value(self, state: Floats) -> float | None:
+        return float(state[0] / state[1]) if state[1] else None

@@ -1,0 +1,36 @@
+"""How often a row's class is not that of most rows of its cell."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from anonlib.arrays import Floats
+from anonlib.loss import Metric, Released
+
+
+class Classification(Metric):
+    """The classification metric: the share of rows whose target isn't the most frequent class of
+    their cell, or that are suppressed.
+
+    Reference: V. Iyengar, Transforming data to satisfy privacy constraints, KDD 2002, section 3. A
+    missing target is a class of its own. State: rows, those of them that count. Cost O(n log n).
+    """
+
+    type: ClassVar[str] = "classification"
+    undefined: ClassVar[str] = (
+        "there is no target of classes, or neither the kernel nor a partitioner looks at it"
+    )
+
+    def update(self, released: Released) -> Floats:
+        block, kept = released.block, released.order
+        if block.target is None or block.n_classes == 0:
+            return np.zeros(2)
+        label = released.id[kept] * block.n_classes + block.target[kept].astype(np.int64)
+        pair, place = np.unique(label, return_inverse=True)
+        count = np.bincount(place, released.weight[kept], len(pair))
+        start = np.searchsorted(pair, np.arange(released.m) * block.n_classes)
+        majority = np.maximum.reduceat(count, start) if released.m else count
+        return np.array([released.n, released.n - majority.sum()], np.float64)
+
+    def value(self, state: Floats) -> float | None:
+        return float(state[1] / state[0]) if state[0] else None

@@ -1,0 +1,29 @@
+"""How many rows each row can't be told from."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from anonlib.arrays import Floats
+from anonlib.loss import Metric, Released
+
+
+class Discernibility(Metric):
+    """The sum of squared cell sizes; a suppressed row counts as many as there are rows.
+
+    Reference: R. Bayardo, R. Agrawal, Data privacy through optimal k-anonymization, ICDE 2005. Rows
+    that are left out before blocks are made, or by the cost of their cells, are not among the rows
+    without a cell: they don't count, or with their cells. State: n, the sum of squares, suppressed
+    rows.
+    """
+
+    type: ClassVar[str] = "discernibility"
+    undefined: ClassVar[str] = "there is no row"
+
+    def update(self, released: Released) -> Floats:
+        squares = np.sum(released.rows.astype(np.float64) ** 2)
+        return np.array([released.n, squares, released.n_suppressed], np.float64)
+
+    def value(self, state: Floats) -> float | None:
+        n, squares, suppressed = map(float, state)
+        return squares + n * suppressed if n else None

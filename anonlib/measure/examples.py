@@ -1,0 +1,158 @@
+"""Learning from a release in memory: what models that learned from one table tell of another.
+
+The order of rows matters to a model's last digits: give tables in a fixed order.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Floats
+from anonlib.encode import about
+from anonlib.errors import InputError
+from anonlib.measure.features import Features, Sparse, _plain
+from anonlib.measure.learners import Given, Learner
+from anonlib.measure.scores import Scores, scores
+from anonlib.table.encoding import one_zero, to_float
+from anonlib.table.schema import Column, Scale, target_scale
+
+#: Most classes of a target.
+MOST_CLASSES = 100
+#: Most features times rows of a model that takes no sparse ones: 1.6 GB.
+MOST_DENSE = 200_000_000
+
+
+@dataclass(frozen=True)
+class Target:
+    """What models predict: the classes of a column, in the order of its values, or, where `classes`
+    is None, its numbers."""
+
+    column: Column
+    classes: pa.Array | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """0 where it is of numbers."""
+        return 0 if self.classes is None else len(self.classes)
+
+    def values(self, table: pa.Table) -> Floats:
+        """float64[n]: codes of classes, or numbers; NaN where missing, infinite or of no class."""
+        with about(self.column.name):
+            values = _present(_plain(table.column(self.column.id)))
+            if self.classes is not None:
+                values = pc.index_in(values, value_set=self.classes, skip_nulls=True)
+            numbers = to_float(values)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+class Examples(NamedTuple):
+    """x: csr_matrix float64[n, f]; y: float64[n], what is true of them, present in all rows."""
+
+    x: Sparse
+    y: Floats
+
+
+def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> Target:
+    """The target in a column: numbers where its scale (if that is None, its type) is continuous,
+    else the classes that the tables have.
+
+    Raises InputError where there are more than MOST_CLASSES, or none.
+    """
+    if (scale or target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
+        return Target(column)
+    found = [_present(_plain(table.column(column.id))) for table in tables]
+    classes = pa.concat_arrays(found).unique().drop_null()
+    if not 0 < len(classes) <= MOST_CLASSES:
+        text = f"a target has 1 to {MOST_CLASSES} classes, this one {len(classes)}; "
+        raise InputError(f"column {column.name}: {text}a number to predict is `continuous`")
+    return Target(column, classes.take(pc.sort_indices(classes)))
+
+
+def examples(table: pa.Table, features: Features, target: Target, *, released: bool) -> Examples:
+    """The rows of a table, with the columns by id, whose target is present."""
+    y = target.values(table)
+    x = features.matrix(table, released=released)
+    return Examples(x[~np.isnan(y)], y[~np.isnan(y)])
+
+
+def fit_and_score(
+    learner: Learner, train: Examples, test: Examples, *, n_classes: int, seed: int
+) -> Scores:
+    """What a model that learned from some examples tells of others. n_classes: 0 for numbers.
+
+    Scikit-learn in one thread. Scores are None where there is nothing to learn from or to test on.
+    """
+    return learned(learner, train, n_classes=n_classes, seed=seed)(test)
+
+
+def learned(
+    learner: Learner, train: Examples, *, n_classes: int, seed: int
+) -> Callable[[Examples], Scores]:
+    """What a model that learned from some examples tells of any others, as `fit_and_score`."""
+    if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # no model learns of it
+        return partial(baseline, train, n_classes=n_classes)
+    from threadpoolctl import threadpool_limits
+
+    # Numbers in units of their own spread: penalties and steps mean the same for all.
+    mean, sd = (0.0, 1.0) if n_classes else (float(train.y.mean()), float(train.y.std()) or 1.0)
+    model = _fitted(learner, train._replace(y=(train.y - mean) / sd), n_classes, seed)
+
+    def told(test: Examples) -> Scores:
+        if not len(test.y):
+            return Scores()
+        x = _as_taken(learner, test.x)
+        with threadpool_limits(1):  # as in learning
+            found = model.predict_proba(x) if n_classes else model.predict(x)
+        if not n_classes:
+            return scores(test.y, np.asarray(found, np.float64) * sd + mean)
+        shares = np.zeros((len(test.y), n_classes))
+        shares[:, model.classes_.astype(np.int64)] = found
+        return scores(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
+
+    return told
+
+
+def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
+    """What it is worth to tell the most frequent class (the first of them), or the mean."""
+    if not len(train.y) or not len(test.y):
+        return Scores()
+    if not n_classes:
+        return scores(test.y, np.full(len(test.y), train.y.mean()))
+    counts = np.bincount(train.y.astype(np.int64), minlength=n_classes)
+    told = np.full(len(test.y), float(counts.argmax()))
+    return scores(test.y, told, np.zeros((len(test.y), n_classes)), n_classes)
+
+
+def _fitted(learner: Learner, train: Examples, n_classes: int, seed: int) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    n = len(train.y)
+    rarest = n if not n_classes else int(np.unique(train.y, return_counts=True)[1].min())
+    model = learner.estimator(Given(n_classes, n, rarest, seed))
+    # One thread: sums over several would depend on their number.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(_as_taken(learner, train.x), train.y)
+
+
+def _as_taken(learner: Learner, x: Sparse) -> Any:
+    if not learner.dense:
+        return x
+    if x.shape[0] * x.shape[1] > MOST_DENSE:
+        text = f"{learner.type} can't hold {x.shape[0]:,} rows of {x.shape[1]:,} features; "
+        raise InputError(f"{text}lower `sample_rows` or `max_categories`")
+    return x.toarray()
+
+
+def _present(values: pa.Array) -> pa.Array:
+    """The values with one zero, null for NaN."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), None, one_zero(values))

@@ -1,0 +1,209 @@
+"""Features for learning, the same of raw rows and of released ones: what a model learned from a
+release can be asked about original rows."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Floats
+from anonlib.encode import Domain, Encoder, about
+from anonlib.encode.fill_child import FillChild
+from anonlib.encode.fill_parent import FillParent
+from anonlib.encode.midpoint import Midpoint
+from anonlib.encode.multi_hot import MultiHot
+from anonlib.encode.one_class import OneClass
+from anonlib.encode.one_hot import OneHot
+from anonlib.encode.proportional import Proportional
+from anonlib.encode.texts import texts
+from anonlib.errors import InputError
+from anonlib.table.encoding import moments, standardize
+from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
+
+#: A scipy.sparse.csr_matrix of float64.
+Sparse: TypeAlias = Any
+#: How nodes of a hierarchy become features; shares of nodes are always `proportional`.
+NodeEncoding: TypeAlias = Literal["one_class", "fill_parent", "fill_child"]
+_NODES = {cls.type: cls for cls in (OneClass, FillParent, FillChild)}
+#: Categories of a column that get features; the rows of all others have none.
+MOST_CATEGORIES = 100
+
+
+@dataclass(frozen=True)
+class Feature:
+    """The features of one column.
+
+    raw, released: how its original and its released values are encoded, over one `domain`: the
+    same features in the same order. mean, sd: those of numbers, which are standardized by them.
+    """
+
+    column: Column
+    raw: Encoder
+    released: Encoder
+    domain: Domain
+    mean: float = 0.0
+    sd: float = 1.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features' names, that of missing values the last."""
+        return self.raw.names(self.column.name, self.domain)
+
+    def matrix(self, values: Any, *, released: bool) -> Sparse:
+        """csr_matrix float64[n, f] of an Arrow array."""
+        encoder = self.released if released else self.raw
+        if not isinstance(encoder, Midpoint):
+            return encoder.features(values, self.domain)
+        return _matrix(_numbers(values, self.column), self.mean, self.sd)
+
+
+@dataclass(frozen=True)
+class Features:
+    """What models see of a row: made by `fit`, the same for raw and released rows."""
+
+    columns: tuple[Feature, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for feature in self.columns for name in feature.names)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that they are made of."""
+        return tuple(feature.column.id for feature in self.columns)
+
+    def matrix(self, table: pa.Table, *, released: bool) -> Sparse:
+        """csr_matrix float64[n, f] of n rows, whose columns are named by id.
+
+        Raises InputError, with the column and no value, where one can't be encoded.
+        """
+        from scipy.sparse import csr_matrix, hstack
+
+        parts: list[Sparse] = [csr_matrix((table.num_rows, 0))]
+        for feature in self.columns:
+            with about(feature.column.name):
+                values = _plain(table.column(feature.column.id))
+                parts.append(feature.matrix(values, released=released))
+        return csr_matrix(hstack(parts))
+
+
+def predictors(
+    schema: Schema, targets: Sequence[str], among: Literal["released", "quasi_identifiers"]
+) -> tuple[Column, ...]:
+    """The columns that models may learn from: those released, but for pseudonyms, the `targets`
+    (by id) and what has no features: nested columns, and those that are suppressed."""
+    return tuple(
+        column
+        for column in schema.released
+        if column.role is Role.QUASI_IDENTIFIER or among == "released"
+        if column.role is not Role.IDENTIFIER and column.id not in targets
+        if is_atomic(column.type) and (not column.recoder or column.recoder.type != "suppress")
+    )
+
+
+def fit(
+    columns: Sequence[Column],
+    raw: pa.Table,
+    *,
+    encoding: NodeEncoding = "fill_parent",
+    max_categories: int = MOST_CATEGORIES,
+) -> Features:
+    """The features of released columns, fitted on original rows that models may learn from: `raw`,
+    or a sample of them in a fixed order, with the columns by id.
+
+    Numbers, dates and ordinal columns (by rank): (value - mean) / sd, of intervals that of their
+    middle; 0 where missing. Nodes of a hierarchy: as `encoding` says; shares of nodes as
+    `proportional` has them, which gives original values what `fill_parent` does. Others, sets too:
+    1 for each category there is, of the `max_categories` most frequent ones. Each column has a
+    last feature for missing values.
+    """
+    return Features(tuple(_fitted(c, raw, encoding, max_categories) for c in columns))
+
+
+def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -> Feature:
+    recoder = column.recoder.type if column.recoder else ""
+    if column.recoder and column.recoder.names_nodes and column.hierarchy is not None:
+        domain = Domain(hierarchy=column.hierarchy)
+        if pa.types.is_list(column.released_type):
+            return Feature(column, FillParent(missing=True), Proportional(missing=True), domain)
+        nodes = _NODES[encoding](missing=True)
+        return Feature(column, nodes, nodes, domain)
+    with about(column.name):
+        values = _plain(raw.column(column.id))
+        if _is_measured(column) and recoder != "set":
+            middle, low, high = _numbers(values, column), 0.0, -1.0
+            if not np.isnan(middle).all():
+                low, high = float(np.nanmin(middle)), float(np.nanmax(middle))
+            mean, sd = moments(middle, low, high)
+            numbers = Midpoint(missing=True)
+            return Feature(column, numbers, numbers, Domain(), mean, sd)
+        domain = Domain(categories=_most_frequent(texts(values), max_categories))
+    single = OneHot(missing=True, unknown="none")
+    if recoder == "set":
+        return Feature(column, single, MultiHot(missing=True, unknown="none"), domain)
+    return Feature(column, single, single, domain)
+
+
+def _is_measured(column: Column) -> bool:
+    """Whether its values are on a line."""
+    if column.scale is None:
+        return is_number(column.type)
+    return column.scale is not Scale.NOMINAL
+
+
+def _most_frequent(found: Any, n: int) -> tuple[str, ...]:
+    """The n most frequent texts, of equally frequent ones the first, ascending."""
+    counts = found.drop_null().value_counts()
+    pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+    return tuple(sorted(text for text, _ in sorted(pairs, key=lambda p: (-p[1], p[0]))[:n]))
+
+
+def _numbers(values: Any, column: Column) -> Floats:
+    """float64[n]: numbers, ranks, the middles of intervals; NaN where missing or infinite."""
+    if column.order is not None:
+        values = _ranked(values, column.order)
+    found = Midpoint(missing=True).features(values, Domain()).toarray()
+    absent = (found[:, 1] > 0) | ~np.isfinite(found[:, 0])
+    return np.where(absent, np.nan, found[:, 0])
+
+
+def _matrix(numbers: Floats, mean: float, sd: float) -> Sparse:
+    from scipy.sparse import csr_matrix
+
+    absent = np.isnan(numbers)
+    scaled = np.where(absent, 0.0, standardize(np.where(absent, mean, numbers), mean, sd))
+    return csr_matrix(np.column_stack([scaled, absent]))
+
+
+def _ranked(values: Any, order: tuple[str, ...]) -> Any:
+    """Ordinal text, or an interval of it as a struct or as JSON text, with ranks for texts."""
+    if pa.types.is_struct(values.type):
+        ends = [_ranked(pc.struct_field(values, name), order) for name in ("lower", "upper")]
+        return pa.StructArray.from_arrays(ends, ["lower", "upper"])
+    if not pa.types.is_string(values.type):
+        raise InputError(f"has the type {values.type}, neither ordinal text nor intervals of it")
+    place = {text: float(rank) for rank, text in enumerate(order)}
+    encoded = values.dictionary_encode()
+    middle = [_rank(text, place) for text in encoded.dictionary.to_pylist()]
+    return pa.array(middle, pa.float64()).take(encoded.indices)
+
+
+def _rank(text: str, place: dict[str, float]) -> float:
+    if text in place:
+        return place[text]
+    try:
+        lower, upper = json.loads(text)
+        return (place[lower] + place[upper]) / 2
+    except (ValueError, KeyError, TypeError):  # their texts may hold the value
+        raise InputError("has texts that are none of its `order`, nor intervals of it") from None
+
+
+def _plain(values: Any) -> Any:
+    """One Arrow array without a dictionary."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values

@@ -1,0 +1,221 @@
+"""The columns that measures compare, and what is known of them before a pass over the rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Floats, Ints, snap
+from anonlib.encode.texts import texts
+from anonlib.hierarchy import Hierarchy
+from anonlib.recode.leaves import ROOT
+from anonlib.table.encoding import MAX_RANGE, NO_RANGE, Encoding, standardize
+from anonlib.table.schema import Column, Role, Scale, is_atomic, is_number
+
+if TYPE_CHECKING:  # this imports Spark
+    from anonlib.evaluation.case import Case
+
+#: A scipy.sparse.csr_matrix of float64.
+Sparse: TypeAlias = Any
+#: Columns that are released as they are, and are not numbers, take part in associations and
+#: queries up to that many values.
+MOST_VALUES = 100
+
+
+class Nodes(NamedTuple):
+    """The nodes that a column's categories are under, the root last: string[], and int64[] each:
+    the codes low[i] .. high[i] - 1 are under node i."""
+
+    names: Any
+    low: Ints
+    high: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A column, and the values that the source has of it.
+
+    recoder: the type of the one that the release has it from; None where it is released as it is.
+    """
+
+    id: str
+    name: str
+    encoding: Encoding
+    type: pa.DataType
+    recoder: str | None = None
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is continuous; else its values are among categories."""
+        return self.encoding.scale is Scale.CONTINUOUS
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values have means."""
+        return self.encoding.scale is not Scale.NOMINAL
+
+    @property
+    def n_categories(self) -> int:
+        """The categories, without the missing one, whose code is their number."""
+        return 0 if self.encoding.categories is None else len(self.encoding.categories)
+
+    @property
+    def ends(self) -> Floats:
+        """float64[2]: the least and the greatest value of the source, standardized."""
+        return self.position(np.array([self.encoding.low, self.encoding.high]))
+
+    def position(self, numbers: Floats) -> Floats:
+        """Numbers of a continuous column (ranks of an ordinal one), standardized as kernels see
+        them: on GRID, NaN where missing."""
+        return snap(standardize(numbers, self.encoding.mean, self.encoding.sd))
+
+    @cached_property
+    def positions(self) -> Floats:
+        """float64[n_categories + 1]: the standardized ranks, 0 at the missing one."""
+        return np.append(self.position(np.arange(self.n_categories, dtype=np.float64)), 0.0)
+
+    @cached_property
+    def texts(self) -> pa.Array:
+        """string[n_categories]: the categories as recoders write them."""
+        return texts(self.encoding.categories)
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """int64[n_categories]: which leaf of the hierarchy each category is."""
+        assert self.hierarchy is not None
+        return self.hierarchy.places(self.encoding.categories)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """What `lca` and `suppress` release."""
+        c = self.n_categories
+        if self.hierarchy is None:
+            names = pa.concat_arrays([self.texts, pa.array([ROOT])])
+            low, high = np.append(np.arange(c), 0), np.append(np.arange(1, c + 1), c)
+        else:
+            names = pa.array(self.hierarchy.names, pa.string())
+            tree = self.hierarchy.tree
+            low, high = (np.searchsorted(self.leaves, each) for each in (tree.low, tree.high))
+        # Missing values stand under the root, where they are a category.
+        high[-1] += self.encoding.missing and not self.is_numeric
+        return Nodes(names, low, high)
+
+
+@dataclass(frozen=True)
+class View:
+    """What is known of a release and its source before a pass over their rows.
+
+    axes: the quasi-identifiers first, `n_quasi` of them, then sensitive columns and the target,
+    which are released as they are. left_out: the names of such that have too many values, or values
+    of an odd type. least: so many rows are of k persons at least, whoever they are.
+    """
+
+    axes: tuple[Axis, ...]
+    n_quasi: int
+    n_source: int
+    n_released: int
+    least: int
+    seed: int
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def quasi(self) -> tuple[Axis, ...]:
+        return self.axes[: self.n_quasi]
+
+    @property
+    def note(self) -> str:
+        """Which columns take no part, and why; empty where all do."""
+        names = ", ".join(self.left_out)
+        return f"without {names}: too many values, or of an odd type" if names else ""
+
+    def __getitem__(self, id: str) -> Axis:
+        return next(axis for axis in self.axes if axis.id == id)
+
+
+def view_of(case: "Case") -> View:
+    """Reads the source once or twice, for the columns that no kernel looked at; and once more where
+    persons have several rows."""
+    quasi = [_axis(column, case.encodings[column.id]) for column in case.schema.quasi_identifiers]
+    others = case.schema.of(Role.SENSITIVE, Role.TARGET)
+    encodings = _encodings(case, others)
+    known = [_axis(column, encodings[column.id]) for column in others if column.id in encodings]
+    return View(
+        axes=(*quasi, *known),
+        n_quasi=len(quasi),
+        n_source=case.n_source,
+        n_released=case.n_released,
+        least=case.k * _most_rows(case),
+        seed=case.config.seed,
+        left_out=tuple(column.name for column in others if column.id not in encodings),
+    )
+
+
+def _axis(column: Column, encoding: Encoding) -> Axis:
+    recoder = None if column.recoder is None else column.recoder.type
+    return Axis(column.id, column.name, encoding, column.type, recoder, column.hierarchy)
+
+
+def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]:
+    """By id, of columns that are released as they are: numbers, else those of few values."""
+    from pyspark.sql import functions as F
+
+    from anonlib.spark.values import number
+
+    aggregates = []
+    columns = tuple(column for column in columns if is_atomic(column.type))
+    for column in columns:
+        if is_number(column.type):
+            x = number(F.col(column.id), column.type)
+            finite = F.when(F.abs(x) < float("inf"), x)  # NaN is greater than all to Spark
+            aggregates += [F.min(finite), F.max(finite), F.avg(finite), F.stddev_pop(finite)]
+        else:
+            aggregates += [F.approx_count_distinct(column.id), *[F.lit(None)] * 3]
+    if not aggregates:
+        return {}
+    named = [each.alias(f"a{i}") for i, each in enumerate(aggregates)]
+    found = list(case.source.agg(*named).collect()[0])
+    result, few = {}, []
+    for i, column in enumerate(columns):
+        figures = [each or 0.0 for each in found[4 * i : 4 * i + 4]]
+        if is_number(column.type):
+            result[column.id] = _of_numbers(column.id, *figures)
+        elif figures[0] <= 2 * MOST_VALUES:
+            few.append(column.id)
+    return {**result, **_by_values(case, few)}
+
+
+def _of_numbers(id: str, low: float, high: float, mean: float, sd: float) -> Encoding:
+    """The moments are rounded, since those of Spark depend on the order of rows."""
+    sd = max(sd, (high / 2 - low / 2) / (MAX_RANGE / 2))
+    sd = 2.0 ** np.rint(np.log2(sd)) if sd > NO_RANGE else 1.0
+    return Encoding(id, Scale.CONTINUOUS, True, float(np.rint(mean / sd)) * sd, sd, low, high)
+
+
+def _by_values(case: "Case", ids: list[str]) -> dict[str, Encoding]:
+    from pyspark.sql import functions as F
+
+    if not ids:
+        return {}
+    table = case.source.agg(*[F.collect_set(id).alias(id) for id in ids]).toArrow()
+    found = {}
+    for id in ids:
+        values = table.column(id).combine_chunks().flatten()
+        if len(values) <= MOST_VALUES:
+            values = values.take(pc.sort_indices(values))
+            found[id] = Encoding(id, Scale.NOMINAL, True, categories=values)
+    return found
+
+
+def _most_rows(case: "Case") -> int:
+    """The most rows that a person has."""
+    from pyspark.sql import functions as F
+
+    if not case.schema.unit:
+        return 1
+    counts = case.source.dropna(subset=list(case.schema.unit)).groupBy(*case.schema.unit).count()
+    most = counts.agg(F.max("count")).collect()[0][0]
+    return int(most or case.n_source)

@@ -1,0 +1,158 @@
+"""Bins of columns that a report may show: each of at least so many rows of the source and of the
+release, or of none, under names that show no value of the source."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Bools, Floats, Ints
+from anonlib.measure.fidelity._axes import Axis
+from anonlib.measure.fidelity._distribution import Distribution
+from anonlib.table.schema import Scale
+
+#: About so many bins of a continuous column, over three deviations to both sides of its mean.
+N_SHOWN = 16
+REACH = 3.0
+#: Most categories that are shown.
+MOST_SHOWN = 30
+#: Masses below this are rounding errors.
+NOTHING = 1e-6
+OTHER, MISSING_NAME = "other", "missing"
+
+
+def _shown(counts: Floats, least: int) -> Bools:
+    """bool[...]: whether each of counts, float64[2, ...], may be seen: none, or enough."""
+    return np.asarray(((counts < NOTHING) | (counts > least - NOTHING)).all(axis=0))
+
+
+def line_bins(
+    axis: Axis, source: Distribution, released: Distribution, least: int
+) -> tuple[list[str], Floats]:
+    """Names and float64[2, bins], the masses, of ranges of a continuous column. The ends of ranges
+    are round numbers, the outer ranges are open: the least and greatest value do not show."""
+    numbers = _round_edges(axis)
+    if not len(numbers):
+        return [], np.zeros((2, 0))
+    edges = axis.position(numbers)
+    counts = np.stack(
+        [np.diff(d.below(edges), prepend=0.0, append=d.total) for d in (source, released)]
+    )
+    # Where each merged bin begins.
+    start, held = [0], np.zeros(2)
+    for i in range(counts.shape[1]):
+        held = held + counts[:, i]
+        if _shown(held, least):
+            start.append(i + 1)
+            held = np.zeros(2)
+    start = start[:-1] if start[-1] == counts.shape[1] else start
+    merged = np.add.reduceat(counts, start, axis=1)
+    while len(start) > 1 and not _shown(merged[:, -1], least):
+        start = start[:-1]
+        merged = np.add.reduceat(counts, start, axis=1)
+    if not _shown(merged, least).all() or len(start) < 2:
+        return [], np.zeros((2, 0))
+    digits = _digits(numbers)
+    chosen = numbers[np.array(start[1:]) - 1].tolist()
+    texts = [_text(axis.type, number, digits) for number in chosen]
+    inner = [f"{low} to {high}" for low, high in pairwise(texts)]
+    return [f"below {texts[0]}", *inner, f"{texts[-1]} and above"], merged
+
+
+def _round_edges(axis: Axis) -> Floats:
+    """Round numbers within the range."""
+    encoding = axis.encoding
+    low = max(encoding.low, encoding.mean - REACH * encoding.sd)
+    high = min(encoding.high, encoding.mean + REACH * encoding.sd)
+    rough = max((high - low) / N_SHOWN, _finest(axis.type)) if high > low else 0.0
+    if not 0 < rough < float("inf"):
+        return np.zeros(0)
+    unit = 10.0 ** np.floor(np.log10(rough))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    edges = np.arange(np.floor(low / step) + 1, np.ceil(high / step)) * step
+    return np.unique(edges.astype(np.float64))
+
+
+def _finest(type: pa.DataType) -> float:
+    """The least difference that names of ranges show: a day, a second."""
+    if pa.types.is_date(type):
+        return 1.0
+    return 1e6 if pa.types.is_timestamp(type) else 0.0
+
+
+def _digits(numbers: Floats) -> int:
+    """How many digits tell neighbours apart."""
+    step = np.diff(numbers).min() if len(numbers) > 1 else 1.0
+    largest = np.abs(numbers).max()
+    needed = np.ceil(np.log10(largest / step + 1)) + 1
+    whole = np.ceil(np.log10(largest + 1)) if largest < 1e15 else 0  # else as a power of ten
+    return int(min(max(10, needed, whole), 17))
+
+
+def _text(type: pa.DataType, number: float, digits: int) -> str:
+    if pa.types.is_date(type):
+        return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
+    if pa.types.is_timestamp(type):
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number)
+        return moment.strftime("%Y-%m-%d %H:%M:%S")
+    return f"{number:.{digits}g}"
+
+
+def category_bins(
+    axis: Axis, counts: Floats, names: Floats, least: int
+) -> tuple[list[str], Floats]:
+    """Names and float64[2, bins], the masses, of categories, from counts, float64[2, size], and
+    what the release names (`Mass`).
+
+    A category counts under its own name if the release names it, else under the lowest node of the
+    hierarchy above it that the release names; the root, and what is rare, is "other".
+    """
+    group = _named(axis, names)
+    n_groups = len(names) + 1  # the last one is of all others
+    merged = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
+    keep = np.flatnonzero(_shown(merged, least) & (merged.sum(axis=0) >= NOTHING))
+    keep = keep[keep < n_groups - 1]
+    mass = merged[:, keep].sum(axis=0)
+    # Rounded: sums of shares differ in their last digits with the order of rows.
+    place = np.argsort(-np.round(mass / max(mass.sum(), 1.0), 9), kind="stable")
+    by_mass = keep[place][:MOST_SHOWN]
+    while len(by_mass):
+        rest = counts.sum(axis=1) - merged[:, by_mass].sum(axis=1)
+        if _shown(rest, least):
+            break
+        by_mass = by_mass[:-1]
+    if not len(by_mass):
+        return [], np.zeros((2, 0))
+    shown = np.sort(by_mass) if axis.encoding.scale is Scale.ORDINAL else by_mass
+    labels = [*_texts(axis, shown)]
+    if rest.max() < NOTHING:
+        return labels, merged[:, shown]
+    return [*labels, OTHER], np.column_stack([merged[:, shown], rest])
+
+
+def _named(axis: Axis, names: Floats) -> Ints:
+    """int64[size]: the place among `names` of what stands for each category; their number where
+    nothing does."""
+    size = axis.n_categories + 1
+    group = np.full(size, len(names))
+    nodes = axis.nodes
+    released = np.flatnonzero(names[size:-1][: len(nodes.low) - 1])  # without the root
+    for node in sorted(released, key=lambda node: nodes.low[node] - nodes.high[node]):
+        group[nodes.low[node] : nodes.high[node]] = size + node
+    itself = np.flatnonzero(names[:size])
+    group[itself] = itself
+    if names[-1]:
+        group[-1] = size - 1
+    return group
+
+
+def _texts(axis: Axis, groups: Ints) -> Iterator[str]:
+    c = axis.n_categories
+    for group in groups.tolist():
+        if group == c:
+            yield MISSING_NAME
+        else:
+            among = axis.texts if group < c else axis.nodes.names
+            yield among[group if group < c else group - c - 1].as_py()

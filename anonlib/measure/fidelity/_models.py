@@ -1,0 +1,51 @@
+"""What measures that fit models to tables have in common."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure.features import MOST_CATEGORIES, Features, NodeEncoding, fit
+from anonlib.table.schema import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ModelMeasure(Measure):
+    """Fits models to features of the source's rows and of the release's.
+
+    Tables of more than `sample_rows` rows are for Spark ML, or, with `engine: sklearn`, samples of
+    them for scikit-learn.
+    """
+
+    encoding: NodeEncoding = Field(
+        default="fill_parent", description="how nodes of hierarchies become features"
+    )
+    max_categories: int = Field(
+        default=MOST_CATEGORIES, ge=1, le=10_000, description="categories of a column with features"
+    )
+    engine: Literal["auto", "sklearn", "spark"] = Field(
+        default="auto", description="auto: sklearn for tables of at most `sample_rows` rows"
+    )
+    sample_rows: int = Field(
+        default=100_000, ge=100, le=5_000_000, description="most rows for scikit-learn"
+    )
+
+    def features(self, columns: Sequence[Column], raw: "pa.Table") -> Features:
+        """The features of columns, fitted on original rows."""
+        return fit(columns, raw, encoding=self.encoding, max_categories=self.max_categories)
+
+    def in_spark(self, n_most: int) -> bool:
+        """Whether tables of up to so many rows are for Spark ML."""
+        return self.engine == "spark" or (self.engine == "auto" and n_most > self.sample_rows)
+
+    def nothing(self, note: str) -> Findings:
+        """All figures without a value."""
+        return Findings(tuple(Figure(name, None, note=note) for name in self.names))
+
+
+def rounded(value: float | None) -> float | None:
+    """To 6 digits: the last ones of a model depend on how Spark adds up."""
+    return None if value is None else float(f"{value:.6g}")

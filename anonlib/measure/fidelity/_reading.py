@@ -1,0 +1,273 @@
+"""Values as distributions: of the source each at one value, of a release over what it stands for.
+
+An interval is uniform over the numbers (of an ordinal column: the categories) in it, both ends
+included. A set is uniform over its members, missing among them. A node of a hierarchy is uniform
+over those categories under it that the source has; the root of a nominal column that has missing
+values, over these too. What is suppressed is the root: uniform over the range of a continuous
+column, over the categories of others. Shares are themselves.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Floats, Ints
+from anonlib.encode.texts import sets, text_ends
+from anonlib.errors import InputError
+from anonlib.measure.fidelity._axes import Axis, Sparse
+from anonlib.table.encoding import one_zero, to_float
+from anonlib.table.schema import is_number
+
+#: An Arrow array of any type.
+Values: TypeAlias = Any
+
+
+class Numbers(NamedTuple):
+    """float64[n], of each row: the probability that the value is there, and the expectation of its
+    standardized number and of the square of that, where one that is missing is 0."""
+
+    present: Floats
+    first: Floats
+    second: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """n values of a continuous column, each uniform over low..high, which are standardized; NaN
+    where missing. Plain numbers have one array as both."""
+
+    low: Floats
+    high: Floats
+
+    def numbers(self) -> Numbers:
+        present = ~np.isnan(self.low)
+        middle = np.where(present, (self.low + self.high) / 2, 0.0)
+        width = np.where(present, self.high - self.low, 0.0)
+        return Numbers(present.astype(np.float64), middle, middle**2 + width**2 / 12)
+
+    def within(self, low: float, high: float) -> Floats:
+        """float64[n]: the share of each value that is in low..high, 0 where missing."""
+        if self.low is self.high:
+            return ((self.low >= low) & (self.low <= high)).astype(np.float64)
+        width = self.high - self.low
+        overlap = np.minimum(self.high, high) - np.maximum(self.low, low)
+        point = np.where(overlap >= 0, 1.0, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip(overlap / width, 0.0, 1.0)
+        return np.where(width > 0, share, point).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """n values among `size` categories, missing the last: value i is the distribution index[i].
+
+    shares: csr_matrix[v, size], the distributions; None where number j is category j alone. names:
+    what the release calls them by: categories, or `size` + the number of a node, where missing is
+    the one behind the root.
+    """
+
+    index: Ints
+    size: int
+    names: Ints
+    shares: Sparse | None = None
+
+    def of(self, table: Floats) -> Floats:
+        """float64[n]: what each value is expected to have in a table by category."""
+        return (table if self.shares is None else self.shares @ table)[self.index]
+
+    def sums(self, weight: Floats | None = None) -> Floats:
+        """float64[size]: the values, or their weights, by category."""
+        n = self.size if self.shares is None else self.shares.shape[0]
+        counts = np.bincount(self.index, weight, n).astype(np.float64)
+        return counts if self.shares is None else self.shares.T @ counts
+
+    def numbers(self, positions: Floats) -> Numbers:
+        """positions: float64[size], the standardized ranks, 0 at the missing one."""
+        there = np.append(np.ones(self.size - 1), 0.0)
+        return Numbers(self.of(there), self.of(positions), self.of(positions**2))
+
+    def merged(self, group: Ints) -> "Shares":
+        """The same among groups of categories: int64[size], ascending, each in use."""
+        from scipy.sparse import csr_matrix
+
+        size = int(group[-1]) + 1
+        if self.shares is None:
+            return Shares(group[self.index], size, self.names)
+        ones = csr_matrix((np.ones(self.size), (np.arange(self.size), group)), (self.size, size))
+        return Shares(self.index, size, self.names, self.shares @ ones)
+
+    def joint(self, other: "Shares") -> Floats:
+        """float64[size, other.size]: the values by both categories, as if independent within a
+        row. Cost O(n), times the other's size where one has distributions."""
+        if self.shares is None and other.shares is None:
+            pair = self.index * other.size + other.index
+            counts = np.bincount(pair, minlength=self.size * other.size)
+            return counts.reshape(self.size, other.size).astype(np.float64)
+        from scipy.sparse import csr_matrix, identity
+
+        left = identity(self.size, format="csr") if self.shares is None else self.shares
+        right = np.eye(other.size) if other.shares is None else other.shares.toarray()
+        shape = left.shape[0], right.shape[0]
+        pairs = csr_matrix((np.ones(len(self.index)), (self.index, other.index)), shape)
+        found: Floats = left.T @ (pairs @ right)
+        return found
+
+
+def read(axis: Axis, values: Values, *, released: bool) -> Spans | Shares:
+    """The values of one batch. Raises InputError, without a value, where some are none of the
+    column's."""
+    reader = _READERS.get(axis.recoder or "") if released else None
+    if reader is not None:
+        return reader(axis, values)
+    if not (is_number(values.type) if axis.is_line else values.type.equals(axis.type)):
+        raise InputError(f"column {axis.name}: its released type {values.type} can't be compared")
+    if axis.is_line:
+        at = _positions(axis, values)
+        return Spans(at, at)
+    codes = _codes(axis, values, axis.encoding.categories)
+    return Shares(codes, axis.n_categories + 1, np.unique(codes))
+
+
+def _positions(axis: Axis, values: Values) -> Floats:
+    numbers = to_float(values)
+    numbers[~np.isfinite(numbers)] = np.nan
+    return axis.position(numbers)
+
+
+def _codes(axis: Axis, values: Values, categories: Values) -> Ints:
+    """int64[n]: the codes of values (or of texts, among the categories' texts)."""
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    found = pc.index_in(one_zero(values), value_set=one_zero(categories), skip_nulls=True)
+    if unknown := found.null_count - values.null_count:
+        raise InputError(f"column {axis.name}: {unknown} values are none of the source's")
+    codes: Ints = found.fill_null(len(categories)).to_numpy(zero_copy_only=False)
+    return codes.astype(np.int64)
+
+
+def _interval(axis: Axis, values: Values) -> Spans | Shares:
+    index = np.arange(len(values))
+    if pa.types.is_string(values.type):
+        values, index = _distinct(values)
+    if axis.is_line:
+        ends = _number_ends(values)
+        return Spans(axis.position(ends[0])[index], axis.position(ends[1])[index])
+    low, high = _category_ends(axis, values)
+    size = axis.n_categories + 1
+    pair, place = np.unique(low * size + high, return_inverse=True)
+    low, high = np.divmod(pair, size)
+    return Shares(place[index], size, np.union1d(low, high), _even(low, high + 1, size))
+
+
+def _number_ends(values: Values) -> tuple[Floats, Floats]:
+    """float64[n] each, NaN where missing."""
+    if not pa.types.is_string(values.type):
+        low, high = (to_float(pc.struct_field(values, name)) for name in ("lower", "upper"))
+        absent = values.is_null().to_numpy(zero_copy_only=False)
+        return np.where(absent, np.nan, low), np.where(absent, np.nan, high)
+    ends = np.full((2, len(values)), np.nan)
+    there = values.is_valid().to_numpy(zero_copy_only=False)
+    ends[:, there] = text_ends(values.drop_null())
+    return ends[0], ends[1]
+
+
+def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints]:
+    """int64[n] each, codes."""
+    if not pa.types.is_string(values.type):
+        ends = [pc.struct_field(values, name) for name in ("lower", "upper")]
+        absent = values.is_null()
+        low, high = (
+            _codes(axis, pc.if_else(absent, None, each), axis.encoding.categories) for each in ends
+        )
+        return low, high
+    if pa.types.is_string(axis.type):
+        lists = sets(values)  # a JSON array of two, too
+    else:
+        lists = pc.split_pattern(pc.utf8_slice_codeunits(values, 1, -1), ", ")
+    low, high = (_codes(axis, pc.list_element(lists, i), axis.texts) for i in range(2))
+    return low, high
+
+
+def _set(axis: Axis, values: Values) -> Shares:
+    index, size = np.arange(len(values)), axis.n_categories + 1
+    categories = axis.encoding.categories
+    if pa.types.is_string(values.type):
+        values, index = _distinct(values)
+        values, categories = sets(values), axis.texts
+    code, row = _codes(axis, values.flatten(), categories), _rows(values)
+    absent = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
+    row, code = np.append(row, absent), np.append(code, np.full(len(absent), size - 1))
+    share = 1.0 / np.bincount(row)[row]
+    return Shares(index, size, np.unique(code), _matrix(share, row, code, len(values), size))
+
+
+def _nodes(axis: Axis, values: Values) -> Spans | Shares:
+    """Of `lca` and `suppress`."""
+    if axis.is_line:
+        low, high = axis.ends
+        return Spans(np.full(len(values), low), np.full(len(values), high))
+    distinct, index = _distinct(values)
+    size, nodes = axis.n_categories + 1, axis.nodes
+    node = _codes(axis, distinct, nodes.names)
+    # Missing stands behind the root.
+    low = np.append(nodes.low, size - 1)[node]
+    high = np.append(nodes.high, size)[node]
+    if (high <= low).any():
+        raise InputError(f"column {axis.name}: nodes have no value of the source under them")
+    return Shares(index, size, size + node, _even(low, high, size))
+
+
+def _proportional(axis: Axis, values: Values) -> Shares:
+    assert axis.hierarchy is not None
+    size = axis.n_categories + 1
+    elements = values.flatten()
+    node = elements.field("node").to_numpy(zero_copy_only=False).astype(np.int64)
+    share = elements.field("share").to_numpy(zero_copy_only=False)
+    code_of = np.full(len(axis.hierarchy.names) + 1, -1)
+    code_of[axis.leaves], code_of[-1] = np.arange(size - 1), size - 1
+    code = code_of[node]
+    if unknown := int((code < 0).sum()):
+        raise InputError(f"column {axis.name}: {unknown} shares are of no value of the source")
+    shares = _matrix(share, _rows(values), code, len(values), size)
+    return Shares(np.arange(len(values)), size, np.unique(code), shares)
+
+
+def _rows(lists: Values) -> Ints:
+    """int64: which list each of the elements is in."""
+    n_elements = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    return np.repeat(np.arange(len(lists)), n_elements)
+
+
+def _distinct(values: Values) -> tuple[Values, Ints]:
+    """The distinct values, null too, and which each one is."""
+    encoded = values.dictionary_encode(null_encoding="encode")
+    index: Ints = encoded.indices.to_numpy(zero_copy_only=False)
+    return encoded.dictionary, index.astype(np.int64)
+
+
+def _even(low: Ints, high: Ints, size: int) -> Sparse:
+    """csr_matrix[v, size]: row i even over low[i] .. high[i] - 1."""
+    width = high - low
+    row = np.repeat(np.arange(len(low)), width)
+    code = np.arange(len(row)) - np.repeat(np.cumsum(width) - width, width) + low[row]
+    return _matrix(1.0 / width[row], row, code, len(low), size)
+
+
+def _matrix(share: Floats, row: Ints, code: Ints, n: int, size: int) -> Sparse:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((share, (row, code)), (n, size))
+
+
+#: By the type of the recoder; all others release values of the column's own.
+_READERS: dict[str, Callable[[Axis, Values], Spans | Shares]] = {
+    "interval": _interval,
+    "set": _set,
+    "lca": _nodes,
+    "suppress": _nodes,
+    "proportional": _proportional,
+}

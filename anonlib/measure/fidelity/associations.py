@@ -1,0 +1,204 @@
+"""How far pairs of columns are still associated as in the source."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from anonlib.arrays import Floats, Ints
+from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure.fidelity._axes import Axis, View
+from anonlib.measure.fidelity._reading import Shares
+from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Part, Rows, States, stable
+
+#: Categories of a column with more of them are counted in so many groups of neighbours.
+MOST_GROUPS = 100
+#: Variances and sums of squares that are not above this share of what they come from are none.
+ALIKE = 1e-12
+
+
+class Associations(ColumnMeasure):
+    """How far columns are still related to each other as in the source.
+
+    The association of every pair of columns, of which one at least is a quasi-identifier, the
+    other may be sensitive or the target; `mean` and `largest`, over the pairs, of its absolute
+    difference between the release and the source.
+
+    Two numeric columns (continuous, ordinal as ranks): Pearson's correlation, of rows that have
+    both. Two nominal ones: Cramer's V, the root of chi2 / (n min(r - 1, c - 1)), without a
+    correction of bias, missing a category; a numeric and a nominal one: the correlation ratio, the
+    root of the sum of squares between categories over the total. H. Cramer, Mathematical methods of
+    statistics, 1946. All are 0 where one of the two does not vary; pairs are left out where that is
+    so in the source. Of values that stand for several (`_reading`), each combination in a row
+    counts as if columns were independent there.
+
+    Nominal quasi-identifiers of more than 100 categories count in 100 groups of neighbours:
+    siblings in their hierarchy, else by value. Sensitive columns and a target of more than 100
+    values that are no numbers, or of an odd type, are left out, as a note says. Series
+    `associations`: all pairs. Cost: one pass over each table, shared with other measures of
+    columns; a count of every pair of columns.
+    """
+
+    type: ClassVar[str] = "associations"
+    subjects: ClassVar[Subjects] = "table"
+    names: ClassVar[Mapping[str, str]] = {
+        "mean": "mean change of the association of two columns, over all pairs; 0 (none) to 2, "
+        "more is worse",
+        "largest": "change of the association of those two columns where it is the largest; 0 "
+        "(none) to 2, more is worse",
+    }
+
+    def parts(self, view: View) -> dict[str, Part]:
+        found: dict[str, Part] = {}
+        numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
+        if numeric:
+            found["products"] = Products(numeric)
+        for a, b in _pairs(view):
+            if not (a.is_numeric and b.is_numeric):
+                found[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Table(a, b)
+        return found
+
+    def findings(self, found: Compared) -> Findings:
+        view, rows, differences = found.view, [], []
+        for a, b in _pairs(view):
+            source, n = _association(a, b, view, found.source)
+            if source is None:
+                continue
+            released = _association(a, b, view, found.released)[0] or 0.0
+            differences.append(abs(released - source))
+            if n >= view.least:
+                name = f"{_first(a, b, view)} × {_second(a, b, view)}"
+                ours, theirs, far = map(stable, (source, released, differences[-1]))
+                rows.append((name, _kind(a, b), ours, theirs, far))
+        if not differences:
+            note = "; ".join(filter(None, ["no two columns of the source vary", view.note]))
+            return Findings(tuple(Figure(name, None, note=note) for name in self.names))
+        figures = (
+            Figure("mean", stable(float(np.mean(differences))), note=view.note),
+            Figure("largest", stable(max(differences)), note=view.note),
+        )
+        heads = ("columns", "measure", "source", "release", "difference")
+        return Findings(figures, (Series("associations", "", heads, tuple(rows)),))
+
+
+def _pairs(view: View) -> list[tuple[Axis, Axis]]:
+    """The pairs, numeric columns first."""
+    quasi = {axis.id for axis in view.quasi}
+    return [
+        (b, a) if b.is_numeric and not a.is_numeric else (a, b)
+        for a, b in combinations(view.axes, 2)
+        if a.id in quasi or b.id in quasi
+    ]
+
+
+@dataclass(frozen=True)
+class Products(Part):
+    """Of p continuous and ordinal columns. State: four float64[p, p] of sums over the rows that
+    have i and j: of 1, of value i, of its square, of value i times value j."""
+
+    ids: tuple[str, ...]
+
+    def update(self, rows: Rows) -> Floats:
+        parts = zip(*(rows.numbers(id) for id in self.ids), strict=True)
+        present, first, second = map(np.column_stack, parts)
+        sums = present.T @ present, first.T @ present, second.T @ present, first.T @ first
+        return np.stack(sums).ravel()
+
+    def correlation(self, state: Floats, a: str, b: str) -> tuple[float | None, float]:
+        """Pearson's, and the rows that have both."""
+        p, i, j = len(self.ids), self.ids.index(a), self.ids.index(b)
+        count, first, second, product = state.reshape(4, p, p)
+        n = float(count[i, j])
+        if n <= 0:
+            return None, 0.0
+        x, y = first[i, j] / n, first[j, i] / n
+        xx, yy = second[i, j] / n - x * x, second[j, i] / n - y * y
+        if xx <= ALIKE * (second[i, j] / n + 1) or yy <= ALIKE * (second[j, i] / n + 1):
+            return None, n
+        return float((product[i, j] / n - x * y) / np.sqrt(xx * yy)), n
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio(Part):
+    """Of a numeric column among the g groups of a nominal one. State: the values there are in each,
+    their sums, then the sum of all their squares."""
+
+    number: Axis
+    nominal: Axis
+
+    def update(self, rows: Rows) -> Floats:
+        present, first, second = rows.numbers(self.number.id)
+        groups = _grouped(rows, self.nominal)
+        return np.concatenate([groups.sums(present), groups.sums(first), [second.sum()]])
+
+    def ratio(self, state: Floats) -> tuple[float | None, float]:
+        """The correlation ratio, and the rows that have a number."""
+        count, first = np.split(state[:-1], 2)
+        n, total = float(count.sum()), float(state[-1])
+        there = count > ALIKE * n
+        if n <= 0 or there.sum() < 2:
+            return None, n
+        mean = first[there].sum() / n
+        if total / n - mean**2 <= ALIKE * (total / n + 1):
+            return None, n
+        between = float(count[there] @ (first[there] / count[there] - mean) ** 2)
+        return float(np.sqrt(between / (total - n * mean**2))), n
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Part):
+    """Of two nominal columns. State: their contingency table."""
+
+    first: Axis
+    second: Axis
+
+    def update(self, rows: Rows) -> Floats:
+        return _grouped(rows, self.first).joint(_grouped(rows, self.second)).ravel()
+
+    def cramer(self, state: Floats) -> tuple[float | None, float]:
+        """Cramer's V, and the rows."""
+        table = state.reshape(int(_groups(self.first)[-1]) + 1, -1)
+        n = float(table.sum())
+        table = table[table.sum(axis=1) > ALIKE * n][:, table.sum(axis=0) > ALIKE * n]
+        if min(table.shape) < 2:
+            return None, n
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+        chi2 = float(((table - expected) ** 2 / expected).sum())
+        return float(np.sqrt(chi2 / (n * (min(table.shape) - 1)))), n
+
+
+def _grouped(rows: Rows, axis: Axis) -> Shares:
+    codes = rows.codes(axis.id)
+    return codes if axis.n_categories <= MOST_GROUPS else codes.merged(_groups(axis))
+
+
+def _groups(axis: Axis) -> Ints:
+    """int64[n_categories + 1]: the group of each category; missing is one of its own."""
+    c = axis.n_categories
+    n = min(c, MOST_GROUPS)
+    return np.append(np.arange(c) * n // max(c, 1), n)
+
+
+def _association(a: Axis, b: Axis, view: View, states: States) -> tuple[float | None, float]:
+    """None where one of the two does not vary; and the rows it is of."""
+    if b.is_numeric:
+        numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
+        return Products(numeric).correlation(states["products"], a.id, b.id)
+    state = states[f"pair {a.id} {b.id}"]
+    return Ratio(a, b).ratio(state) if a.is_numeric else Table(a, b).cramer(state)
+
+
+def _kind(a: Axis, b: Axis) -> str:
+    if b.is_numeric:
+        return "correlation"
+    return "correlation ratio" if a.is_numeric else "Cramer's V"
+
+
+def _first(a: Axis, b: Axis, view: View) -> str:
+    return min(a, b, key=view.axes.index).name
+
+
+def _second(a: Axis, b: Axis, view: View) -> str:
+    return max(a, b, key=view.axes.index).name

@@ -1,0 +1,82 @@
+"""Whether clusters found in the release are those of the original rows."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from anonlib.measure import Figure, Findings
+from anonlib.measure.agreement import agreement
+from anonlib.measure.features import predictors
+from anonlib.measure.fidelity._models import ModelMeasure, rounded
+from anonlib.table.schema import Role
+
+if TYPE_CHECKING:
+    from anonlib.evaluation.case import Case
+
+
+class Clustering(ModelMeasure):
+    """How far clusters found in the release agree with those found in the original rows.
+
+    Both are of k-means, and are compared by where they put the original rows. Centres are found in
+    the release, and in the source; then each original row goes to the nearest of either. So no row
+    of the release needs a link to its person, all rows count, and the question is what clusters
+    serve for: whether segments that the release shows are those of the people behind it. `ari` is
+    the adjusted Rand index, `nmi` the normalized mutual information. k-means depends on where it
+    starts: `raw_ari` and `raw_nmi` compare the original rows' clusters with those found in them
+    from another start, which the release can't be expected to beat.
+
+    Tables of more than `sample_rows` rows are for Spark ML, or, with `engine: sklearn`, samples of
+    them for scikit-learn. Features are fitted on original rows. Rounded to 6 digits. Reference:
+    TA_DA, section VI-C, which compares the cluster of each released row with that of its original.
+    Cost O(n f k) a step, and a pass over the source.
+    """
+
+    type: ClassVar[str] = "clustering"
+    usual: ClassVar[bool] = False
+    names: ClassVar[Mapping[str, str]] = {
+        "ari": "adjusted Rand index of the clusters of the release and of the source; 1 the same, "
+        "about 0 by chance, less is worse",
+        "nmi": "normalized mutual information of the clusters of the release and of the source; 0 "
+        "to 1 (the same), less is worse",
+        "raw_ari": "adjusted Rand index of the source's clusters and of its own from another "
+        "start; 1 at most, what `ari` can be expected to reach",
+        "raw_nmi": "normalized mutual information of the source's clusters and of its own from "
+        "another start; 0 to 1, what `nmi` can be expected to reach",
+    }
+    clusters: int = Field(default=8, ge=2, le=1000, description="the number of clusters")
+    columns: Literal["released", "quasi_identifiers"] = Field(
+        default="quasi_identifiers", description="what rows are clustered by; targets are left out"
+    )
+    max_iter: int = Field(default=100, ge=1, description="most steps of k-means")
+
+    def measure(self, case: "Case") -> Findings:
+        from anonlib.evaluation.clusters import KMeans, contingencies
+        from anonlib.evaluation.splits import Part
+
+        targets = [column.id for column in case.schema.of(Role.TARGET)]
+        columns = predictors(case.schema, targets, self.columns)
+        if not columns:
+            return self.nothing("the release has no column to cluster by")
+        if min(case.n_source, case.n_released) < max(self.clusters, case.k):
+            return self.nothing("fewer rows than clusters, or than k")
+        seed = case.config.seed
+        how = [column.id for column in columns], self.sample_rows, seed
+        raw = Part.of(case.source, *how, released=False)
+        released = Part.of(case.released, *how, released=True)
+        n_least = min(part.sample.num_rows for part in (raw, released))
+        if n_least < self.clusters and not self.in_spark(max(raw.n, released.n)):
+            return self.nothing("`sample_rows` is less than `clusters`")
+        features = self.features(columns, raw.sample)
+        in_spark = self.in_spark(max(raw.n, released.n))
+        model = KMeans(self.clusters, self.max_iter, in_spark=in_spark)
+        fits = (raw, seed), (released, seed), (raw, seed + 1)
+        centres = [model.centres(part, features, start) for part, start in fits]
+        found = contingencies(raw.rows, features, centres)
+        return Findings(
+            tuple(
+                Figure(f"{prefix}{name}", rounded(value))
+                for prefix, contingency in zip(("", "raw_"), found, strict=True)
+                for name, value in agreement(contingency)._asdict().items()
+            )
+        )

@@ -1,0 +1,226 @@
+"""What models that learned from the release know."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError, WithJsonSchema, field_serializer, field_validator
+
+from anonlib import registry
+from anonlib.errors import ConfigError
+from anonlib.measure import Figure, Findings, Series
+from anonlib.measure.examples import Target, target_of
+from anonlib.measure.features import Features, predictors
+from anonlib.measure.fidelity._models import ModelMeasure, rounded
+from anonlib.measure.learners import Learner
+from anonlib.measure.scores import ERRORS, Scores
+from anonlib.table.schema import Role
+
+if TYPE_CHECKING:
+    from anonlib.evaluation.case import Case
+    from anonlib.evaluation.splits import Parts, Trial
+
+#: Fewer rows to test on than this, or of a class, are worth a note.
+FEW_ROWS, FEW_OF_CLASS = 200, 10
+_SPEC = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
+#: What each score means.
+_SCORES = {
+    "accuracy": "share of test rows whose class is predicted right; 0 to 1, less is worse",
+    "f1": "balance of false alarms and misses, of two classes for the last one, else the mean "
+    "weighted by their rows; 0 to 1, less is worse",
+    "f1_macro": "balance of false alarms and misses, each class counting the same; 0 to 1, less is "
+    "worse",
+    "auc": "how often a row of a class is held more likely to be of it than a row of another; 0 to "
+    "1, 0.5 by chance, less is worse",
+    "rmse": "typical error of predictions; in the units of the target, 0 is best, more is worse",
+    "r2": "share of the target's variance that predictions explain; 1 is best, 0 as good as its "
+    "mean, less is worse",
+}
+#: What each form of a score means.
+_FORMS = {
+    "raw_{}": "the score of the same model learning from original rows; for comparison",
+    "{}_loss": "how much worse the score of the release is than that of original rows; 0 is no "
+    "loss, more is worse",
+    "baseline_{}": "the score of always telling the most frequent class, or the mean; for "
+    "comparison, a model that learned something does better",
+}
+
+
+class Learning(ModelMeasure):
+    """What models that learned from the release tell of persons who are not in it.
+
+    `before`: persons are held out before a release of the others is made for this alone, and what
+    models learned from it is tested on the original rows of the former. `after`: the release is
+    split, and its own rows test; where the anonymization looked at the target, these carry news of
+    it, and the figures flatter. The same models learn from the original rows (`raw_...`);
+    `..._loss` is what the release costs against them: positive where it is worse, of errors too.
+    `baseline_...` is what it is worth to tell the most frequent class, or the mean.
+
+    Models that don't suit a target, classes or numbers by its `scale` (without one, by its type),
+    are passed over. Tables of more than `sample_rows` rows are for Spark ML, or, with `engine:
+    sklearn` and for models that Spark ML lacks, samples of them for scikit-learn. Features are
+    fitted on original rows that learn. Rounded to 6 digits. Reference: LDA-MDAV, section 4.5
+    (before); TA_DA, section VI-B (after).
+    """
+
+    type: ClassVar[str] = "learning"
+    usual: ClassVar[bool] = False
+    names: ClassVar[Mapping[str, str]] = _SCORES | {
+        form.format(score): meaning for form, meaning in _FORMS.items() for score in _SCORES
+    }
+    models: Annotated[tuple[Learner, ...], WithJsonSchema({"type": "array", "items": _SPEC})] = (
+        Field(
+            default=("logistic_regression", "linear_regression", "boosted_trees"),
+            validate_default=True,
+            min_length=1,
+            description="the models, named by `type`",
+        )
+    )
+    split: Literal["before", "after"] = Field(
+        default="before", description="whether persons are held out before the release is made"
+    )
+    holdout: float = Field(default=0.3, gt=0, lt=1, description="the share of persons held out")
+    columns: Literal["released", "quasi_identifiers"] = Field(
+        default="released", description="what models learn from, besides targets and pseudonyms"
+    )
+
+    @property
+    def held_out(self) -> float:
+        # A release that is made without them need not mark them.
+        return self.holdout if self.split == "after" else 0.0
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _build(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        built = [each if isinstance(each, Learner) else _learner(each) for each in value]
+        if twice := [each.type for i, each in enumerate(built) if each in built[:i]]:
+            raise ValueError(f"{', '.join(twice)} is there twice; remove one")
+        return tuple(built)
+
+    @field_serializer("models")
+    def _specs(self, models: tuple[Learner, ...]) -> list[dict[str, Any]]:
+        # Pydantic would dump the models as the bare base class.
+        return [registry.spec(model) for model in models]
+
+    def measure(self, case: "Case") -> Findings:
+        from anonlib.evaluation.splits import parts_of
+
+        targets = case.schema.of(Role.TARGET)
+        ids = [column.id for column in targets]
+        columns = predictors(case.schema, ids, self.columns)
+        if not targets or not columns:
+            lacking = "column to learn from" if targets else "column with the role target"
+            return self.nothing(f"the release has no {lacking}")
+        ids += [column.id for column in columns]
+        after = self.split == "after"
+        parts = parts_of(case, self.holdout, ids, self.sample_rows, after=after)
+        if parts is None:
+            return self.nothing("published rows have no link to persons: take `split: before`")
+        if min(part.n for part in parts) < max(case.k, 1):
+            return self.nothing("fewer rows than k to learn from, or to test on")
+        (column,) = targets
+        scale = column.scale or case.config.attributes[column.name].scale
+        target = target_of(column, scale, *(part.sample for part in parts))
+        labelled = (int((~np.isnan(target.values(part.sample))).sum()) for part in parts)
+        if min(labelled) < max(case.k, 1):
+            return self.nothing("fewer rows than k have a target to learn from, or to test on")
+        features = self.features(columns, parts.raw.sample)
+        return self._of(case, parts, features, target)
+
+    def _of(self, case: "Case", parts: "Parts", features: Features, target: Target) -> Findings:
+        """What is found with features of these parts."""
+        from anonlib.evaluation.splits import tried
+
+        suited = [model for model in self.models if model.suits(target.n_classes)]
+        if not suited:
+            kind = "classes" if target.n_classes else "numbers"
+            return self.nothing(f"none of the models predicts {kind}")
+        figures: list[Figure] = []
+        rows: list[tuple[str | float | None, ...]] = []
+        name = "accuracy" if target.n_classes else "rmse"
+        notes = _notes(case, parts, target)
+        large = self.in_spark(parts.n_most)
+        baselines = []
+        for in_spark in (True, False):
+            models = [model for model in suited if (large and model.in_spark) is in_spark]
+            if not models:
+                continue
+            seed = case.config.seed
+            base, trials = tried(parts, features, target, models, in_spark=in_spark, seed=seed)
+            baselines.append(base)
+            for model, trial in zip(models, trials, strict=True):
+                of = label(model, self.models)
+                sampled = not in_spark and parts.n_most > self.sample_rows
+                said = [*notes, f"of samples of {self.sample_rows:,} rows"] if sampled else notes
+                figures += _figures(trial, of, target.n_classes, "; ".join(said))
+                scores = (*trial, base)
+                rows.append((of, *(rounded(getattr(each, name)) for each in scores)))
+        figures += _baseline(baselines[0], target.n_classes)
+        heads = ("model", "release", "raw", "baseline")
+        return Findings(tuple(figures), (Series(name, target.column.name, heads, tuple(rows)),))
+
+
+def label(model: Learner, among: Sequence[Learner]) -> str:
+    """A model's name in figures: its type, with what it does not have by default where there are
+    others of that type."""
+    if sum(other.type == model.type for other in among) == 1:
+        return model.type
+    given = model.model_dump(exclude_defaults=True).items()
+    return " ".join([model.type, *(f"{name}={value}" for name, value in given)])
+
+
+def _notes(case: "Case", parts: "Parts", target: Target) -> list[str]:
+    """What readers of the figures should know."""
+    notes = []
+    if parts.test.released and case.looked_at_target:
+        notes.append("the anonymization looked at the target of the rows that test: they flatter")
+    y = target.values(parts.raw_test.sample)
+    y = y[~np.isnan(y)]
+    if len(y) < FEW_ROWS:
+        notes.append(f"fewer than {FEW_ROWS} rows to test on")
+    n_few = sum(int((y == c).sum()) < FEW_OF_CLASS for c in range(target.n_classes))
+    if n_few:
+        text = f"{n_few} of {target.n_classes} classes have fewer than {FEW_OF_CLASS} of them"
+        notes.append(text)
+    return notes
+
+
+def _figures(trial: "Trial", of: str, n_classes: int, note: str) -> Iterator[Figure]:
+    for name in _defined(n_classes):
+        ours, theirs = getattr(trial.released, name), getattr(trial.raw, name)
+        loss = None if ours is None or theirs is None else theirs - ours
+        if loss is not None and name in ERRORS:
+            loss = -loss
+        for form, value in (("{}", ours), ("raw_{}", theirs), ("{}_loss", loss)):
+            yield _figure(form.format(name), value, of, note)
+
+
+def _baseline(base: Scores, n_classes: int) -> Iterator[Figure]:
+    for name in _defined(n_classes):
+        yield _figure(f"baseline_{name}", getattr(base, name), "", "")
+
+
+def _figure(name: str, value: float | None, of: str, note: str) -> Figure:
+    undefined = "not defined of the rows that test" if value is None else ""
+    return Figure(name, rounded(value), of, "; ".join(filter(None, [undefined, note])))
+
+
+def _defined(n_classes: int) -> tuple[str, ...]:
+    """The scores of a target of classes, or of numbers."""
+    return ("accuracy", "f1", "f1_macro", "auc") if n_classes else ("rmse", "r2")
+
+
+def _learner(spec: Any) -> Learner:
+    spec = {"type": spec} if isinstance(spec, str) else spec
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("type"), str):
+        raise ValueError(f"name each model by `type`: {', '.join(registry.plugins('learner'))}")
+    try:
+        built: Learner = registry.build("learner", spec)
+    except ConfigError as error:
+        raise ValueError("; ".join(problem.text for problem in error.problems)) from None
+    except ValidationError as error:
+        told = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise ValueError(f"{spec['type']}: {'; '.join(told)}") from None
+    return built

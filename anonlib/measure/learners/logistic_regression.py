@@ -1,0 +1,31 @@
+"""Linear models of classes."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from anonlib.measure.learners import Given, Learner
+
+
+class LogisticRegression(Learner):
+    """Logistic regression; multinomial for more than two classes.
+
+    The least of the sum of the rows' log losses and `l2` / 2 times the squared weights, but for
+    the intercept: scikit-learn's C is 1 / l2, Spark ML's regParam l2 / n.
+    """
+
+    type: ClassVar[str] = "logistic_regression"
+    classifies: ClassVar[bool] = True
+    regresses: ClassVar[bool] = False
+    l2: float = Field(default=1.0, gt=0, description="weight of the squared coefficients")
+    max_iter: int = Field(default=200, ge=1, description="most steps of the optimizer")
+
+    def estimator(self, given: Given) -> Any:
+        from sklearn.linear_model import LogisticRegression as Model
+
+        return Model(C=1 / self.l2, max_iter=self.max_iter)
+
+    def spark_estimator(self, given: Given) -> Any:
+        from pyspark.ml.classification import LogisticRegression as Model
+
+        return Model(regParam=self.l2 / given.n_rows, maxIter=self.max_iter, standardization=False)

@@ -1,0 +1,40 @@
+"""Random forests."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from anonlib.measure.learners import Given, Learner
+
+
+class RandomForest(Learner):
+    """A random forest: each tree learns from as many rows, drawn with replacement, each cut looks
+    at the root of the number of features (a third of them for numbers).
+
+    Reference: L. Breiman, Random forests, Machine Learning 45, 2001.
+    """
+
+    type: ClassVar[str] = "random_forest"
+    classifies: ClassVar[bool] = True
+    regresses: ClassVar[bool] = True
+    trees: int = Field(default=50, ge=1, le=10_000, description="trees of the forest")
+    depth: int = Field(default=10, ge=1, le=30, description="most cuts from a root to a leaf")
+
+    def estimator(self, given: Given) -> Any:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        parameters: dict[str, Any] = {
+            "n_estimators": self.trees,
+            "max_depth": self.depth,
+            "random_state": given.seed,
+        }
+        if given.n_classes:
+            return RandomForestClassifier(max_features="sqrt", **parameters)
+        return RandomForestRegressor(max_features=1 / 3, **parameters)
+
+    def spark_estimator(self, given: Given) -> Any:
+        from pyspark.ml.classification import RandomForestClassifier
+        from pyspark.ml.regression import RandomForestRegressor
+
+        model = RandomForestClassifier if given.n_classes else RandomForestRegressor
+        return model(numTrees=self.trees, maxDepth=self.depth, seed=given.seed)

@@ -1,0 +1,131 @@
+"""The nearest released tuples of original rows, column by column."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from anonlib.arrays import Bools, Floats, Ints
+from anonlib.hierarchy.tree import Tree
+
+#: A scipy.sparse matrix.
+Sparse: TypeAlias = Any
+#: Distances that are this near to each other, in proportion, are ties: sums of squares are rounded.
+TIED = 1e-9
+#: Distances that are in memory at once: as many as fit in a cache.
+CHUNK = 2**18
+
+
+class Distances:
+    """The squared distances of n original values of a column from its d distinct released ones."""
+
+    @abstractmethod
+    def squared(self, rows: slice) -> Floats:
+        """float64[rows, d]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spans(Distances):
+    """Numbers, from ranges: 0 inside, else the distance from the nearer end.
+
+    value: float64[n], absent: bool[n]; low, high: float64[d], blank: bool[d]. Missing ones stand at
+    the mean; where just one of the two is missing, that adds 1.
+    """
+
+    value: Floats
+    absent: Bools
+    low: Floats
+    high: Floats
+    blank: Bools
+
+    def squared(self, rows: slice) -> Floats:
+        value = self.value[rows, None]
+        gap = np.maximum(np.maximum(self.low - value, value - self.high), 0.0)
+        result: Floats = gap * gap + (self.absent[rows, None] != self.blank)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Shares(Distances):
+    """Categories, from sets of them with shares: (1 - the category's share)^2.
+
+    code: int64[n]; share: csr_matrix[c, d], of each category in each released value. A set has
+    the share 1 of each of its categories, a single category the share 1 of itself.
+    """
+
+    code: Ints
+    share: Sparse
+
+    def squared(self, rows: slice) -> Floats:
+        away: Floats = 1.0 - self.share[self.code[rows]].toarray()
+        return away * away
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes(Distances):
+    """Leaves of a tree, from its nodes: 0 under the node, else the loss of the lowest node that is
+    above both. leaf: int64[n], node: int64[d]; -1 is missing, which stands right under the root.
+    """
+
+    leaf: Ints
+    node: Ints
+    tree: Tree
+
+    def squared(self, rows: slice) -> Floats:
+        leaf, node = self.leaf[rows, None], self.node[None, :]
+        root = len(self.tree.parent) - 1
+        away = np.where(leaf == node, 0.0, 1.0)  # where one of them is missing
+        away[np.broadcast_to(node == root, away.shape)] = 0.0
+        r, c = np.nonzero((leaf >= 0) & (node >= 0))
+        first = np.minimum(self.leaf[rows][r], self.tree.low[self.node[c]])
+        last = np.maximum(self.leaf[rows][r], self.tree.high[self.node[c]] - 1)
+        inside = (first == self.tree.low[self.node[c]]) & (last == self.tree.high[self.node[c]] - 1)
+        away[r, c] = np.where(inside, 0.0, self.tree.loss[self.tree.common(first, last)])
+        return away * away
+
+
+class Compared(NamedTuple):
+    """A column: `place`, int64[t], says which of the distinct values each tuple has."""
+
+    distances: Distances
+    place: Ints
+
+
+class Linked(NamedTuple):
+    """Of each row, int64[rows]: 1 if its own tuple is among the nearest, else 0; how many tuples
+    are the nearest; how many rows these have."""
+
+    own: Ints
+    n_tuples: Ints
+    n_rows: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Original rows and the t tuples that they may have been released as.
+
+    own: int64[n], the tuple of each row; n_rows: int64[t], the released rows of each tuple.
+    """
+
+    columns: tuple[Compared, ...]
+    own: Ints
+    n_rows: Ints
+
+    @property
+    def chunk(self) -> int:
+        """Rows that are compared at once."""
+        return max(1, CHUNK // max(1, len(self.n_rows)))
+
+    def linked(self, rows: slice) -> Linked:
+        """What the attack finds for some rows. Cost O(rows t d) for d columns."""
+        own = self.own[rows]
+        total = np.zeros((len(own), len(self.n_rows)))
+        for column in self.columns:
+            total += column.distances.squared(rows)[:, column.place]
+        nearest = total <= total.min(axis=1, keepdims=True) * (1 + TIED)
+        return Linked(
+            nearest[np.arange(len(own)), own].astype(np.int64),
+            nearest.sum(axis=1),
+            nearest @ self.n_rows,
+        )

@@ -1,0 +1,142 @@
+"""What an attacker learns of a person from the cell that the person is in."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from anonlib.measure import Figure, Findings, Measure, Series, Subjects
+from anonlib.table.schema import Role
+
+if TYPE_CHECKING:  # these import Spark
+    from pyspark.sql import Row
+
+    from anonlib.auditing.view import View
+    from anonlib.evaluation.case import Case
+
+#: Bins of the distribution of certainty.
+N_BINS = 10
+
+
+class Disclosure(Measure):
+    """How well sensitive values are guessed from the released quasi-identifiers.
+
+    Attribute disclosure: who knows a person's class guesses its most frequent value. By sensitive
+    column, and the target where it has a privacy model of its own:
+
+    - `correct`: the share of rows guessed right so; `base`: by the most frequent value of the whole
+      release; `gain`: the difference;
+    - `certainty`: the largest share of one value in any class; `certain`: the share of rows in
+      classes where one value has at least `threshold`.
+
+    Values are compared as the audit does; missing ones are nothing to guess: shares are those of
+    present values, and classes without any are left out.
+
+    By quasi-identifier released as shares of its values, `lone`: the share of rows that are known,
+    by the shares and the size of their class, to be the only ones in it with their value. Whoever
+    knows such a value of a person in the table knows the person's class.
+
+    Rows are counted, with a `unit`, too. Two aggregates of the release by column, and one if there
+    are shares.
+    """
+
+    type: ClassVar[str] = "disclosure"
+    subjects: ClassVar[Subjects] = "columns"
+    names: ClassVar[Mapping[str, str]] = {
+        "correct": "share of rows guessed right by the most frequent value of their class; 0 to 1, "
+        "less is safer",
+        "base": "share of rows guessed right by the most frequent value of the whole release; 0 to "
+        "1, for comparison",
+        "gain": "what classes add to guessing, `correct` less `base`; 0 to 1, less is safer",
+        "certainty": "largest share that one value has in any class; 0 to 1, less is safer",
+        "certain": "share of rows in classes where one value has the share `threshold` or more; 0 "
+        "to 1, less is safer",
+        "lone": "share of rows that are seen to be the only ones of their class with their value; "
+        "0 to 1, less is safer",
+    }
+    reference: ClassVar[str] = (
+        "A. Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, ACM Transactions on "
+        "Knowledge Discovery from Data 1(1), 2007, section 2 (homogeneity attack)"
+    )
+    threshold: float = Field(
+        0.9, gt=0, le=1, description="the share of one value from which a class is certain"
+    )
+
+    def measure(self, case: "Case") -> Findings:
+        from anonlib.auditing.rules import lone
+        from anonlib.evaluation.classes import view_of
+
+        schema = case.schema
+        sensitive = [
+            column.name
+            for column in schema.released
+            if column.role is Role.SENSITIVE
+            or (column.role is Role.TARGET and column.id in schema.protected)
+        ]
+        view, spec = view_of(case.released, schema, case.config, sensitive)
+        figures: list[Figure] = []
+        series: list[Series] = []
+        for name in sensitive:
+            found = self._of(view, name, case.k)
+            figures += found.figures
+            series += found.series
+        for name, n_rows in lone(view, spec).items():
+            figures.append(Figure("lone", n_rows / case.n_released, name))
+        return Findings(tuple(figures), tuple(series))
+
+    def _of(self, view: "View", name: str, k: int) -> Findings:
+        """What is learnt of one column."""
+        bins, n_present, n_most = _counted(view, view.sensitive[name], self.threshold)
+        if not n_present:
+            note = "all values are missing"
+            names = [each for each in self.names if each != "lone"]
+            return Findings(tuple(Figure(each, None, name, note) for each in names))
+        correct = sum(row["most"] for row in bins) / n_present
+        base = n_most / n_present
+        figures = (
+            Figure("correct", correct, name),
+            Figure("base", base, name),
+            Figure("gain", correct - base, name),
+            Figure("certainty", max(row["certainty"] for row in bins), name),
+            Figure("certain", sum(row["certain"] for row in bins) / n_present, name),
+        )
+        # Bins have whole classes; of what is missing there is nothing to see.
+        if not min(min(row["smallest"], row["present"]) for row in bins) >= k > 0:
+            return Findings(figures)
+        rows = tuple(
+            (row["bin"] / N_BINS, (row["bin"] + 1) / N_BINS, row["classes"], row["rows"])
+            for row in bins
+        )
+        heads = ("from", "to", "classes", "rows")
+        return Findings(figures, (Series("certainty", name, heads, rows),))
+
+
+def _counted(view: "View", value: str, threshold: float) -> tuple[list["Row"], int, int]:
+    """Of the classes with present values, by bins of their certainty: `classes`, their `rows`, the
+    `present` values among them, the rows with the `most` frequent values, the largest `certainty`,
+    the rows with present values in `certain` classes, the `smallest` class. Then how many rows have
+    a present value, and the most frequent one."""
+    from pyspark.sql import functions as F
+
+    n, there = F.col("n"), F.col(value).isNotNull()
+    counts = view.rows.groupBy(*view.keys, value).agg(F.count("*").alias("n"))
+    classes = counts.groupBy(*view.keys).agg(
+        F.sum(n).alias("rows"),
+        F.sum(F.when(there, n)).alias("present"),
+        F.max(F.when(there, n)).alias("most"),
+    )
+    classes = classes.where("present > 0").withColumn("share", F.expr("most / present"))
+    last = F.lit(N_BINS - 1)
+    place = F.least(F.expr(f"({N_BINS} * most) div present").cast("int"), last)
+    bins = classes.groupBy(place.alias("bin")).agg(
+        F.count("*").alias("classes"),
+        F.sum("rows").alias("rows"),
+        F.sum("present").alias("present"),
+        F.sum("most").alias("most"),
+        F.max("share").alias("certainty"),
+        F.sum(F.when(F.col("share") >= threshold, F.col("present")).otherwise(0)).alias("certain"),
+        F.min("rows").alias("smallest"),
+    )
+    whole = view.rows.where(there).groupBy(value).agg(F.count("*").alias("n"))
+    row = whole.agg(F.sum("n"), F.max("n")).collect()[0]
+    return sorted(bins.collect()), int(row[0] or 0), int(row[1] or 0)

@@ -1,0 +1,135 @@
+"""An attack on a sample of rows: which released tuple is the nearest?"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Ints
+from anonlib.errors import InputError
+from anonlib.measure import Figure, Findings, Measure, Subjects
+from anonlib.measure.nearest import Attack, Compared
+from anonlib.measure.risk._compared import compared
+
+if TYPE_CHECKING:  # this imports Spark
+    from anonlib.evaluation.case import Case
+
+#: Most distinct released tuples that the attack looks through.
+MAX_TUPLES = 100_000
+#: Most comparisons of a row with a tuple.
+MAX_COMPARED = 10**8
+
+NO_PAIRS = "once a release is published, nothing links its rows to the original ones"
+FEW = (
+    "against the tuples of the sampled rows alone, since there are too many: less to choose from, "
+    "so an upper bound"
+)
+
+
+class Linkage(Measure):
+    """How often an attacker finds persons by the released tuple that is nearest to theirs.
+
+    Distance-based record linkage: the attacker knows the quasi-identifiers of persons, and takes
+    for theirs the nearest released tuple.
+
+    `cell`: the share of rows whose nearest tuple is the one that they were released as; where t
+    tuples are as near, 1/t of a row. `cell_guess`: what guessing gets, one over the number of
+    tuples. `record`: the share of rows found, taking any of the rows that have the nearest tuple;
+    it is never above `record_bound`, 1/k. `record_guess`: what guessing gets, one over the number
+    of rows.
+
+    The squared distance is the sum over the columns of the squares of: the difference, standardized
+    (ordinal columns: of ranks; 0 inside an interval, else to its nearer end; a missing value stands
+    at the mean, and adds 1 where the other is present); 0 or 1 of nominal columns (0 in a set; of
+    released shares, 1 less the value's); of nodes 0 above the value, else the loss of the lowest
+    common ancestor, as in `ncp`. Reference: J. Domingo-Ferrer, V. Torra, A quantitative comparison
+    of disclosure control methods for microdata, in: Confidentiality, Disclosure and Data Access,
+    2001; there ties go to the first.
+
+    The rows are those of the private sample (`Case.pairs`), fewer where there are many tuples (at
+    most MAX_COMPARED comparisons); the tuples are all of the release up to MAX_TUPLES, else those
+    of the sample. With a `unit`, rows stand for persons. Cost: the sample, one aggregate of the
+    release, and the comparisons as Spark tasks.
+    """
+
+    type: ClassVar[str] = "linkage"
+    subjects: ClassVar[Subjects] = "table"
+    names: ClassVar[Mapping[str, str]] = {
+        "cell": "share of sampled rows whose nearest released tuple is the one that they were "
+        "released as; 0 to 1, less is safer",
+        "cell_guess": "what `cell` is by guessing, one over the number of tuples; 0 to 1, for "
+        "comparison",
+        "record": "share of sampled rows found by taking any row that has the nearest tuple; 0 to "
+        "1, less is safer",
+        "record_guess": "what `record` is by guessing, one over the number of rows; 0 to 1, for "
+        "comparison",
+        "record_bound": "the most that `record` can be, one over k; 0 to 1, less is safer",
+    }
+    needs_pairs: ClassVar[bool] = True
+
+    def measure(self, case: "Case") -> Findings:
+        if case.pairs is None:
+            return self._undefined(NO_PAIRS)
+        original, released = case.pairs
+        if not original.num_rows:
+            return self._undefined("the sample has no rows")
+        released = released.select([column.id for column in case.schema.quasi_identifiers])
+        tuples, n_rows, note = _tuples(case, released)
+        try:
+            attack = _attack(case, original, pa.concat_tables([tuples, released]), n_rows)
+        except InputError as error:
+            return self._undefined(str(error))
+        return self._found(case, attack, note)
+
+    def _undefined(self, why: str) -> Findings:
+        return Findings(tuple(Figure(name, None, note=why) for name in self.names))
+
+    def _found(self, case: "Case", attack: Attack, note: str) -> Findings:
+        from anonlib.evaluation.linking import linked
+
+        n_tuples = len(attack.n_rows)
+        n = min(len(attack.own), max(1, MAX_COMPARED // n_tuples))
+        found = linked(case.source.sparkSession, attack, n)
+        sample = f"{n} rows, {n_tuples} tuples"
+        return Findings(
+            (
+                Figure("cell", float((found.own / found.n_tuples).mean()), note=note or sample),
+                Figure("cell_guess", 1 / n_tuples, note=note),
+                Figure("record", float((found.own / found.n_rows).mean()), note=note or sample),
+                Figure("record_guess", 1 / case.n_released),
+                Figure("record_bound", 1 / case.k if case.k else None),
+            )
+        )
+
+
+def _tuples(case: "Case", released: pa.Table) -> tuple[pa.Table, Ints, str]:
+    """The tuples to choose from, the rows that have them, and what is to be said of that."""
+    from pyspark.sql import functions as F
+
+    ids = released.column_names
+    counted = case.released.groupBy(*ids).agg(F.count("*").alias("n"))
+    found = counted.limit(MAX_TUPLES + 1).toArrow()
+    if found.num_rows <= MAX_TUPLES:
+        return found.select(ids), found.column("n").to_numpy(), ""
+    return released.slice(0, 0), np.zeros(0, np.int64), FEW
+
+
+def _attack(case: "Case", original: pa.Table, released: pa.Table, n_rows: Ints) -> Attack:
+    """The attack on original rows; `released` has the tuples, which n_rows have each, and then what
+    the originals were released as. Where no tuples are given, those of the originals are taken, of
+    k rows each."""
+    columns = []
+    for column in case.schema.quasi_identifiers:
+        values = (table.column(column.id).combine_chunks() for table in (original, released))
+        found = compared(column, case.encodings[column.id], *values)
+        columns += [] if found is None else [found]
+    places = np.column_stack([*(each.place for each in columns), np.zeros(released.num_rows)])
+    tuples, which = np.unique(places.astype(np.int64), axis=0, return_inverse=True)
+    which = which.ravel()
+    count = np.bincount(which[: len(n_rows)], n_rows, minlength=len(tuples)).astype(np.int64)
+    return Attack(
+        tuple(Compared(each.distances, tuples[:, i]) for i, each in enumerate(columns)),
+        own=which[len(n_rows) :],
+        n_rows=count if len(n_rows) else np.full(len(tuples), max(case.k, 1)),
+    )

@@ -1,0 +1,136 @@
+"""How likely persons are found out by their quasi-identifiers.
+
+What several measures of risk say of their figures.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.arrays import Floats
+from anonlib.measure import Figure, Findings, Measure, Series, Subjects
+from anonlib.measure.risk._population import expected_risk
+
+if TYPE_CHECKING:
+    from anonlib.evaluation.case import Case
+    from anonlib.evaluation.classes import Sizes
+
+#: The risks that the distribution is told at: one in so many persons.
+LEVELS = (100, 50, 20, 11, 10, 5, 3, 2)
+
+#: A histogram has at most so many bins.
+MAX_BINS = 20
+
+WHOLE = "the release is taken for the whole population, which makes it the prosecutor's"
+
+
+class Reidentification(Measure):
+    """How likely persons are found again by their released quasi-identifiers.
+
+    Prosecutor, journalist and marketer risk, by the sizes of the released classes. A person in a
+    class of f persons, which is one of F in the population, is found by an attacker
+
+    - who knows that the person is in the release (prosecutor) with probability 1/f,
+    - who does not (journalist) with probability 1/F,
+    - who wants as many as he can find (marketer): the share of persons that he finds is the mean
+      of 1/F. It is also the journalist's mean.
+
+    `max` is the largest risk of a person, `mean` that of all, `at_risk` the share of persons whose
+    risk is above `threshold`. F is f unless `population` says how many persons there are of whom
+    the source is a random sample: then 1/F is expected from f, see `expected_risk`. (A source that
+    is a choice by its values, such as one year, is no random sample: leave `population` out.)
+
+    With a `unit`, f counts persons; of a published table rows, as a note says. One aggregate of the
+    release.
+    """
+
+    type: ClassVar[str] = "reidentification"
+    subjects: ClassVar[Subjects] = "table"
+    names: ClassVar[Mapping[str, str]] = {
+        "prosecutor_max": "largest chance of a person to be found by an attacker who knows that "
+        "the person is in the release; 0 to 1, less is safer",
+        "prosecutor_mean": "mean chance of persons to be found by an attacker who knows that they "
+        "are in the release; 0 to 1, less is safer",
+        "prosecutor_at_risk": "share of persons found with a chance above `threshold` by an "
+        "attacker who knows they are in the release; 0 to 1, less is safer",
+        "journalist_max": "largest chance of a person to be found by an attacker who does not know "
+        "who is in the release; 0 to 1, less is safer",
+        "journalist_at_risk": "share of persons found with a chance above `threshold` by one who "
+        "does not know who is in the release; 0 to 1, less is safer",
+        "marketer": "share of persons whom an attacker who links everybody would get right, on "
+        "average; 0 to 1, less is safer",
+    }
+    reference: ClassVar[str] = (
+        "K. El Emam, F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American "
+        "Medical Informatics Association 15(5), 2008; F. K. Dankar, K. El Emam, A method for "
+        "evaluating marketer re-identification risk, PAIS 2010"
+    )
+    population: int | None = Field(
+        None, ge=1, description="persons of whom the source is a random sample; null: all in it"
+    )
+    threshold: float = Field(
+        0.1, gt=0, lt=1, description="the risk above which persons are counted as at risk"
+    )
+
+    def measure(self, case: "Case") -> Findings:
+        sizes = case.sizes
+        why = self._undefined(sizes)
+        if why:
+            return Findings(tuple(Figure(name, None, note=why) for name in self.names))
+        persons = sizes.size * sizes.n_classes / sizes.n
+        prosecutor = 1.0 / sizes.size
+        journalist, note = prosecutor, WHOLE
+        if self.population is not None:
+            journalist = expected_risk(sizes.size, sizes.n / self.population)
+            note = f"expected, for a random sample of {self.population} persons"
+        rows = "" if sizes.persons else ROWS
+        notes = "; ".join(filter(None, [note, rows]))
+        at_risk = (float(persons @ (risk > self.threshold)) for risk in (prosecutor, journalist))
+        figures = (
+            Figure("prosecutor_max", float(prosecutor.max()), note=rows),
+            Figure("prosecutor_mean", float(persons @ prosecutor), note=rows),
+            Figure("prosecutor_at_risk", next(at_risk), note=rows),
+            Figure("journalist_max", float(journalist.max()), note=notes),
+            Figure("journalist_at_risk", next(at_risk), note=notes),
+            Figure("marketer", float(persons @ journalist), note=notes),
+        )
+        if not sizes.smallest >= case.k > 0:
+            return Findings(figures)
+        return Findings(figures, (_histogram(sizes), _risks(persons, prosecutor, journalist)))
+
+    def _undefined(self, sizes: "Sizes") -> str:
+        """Why there is no risk to tell; empty if there is."""
+        if not sizes.n:
+            return "nobody was released"
+        if self.population is not None and self.population < sizes.n:
+            return f"`population` is {self.population}, but {sizes.n} persons were released"
+        return ""
+
+
+def _histogram(sizes: "Sizes") -> Series:
+    """Classes and persons by size, in bins that are about as wide in proportion."""
+    ends = np.geomspace(sizes.smallest, sizes.size[-1] + 1, MAX_BINS + 1)
+    edges = np.unique(np.rint(ends).astype(np.int64))
+    place = np.searchsorted(edges, sizes.size, side="right") - 1
+    rows = []
+    for i in np.unique(place):
+        n_classes, size = sizes.n_classes[place == i], sizes.size[place == i]
+        rows.append((int(size[0]), int(size[-1]), int(n_classes.sum()), int(n_classes @ size)))
+    return Series("class_sizes", "", ("from", "to", "classes", "persons"), tuple(rows))
+
+
+def _risks(persons: Floats, prosecutor: Floats, journalist: Floats) -> Series:
+    """The share of persons with a risk above each level: those of whole classes, or none."""
+    rows = []
+    for level in LEVELS:
+        above = (float(persons @ (risk > 1 / level)) for risk in (prosecutor, journalist))
+        rows.append((1 / level, *above))
+    return Series("risk", "", ("risk above", "prosecutor", "journalist"), tuple(rows))
+
+
+ROWS = (
+    "rows are counted, since persons can't be told apart any more; where one has several in a "
+    "class, the risk is larger"
+)

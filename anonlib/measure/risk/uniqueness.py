@@ -1,0 +1,88 @@
+"""How many persons nobody else is like."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure.risk._population import pitman, pitman_uniques, zayatz
+from anonlib.measure.risk.reidentification import ROWS
+
+if TYPE_CHECKING:  # these import Spark
+    from anonlib.evaluation.case import Case
+    from anonlib.evaluation.classes import Sizes
+
+#: Up to this sampling fraction Pitman's model is the better one.
+SMALL = 0.1
+
+
+class Uniqueness(Measure):
+    """How many persons have quasi-identifiers that nobody else has.
+
+    Their share in the source says how risky the raw table is; in the release k-anonymity leaves
+    none; in the population it is estimated from the source.
+
+    Where the source is a random sample of `population` persons, `population_unique` is the share
+    of these that are unique among all of them, by two estimates: of Pitman, by the model that suits
+    the source best, and of Zayatz, by the sizes of the source's classes (see `_population.py`). The
+    share among the source's persons is expected to be the same. Dankar et al. found Pitman's the
+    better one for samples of at most a tenth, else the smaller of Zayatz's and one that is not made
+    here; a note says so. Without `population`, it is the source itself.
+
+    One aggregate of the source, and one of the release that other measures share.
+    """
+
+    type: ClassVar[str] = "uniqueness"
+    names: ClassVar[Mapping[str, str]] = {
+        "source_unique": "share of persons in the source whose quasi-identifiers nobody else there "
+        "has; 0 to 1, less is safer",
+        "release_unique": "share of persons in the release whose released quasi-identifiers nobody "
+        "else there has; 0 to 1, less is safer",
+        "population_unique": "estimated share of persons in the population whose quasi-identifiers "
+        "nobody else there has; 0 to 1, less is safer",
+    }
+    reference: ClassVar[str] = (
+        "F. K. Dankar, K. El Emam, A. Neisa, T. Roffey, Estimating the re-identification risk of "
+        "clinical data sets, BMC Medical Informatics and Decision Making 12:66, 2012"
+    )
+    population: int | None = Field(
+        None, ge=1, description="persons of whom the source is a random sample; null: all in it"
+    )
+
+    def measure(self, case: "Case") -> Findings:
+        from anonlib.evaluation.classes import source_sizes
+
+        source, release = source_sizes(case.source, case.schema), case.sizes
+        note = "" if release.persons else ROWS
+        return Findings(
+            (
+                Figure("source_unique", _unique(source)),
+                Figure("release_unique", _unique(release), note=note),
+                *self._estimates(source),
+            )
+        )
+
+    def _estimates(self, source: "Sizes") -> tuple[Figure, ...]:
+        name, n, unique = "population_unique", source.n, _unique(source)
+        population = n if self.population is None else self.population
+        if population < n or unique is None:
+            why = f"`population` is {population}, but the source has {n} persons"
+            return tuple(Figure(name, None, of, why) for of in ("Pitman", "Zayatz"))
+        if population == n or not unique:
+            note = "of the source itself" if population == n else "nobody is unique in the source"
+            return tuple(Figure(name, unique, of, note) for of in ("Pitman", "Zayatz"))
+        size, n_classes = source.size, source.n_classes
+        found = pitman_uniques(pitman(size, n_classes), population) / population
+        both = unique * zayatz(size, n_classes, population)
+        better = "Pitman" if n <= SMALL * population else "Zayatz"
+        notes = {better: f"the better one for a fraction of {n / population:.3g}"}
+        return (
+            Figure(name, found, "Pitman", notes.get("Pitman", "")),
+            Figure(name, both, "Zayatz", notes.get("Zayatz", "")),
+        )
+
+
+def _unique(sizes: "Sizes") -> float | None:
+    """The share of persons alone in their class; None where nobody is there."""
+    return int(sizes.n_classes[sizes.size == 1].sum()) / sizes.n if sizes.n else None

@@ -1,0 +1,265 @@
+"""Charts: a drawing, its legend, and the table behind it.
+
+All have one width, of a phone, and stand beside each other where there is room.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+
+from anonlib.measure import Cell
+from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
+from anonlib.pages.words import counted, number, percent, short, spoken
+from anonlib.text import plain
+
+Row: TypeAlias = Sequence[Cell]
+
+#: What tells lines apart beside their colour, in drawings and in legends.
+MARKERS = (
+    *(("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆")),
+    *(("v", "▼"), ("P", "✚"), ("*", "★"), ("p", "⬟")),
+)
+#: Most categories of one drawing; all stand in the table behind it.
+MAX_CATEGORIES = 14
+#: The first head of what is in order.
+RANGE = "range"
+#: Units that a category takes.
+_BAND = 22
+_HEIGHT = 200
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows; the first cell of a row names it."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """axes: what is drawn over what. legend: (number of the line's colour, its mark, its name).
+    note: what it leaves out."""
+
+    title: str
+    axes: str
+    svg: Markup
+    table: Table
+    legend: tuple[tuple[int, str, str], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a sweep: x, the means and their deviations, each of n points."""
+
+    name: str
+    x: tuple[float, ...]
+    mean: tuple[float, ...]
+    spread: tuple[float, ...] = ()
+
+
+def bars(title: str, table: Table) -> Chart:
+    """Horizontal bars: a row's name, and the number beside it, of the first rows."""
+    rows = table.rows[:MAX_CATEGORIES]
+    values = [_value(row[1]) for row in rows]
+
+    def draw(ax: Axes) -> None:
+        _categories(ax, [row[0] for row in rows])
+        ax.barh(range(len(rows)), np.nan_to_num(values), 0.66, color=FILL)
+        ax.xaxis.set_visible(False)
+        ax.spines["bottom"].set_visible(False)
+        top = max(np.nan_to_num(values), default=0.0) or 1.0
+        low = min(0.0, *np.nan_to_num(values)) if rows else 0.0
+        ax.set_xlim(low, low + (top - low) * 1.25)
+        for i, row in enumerate(rows):
+            ax.text(max(0.0, np.nan_to_num(values[i])) + top * 0.02, i, number(row[1]), va="center")
+
+    said = "; ".join(f"{short(row[0])}: {number(row[1])}" for row in rows[:5])
+    more = "; …" if len(table.rows) > 5 else ""
+    axes = _axes(table.heads[1], table.heads[0])
+    svg = drawing(f"Bar chart, {title}, {axes}. {said}{more}", _height(rows), draw)
+    return Chart(title, axes, svg, table, note=_left_out(table))
+
+
+def before_after(title: str, table: Table) -> Chart:
+    """The shares of a column's ranges or categories (the first cells) before (the second) and after
+    (the third), in their order. Ranges, as the first head says, stand side by side."""
+    if table.heads[0] == RANGE:
+        return _ranges_before_after(title, table)
+    shown = table.rows[:MAX_CATEGORIES]
+
+    def draw(ax: Axes) -> None:
+        _categories(ax, [row[0] for row in shown])
+        places = np.arange(len(shown))
+        ax.barh(places, [_zero(row[2]) for row in shown], 0.66, color=FILL)
+        source = [_zero(row[1]) for row in shown]
+        ax.vlines(source, places - 0.42, places + 0.42, color=INK, linewidth=2)
+        _percents(ax.xaxis)
+        ax.set_xlim(left=0)
+
+    label = f"Bar chart, shares of {title} before and after. {_largest(table.rows)}"
+    return Chart(title, "", drawing(label, _height(shown) + 18, draw), table, note=_left_out(table))
+
+
+def _ranges_before_after(title: str, table: Table) -> Chart:
+    rows, n = table.rows, len(table.rows)
+
+    def draw(ax: Axes) -> None:
+        ax.bar(range(n), [_zero(row[2]) for row in rows], 1.0, color=FILL, ec=PAPER, lw=0.5)
+        edges = np.arange(n + 1) - 0.5
+        ax.stairs([_zero(row[1]) for row in rows], edges, color=INK, linewidth=1.6)
+        ticks = [0, (n - 1) // 2, n - 1] if n > 4 else [*range(n)]
+        if any(len(number(rows[i][0])) > 13 for i in ticks):
+            ticks = [0, n - 1]
+        ax.set_xticks(ticks, [short(rows[i][0]) for i in ticks])
+        if n > 4 or len(ticks) == 2:  # the outer ones end where the axis does
+            ax.get_xticklabels()[0].set_horizontalalignment("left")
+            ax.get_xticklabels()[-1].set_horizontalalignment("right")
+        _percents(ax.yaxis)
+        ax.set_xlim(-0.5, n - 0.5)
+        ax.set_ylim(bottom=0)
+        _plain_ticks(ax)
+
+    label = f"Histogram, shares of {title} before and after. {_largest(rows)}"
+    return Chart(title, "", drawing(label, _HEIGHT, draw), table)
+
+
+def dots(title: str, table: Table) -> Chart:
+    """A line for each row, with a mark for each of its numbers."""
+    rows, names = table.rows[:MAX_CATEGORIES], table.heads[1 : len(LINES) + 1]
+
+    def draw(ax: Axes) -> None:
+        _categories(ax, [row[0] for row in rows])
+        ax.hlines(range(len(rows)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, lw=1)
+        for j, (marker, _) in enumerate(MARKERS[: len(names)]):
+            values = [_value(row[j + 1]) for row in rows]
+            ax.plot(values, range(len(rows)), marker, color=LINES[j], markersize=8, mec=PAPER)
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(float(f"{x:.6g}"))))
+        ax.spines["bottom"].set_visible(False)
+
+    said = "; ".join(
+        f"{short(row[0])}: {', '.join(_named(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
+    )
+    svg = drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
+    return Chart(title, "", svg, table, _legend(names), _left_out(table))
+
+
+def lines(
+    title: str, given: Sequence[Line], table: Table, x_name: str, y_name: str, *, spread: str = ""
+) -> Chart:
+    """Lines over numbers, with bands of their spreads; `spread` says what these are. On a
+    logarithmic axis where x goes over more than a magnitude."""
+    shown = given[: len(LINES)]
+    x_all = [x for line in shown for x in line.x]
+
+    def draw(ax: Axes) -> None:
+        for j, line in enumerate(shown):
+            mean, around = np.array(line.mean), np.array(line.spread)
+            if len(around) and np.any(around > 0):
+                ax.fill_between(
+                    line.x, mean - around, mean + around, color=LINES[j], alpha=0.18, lw=0
+                )
+            marker = MARKERS[j][0] if len(line.x) <= 25 else None
+            ax.plot(line.x, mean, color=LINES[j], marker=marker, markersize=5, **_stroke(j))
+        if min(x_all, default=0) > 0 and max(x_all) >= 20 * min(x_all):
+            ax.set_xscale("log")
+            ax.minorticks_off()
+            if len(set(x_all)) <= 6:
+                ax.set_xticks(sorted(set(x_all)))
+            elif max(x_all) <= 200 * min(x_all):  # powers of ten alone would be one or two
+                ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda x, _: number(float(f"{x:.6g}"))))
+        ax.grid(axis="y", linewidth=0.8)
+        ax.set_axisbelow(True)
+        _plain_ticks(ax)
+
+    label = f"Line chart, {title} by {plain(x_name)}. {'; '.join(map(_course, shown))}"
+    left_out = len(given) - len(shown)
+    notes = [spread] if spread else []
+    if left_out:
+        notes.append(f"{counted(left_out, 'more line', 'more lines')} in the table.")
+    legend = _legend([line.name for line in shown]) if len(given) > 1 else ()
+    svg = drawing(label, _HEIGHT, draw)
+    return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))
+
+
+def _stroke(j: int) -> dict[str, Any]:
+    """How line j is drawn: later ones have gaps, through which one sees what they cover."""
+    return {"linewidth": 1.8, "linestyle": "-" if j == 0 else (0, (6 - j % 3 * 2, 2))}
+
+
+def _categories(ax: Axes, names: Sequence[Cell]) -> None:
+    """The rows' names on the left, the first on top."""
+    ax.set_yticks(range(len(names)), [short(name) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.spines["left"].set_visible(False)
+    _plain_ticks(ax)
+    for text in ax.get_yticklabels():
+        text.set_color(INK)
+
+
+def _plain_ticks(ax: Axes) -> None:
+    ax.tick_params(left=False, bottom=False, labelcolor=MUTED)
+
+
+def _percents(axis: Axis) -> None:
+    axis.set_major_locator(MaxNLocator(4))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: percent(round(x, 9))))
+    axis.grid(linewidth=0.8)
+    axis.axes.set_axisbelow(True)
+
+
+def _axes(y: str, x: str) -> str:
+    return f"{spoken(y)} by {spoken(x)}".lstrip()
+
+
+def _legend(names: Sequence[str]) -> tuple[tuple[int, str, str], ...]:
+    pairs = zip(MARKERS, names, strict=False)
+    return tuple((j, mark, plain(name)) for j, ((_, mark), name) in enumerate(pairs, 1))
+
+
+def _height(rows: Sequence[Row]) -> float:
+    return _BAND * max(len(rows), 1) + 12
+
+
+def _left_out(table: Table) -> str:
+    n = len(table.rows) - MAX_CATEGORIES
+    return f"{n} more in the table." if n > 0 else ""
+
+
+def _largest(rows: Sequence[Row]) -> str:
+    """The rows with the largest shares, in words."""
+    top = sorted(rows, key=lambda row: -_zero(row[1]))[:3]
+    told = [f"{short(r[0])}: {percent(_zero(r[1]))}, then {percent(_zero(r[2]))}" for r in top]
+    return "; ".join(told)
+
+
+def _named(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
+    return [f"{plain(n)} {number(v)}" for n, v in zip(names, values, strict=False)]
+
+
+def _course(line: Line) -> str:
+    """Where a line begins and ends, in words."""
+    if not line.x:
+        return plain(line.name)
+    ends = [f"{number(line.mean[i])} at {number(line.x[i])}" for i in (0, -1)]
+    return f"{plain(line.name)}: from {' to '.join(ends)}"
+
+
+def _value(cell: Cell) -> float:
+    return float("nan") if cell is None or isinstance(cell, str) else float(cell)
+
+
+def _zero(cell: Cell) -> float:
+    return float(np.nan_to_num(_value(cell)))

@@ -1,0 +1,109 @@
+"""Reads private records and writes reports beside them; Spark is started only for stores that are
+not this machine's disk."""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonlib.config.model import Config
+from anonlib.errors import InputError, StorageError
+from anonlib.pages import MARK, render
+
+if TYPE_CHECKING:  # this imports Spark
+    from anonlib.spark.storage import Storage
+
+_RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def record_of(run: str, config: Config | None) -> str:
+    """The path of a run's private record: `run` itself, or, with a config, that of the run of this
+    id. Raises InputError where it can't be an id."""
+    if config is None:
+        return run
+    if not _RUN_ID.fullmatch(run):
+        raise InputError("RUN: no run id; leave out --conf to name the file of a record")
+    return f"{config.record_path.rstrip('/')}/{run}.json"
+
+
+def write_report(record: str, out: str | None = None) -> str:
+    """Writes the report of a private record, readable by its owner only, and returns its path: by
+    default beside the record. Reports are replaced, other files never.
+
+    Raises InputError where the record is not there or none, or where another file is in the way;
+    StorageError where the report can't be written.
+    """
+    place = out or f"{record.removesuffix('.json')}.html"
+    try:
+        content = json.loads(_read(record))
+        page = render(content if isinstance(content, dict) else {})
+    except ValueError:
+        raise InputError(f"{record}: no JSON, so no run record of anonlib") from None
+    except InputError as error:
+        raise InputError(f"{record}: {str(error).removeprefix(f'{record}: ')}") from None
+    if (there := _existing(place)) is not None and MARK not in there[:2000]:
+        text = "is there already, and is no report; name another file with --out"
+        raise InputError(f"{place}: {text}")
+    _write(place, page)
+    return place
+
+
+def _read(path: str) -> str:
+    text = _existing(path)
+    if text is None:
+        hint = "RUN is the path of a private record, or with --conf CONF the id of a run"
+        raise InputError(f"{path}: no such file; {hint}")
+    return text
+
+
+def _existing(path: str) -> str | None:
+    """The text of a file; None where there is none. What is not text has other letters."""
+    local = _local(path)
+    if local is None:
+        storage = _storage(path)
+        return storage.read(path) if storage.exists(path) else None
+    with _said(path):
+        return local.read_text("utf-8", errors="replace") if local.exists() else None
+
+
+def _write(path: str, text: str) -> None:
+    local = _local(path)
+    if local is None:
+        _storage(path).write(path, text)
+        return
+    with _said(path):
+        # Readable by its owner only, and there as a whole or not at all.
+        handle, temporary = tempfile.mkstemp(prefix=f".{local.name}.", dir=local.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(temporary).replace(local)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def _local(path: str) -> Path | None:
+    """The path on this machine's disk; None where it names another store."""
+    if path.startswith("file:"):
+        return Path("/" + path.removeprefix("file:").lstrip("/"))
+    return None if "://" in path else Path(path)
+
+
+def _storage(path: str) -> "Storage":
+    from anonlib.spark.session import session
+    from anonlib.spark.storage import Storage
+
+    return Storage(session(), path)
+
+
+@contextmanager
+def _said(path: str) -> Iterator[None]:
+    """Failures of this machine's disk, as errors of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror or 'I/O error'}") from None

@@ -1,0 +1,354 @@
+"""What the page of one release says, from its private record."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from anonlib import registry
+from anonlib.config.listing import summary
+from anonlib.config.summary import bare
+from anonlib.loss import Metric
+from anonlib.pages.charts import Chart, Table, bars
+from anonlib.pages.measures import Measured, Part, distributions, measured
+from anonlib.pages.words import between, counted, first_sentence, number, percent, spoken
+from anonlib.text import plain
+
+Record = Mapping[str, Any]
+Pairs = tuple[tuple[str, str], ...]
+
+#: Most bars of the histogram of classes.
+MAX_BARS = 12
+#: How runs end that publish nothing: what the page is called, and how it begins.
+_ENDINGS = {
+    "stopped": (
+        "Stopped release",
+        "Nothing was published: a gate stopped the run. What was made has",
+    ),
+    "evaluated": (
+        "Evaluation",
+        "This run has measured, and published nothing. What it looked at has",
+    ),
+}
+_INSENSITIVE = {
+    "checked": "Combinations of insensitive columns rarer than k were looked for: there are none.",
+    "acknowledged": "Rare combinations of insensitive columns were accepted unseen.",
+    "not checked": "Insensitive columns could not be checked for rare combinations.",
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was asked, what was found, and whether that is enough."""
+
+    asked: str
+    found: str
+    required: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A metric; `share` is how long its bar is, None where it is not from 0 to 1 (where other
+    scales begin)."""
+
+    name: str
+    value: float | None
+    share: float | None
+    about: str
+
+
+@dataclass(frozen=True)
+class ReleasePage:
+    """All that the page of a release shows, in its order."""
+
+    title: str
+    run: str
+    passed: bool | None
+    summary: tuple[str, ...]
+    verdicts: tuple[Judgement, ...]
+    gates: tuple[Judgement, ...]
+    remarks: tuple[str, ...]
+    losses: tuple[Loss, ...]
+    by_column: Table | None
+    utility: tuple[Measured, ...]
+    risk: tuple[Measured, ...]
+    classes: Chart | None
+    columns: Part
+    source: Table | None
+    partition: Pairs
+    settings: Pairs
+    attributes: Table | None
+    timings: Table | None
+    versions: Table | None
+
+
+def release_page(record: Record) -> ReleasePage:
+    """The page. Parts that the record does not have are left out."""
+    evaluation = record.get("evaluation") or {}
+    verdicts, gates = tuple(_verdicts(record)), tuple(_gates(evaluation))
+    settings = record.get("settings") or {}
+    judged = (*verdicts, *gates)
+    return ReleasePage(
+        title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {_name(record)}",
+        run=plain(record["run_id"]),
+        passed=all(each.holds for each in judged) if judged else None,
+        summary=tuple(_summary(record, verdicts, gates)),
+        verdicts=verdicts,
+        gates=gates,
+        remarks=tuple(_remarks(record)),
+        losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
+        by_column=_by_column(record.get("losses_by_column", {})),
+        utility=measured(evaluation, risk=False),
+        risk=measured(evaluation, risk=True),
+        classes=_classes(_audit(record).get("sizes", [])),
+        columns=distributions(evaluation),
+        source=_source(record),
+        partition=tuple(_partition(record)),
+        settings=tuple(_settings(record, settings)),
+        attributes=_attributes(settings.get("columns", {})),
+        timings=_timings(record, evaluation),
+        versions=_table("Versions", ("software", "version"), record.get("software", {})),
+    )
+
+
+def _name(record: Record) -> str:
+    """The last part of the table's path."""
+    return bare(record.get("table") or "").rstrip("/").rpartition("/")[2] or "a table"
+
+
+def _audit(record: Record) -> Record:
+    found: Record = record.get("audit") or {}
+    return found
+
+
+def _verdicts(record: Record) -> Iterator[Judgement]:
+    for each in _audit(record).get("verdicts", ()):
+        measured = each["value"] is not None
+        found = number(each["value"]) if measured else "not measured"
+        yield Judgement(
+            asked=plain(each["model"]),
+            found=f"{found} or better" if measured and not each["exact"] else found,
+            required=number(each["required"]),
+            holds=each["holds"],
+        )
+
+
+def _gates(evaluation: Record) -> Iterator[Judgement]:
+    for each in evaluation.get("gates", ()):
+        asked = plain(each["gate"])
+        found = plain(each["found"]).removeprefix(f"{asked}: ")
+        yield Judgement(asked, found, "", each["passed"])
+
+
+def _summary(
+    record: Record, verdicts: Sequence[Judgement], gates: Sequence[Judgement]
+) -> Iterator[str]:
+    """The release in a few sentences, for one who answers for it."""
+    audit = _audit(record)
+    if audit:
+        yield _made(record, audit)
+    n_in, n_lost = record.get("n_rows_in", 0), record.get("n_suppressed", 0)
+    if n_lost and n_in:
+        were = "was" if n_lost == 1 else "were"
+        share = percent(n_lost / n_in)
+        yield f"{counted(n_lost, 'row')} of {n_in:,} ({share}) {were} suppressed."
+    elif n_in:
+        yield "No row was suppressed."
+    for what, judged, good in (("privacy model", verdicts, "holds"), ("gate", gates, "is passed")):
+        if judged:
+            yield _agreed(what, judged, good)
+
+
+def _made(record: Record, audit: Record) -> str:
+    """What there is now, or what there was to publish."""
+    n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
+    counts = f"{counted(n_rows, 'row')} in {counted(audit['n_classes'], 'class', 'classes')}"
+    outcome = record.get("outcome", "published")
+    if outcome != "published":
+        text = f"{_ENDINGS[outcome][1]} {counts}"
+    elif n_out and n_out != n_rows:
+        text = f"Added {counted(n_out, 'row')}: the table has {counts}"
+    else:
+        text = f"Published {counts}"
+    least = [v["value"] for v in audit["verdicts"] if v["model"].startswith("k_anonymity")]
+    if least and None not in least:
+        text += f"; every class has at least {counted(int(min(least)), 'person')}"
+    return f"{text}."
+
+
+def _agreed(what: str, judged: Sequence[Judgement], good: str) -> str:
+    n, failing = len(judged), sum(not each.holds for each in judged)
+    if failing:
+        return f"{failing} of {counted(n, what)} {'fails' if failing == 1 else 'fail'}."
+    many = {"holds": "hold", "is passed": "are passed"}[good]
+    whole = ", counted on the released table itself" if good == "holds" else ""
+    every = {1: f"The {what}", 2: f"Both {what}s"}.get(n, f"All {n} {what}s")
+    return f"{every} {good if n == 1 else many}{whole}."
+
+
+def _remarks(record: Record) -> Iterator[str]:
+    audit = _audit(record)
+    for verdict in audit.get("verdicts", ()):
+        if verdict["note"]:
+            yield f"{plain(verdict['model'])}: {plain(verdict['note'])}"
+    for problem in audit.get("problems", ()):
+        yield f"Problem: {plain(problem['where'])}: {plain(problem['text'])}"
+    if audit.get("insensitive") in _INSENSITIVE:
+        yield _INSENSITIVE[audit["insensitive"]]
+    for name, n in audit.get("lone", {}).items():
+        if n:
+            share = percent(n / audit["n_rows"])
+            yield (
+                f"{plain(name)}: the shares tell of {counted(n, 'row')} ({share}) that no other "
+                "row of their class has their value."
+            )
+    yield from map(plain, record.get("notes", ()))
+
+
+def _loss(name: str, value: float | None) -> Loss:
+    known = registry.plugins("metric").get(name)
+    about = "" if known is None else first_sentence(summary(known))
+    if value is None and known is not None and issubclass(known, Metric):
+        about = f"Not computable: {known.undefined}"
+    share = value if value is not None and 0 <= value < 1 else None
+    return Loss(spoken(name), value, share, about)
+
+
+def _by_column(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
+    columns = dict.fromkeys(column for found in losses.values() for column in found)
+    rows = tuple((plain(c), *[found.get(c) for found in losses.values()]) for c in columns)
+    return Table("Losses by column", ("column", *map(spoken, losses)), rows) if rows else None
+
+
+def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
+    """A histogram of classes by their rows; `sizes` are (rows, classes)."""
+    ordered = sorted((size, n) for size, n in sizes)
+    if not ordered:
+        return None
+    edges = _edges(ordered[0][0], ordered[-1][0])
+    counts = np.zeros(len(edges) - 1, np.int64)
+    for size, n in ordered:
+        counts[np.searchsorted(edges, size, side="right") - 1] += n
+    names = [between(a, b - 1) for a, b in pairwise(edges)]
+    rows = tuple((name, int(n)) for name, n in zip(names, counts, strict=True))
+    table = Table("Sizes of classes", ("rows in the class", "classes"), rows)
+    return bars("Sizes of classes", table)
+
+
+def _edges(low: int, high: int) -> list[int]:
+    """Where ranges of sizes begin, the last one's end included: of one width while these are few,
+    then doubling."""
+    if high - low < MAX_BARS:
+        return list(range(low, high + 2))
+    if high < 4 * low:
+        width = ceil((high + 1 - low) / MAX_BARS)
+        return [*range(low, high + 1, width), low + width * ceil((high + 1 - low) / width)]
+    edges = [low]
+    while edges[-1] <= high:
+        edges.append(2 * edges[-1])
+    return edges
+
+
+def _source(record: Record) -> Table | None:
+    """The columns of the source, in aggregates."""
+    moments, kinds = record.get("moments", {}), record.get("categories", {})
+    missing = record.get("missing", {})
+    names = list(dict.fromkeys([*missing, *moments, *kinds]))
+    rows = tuple(
+        (
+            plain(name),
+            missing.get(name),
+            kinds.get(name),
+            moments.get(name, {}).get("mean"),
+            moments.get(name, {}).get("sd"),
+        )
+        for name in names
+    )
+    heads = ("column", "missing", "categories", "mean", "deviation")
+    return Table("The source's columns", heads, rows) if rows else None
+
+
+def _partition(record: Record) -> Iterator[tuple[str, str]]:
+    n_blocks, n_cells = record.get("n_blocks", 0), record.get("n_cells", 0)
+    n_out, plan = record.get("n_rows_out", 0), record.get("plan") or {}
+    if n_blocks:
+        yield "blocks", f"{n_blocks:,}, of {number(round(n_out / n_blocks))} rows on average"
+    if n_cells:
+        yield "cells", f"{n_cells:,}, of {n_out / n_cells:.1f} rows on average"
+    for key, name in (
+        ("n_leaves", "leaves of the plan"),
+        ("n_merged", "leaves merged upward"),
+        ("largest_leaf", "rows of the largest leaf"),
+        ("n_heavy_tuples", "tuples with leaves of their own"),
+        ("n_tuples", "distinct tuples searched"),
+    ):
+        if plan.get(key) is not None:
+            yield name, number(plan[key])
+    if plan.get("features"):
+        yield "features that cuts look at", number(len(plan["features"]))
+    owners = plan.get("controllers")
+    if owners:
+        parts = (f"{owners['n']:,}", f"{owners['n_merged']:,} merged")
+        yield "data controllers", ", ".join((*parts, f"{owners['n_suppressed']:,} suppressed"))
+
+
+def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
+    """The config's allow-list (`anonlib.config.summary`), and what identifies the run."""
+    for key, value in settings.items():
+        if key == "columns" or value in ([], None):
+            continue
+        if isinstance(value, Mapping):
+            told = ", ".join(f"{spoken(k)}: {number(v)}" for k, v in value.items())
+        elif isinstance(value, list):
+            told = "; ".join(map(number, value))
+        else:
+            told = f"{value}" if key == "seed" else number(value)
+        yield spoken(key), plain(told)
+    if "seed" not in settings and "seed" in record:
+        yield "seed", str(record["seed"])
+    for key in ("config_sha256", "source_version", "table_version"):
+        if record.get(key) is not None:
+            yield spoken(key), str(record[key])
+    for key in ("table", "record"):
+        if record.get(key):
+            yield key, plain(bare(record[key]))
+
+
+def _attributes(columns: Mapping[str, Record]) -> Table | None:
+    heads = ("column", "role", "scale", "released")
+    rows = tuple(
+        (
+            plain(name),
+            spoken(each["role"]),
+            each.get("scale", ""),
+            _released(each),
+        )
+        for name, each in columns.items()
+    )
+    return Table("Columns", heads, rows) if rows else None
+
+
+def _released(column: Record) -> str:
+    """How a column is released."""
+    if "recoder" in column:
+        along = " along its hierarchy" if column.get("hierarchy") else ""
+        return f"{column['recoder']}{along}"
+    if column["role"] in ("identifier", "drop"):
+        return "pseudonym" if column.get("pseudonym") else "dropped"
+    return "as it is"
+
+
+def _timings(record: Record, evaluation: Record) -> Table | None:
+    seconds = {spoken(name): n for name, n in record.get("seconds", {}).items()}
+    measures = evaluation.get("measures", {})
+    seconds |= {f"measure {spoken(m)}": found.get("seconds") for m, found in measures.items()}
+    rounded = {name: None if n is None else round(n, 1) for name, n in seconds.items()}
+    return _table("Seconds", ("stage", "seconds"), rounded)
+
+
+def _table(caption: str, heads: tuple[str, ...], values: Mapping[str, Any]) -> Table | None:
+    return Table(caption, heads, tuple(values.items())) if values else None

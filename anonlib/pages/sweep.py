@@ -1,0 +1,212 @@
+"""What the page of a sweep says, from its rows."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean, stdev
+from typing import Any
+
+from anonlib.errors import InputError
+from anonlib.measure import Cell
+from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
+from anonlib.pages.measures import MAX_CHARTS
+from anonlib.pages.words import counted, number, spoken
+from anonlib.text import plain
+
+Row = Mapping[str, Any]
+Key = tuple[Cell, ...]
+
+#: The axis whose values have plots of their own, if nothing else is asked.
+CASE = "case"
+
+
+@dataclass(frozen=True)
+class SweepPage:
+    """All that the page of a sweep shows, in its order."""
+
+    title: str
+    summary: tuple[str, ...]
+    figures: tuple[tuple[str, tuple[Chart, ...]], ...]
+    points: Table
+    failed: Table | None
+    fixed: tuple[tuple[str, str], ...]
+
+
+def sweep_page(
+    rows: Sequence[Row],
+    title: str,
+    axes: Sequence[str],
+    figures: Sequence[str],
+    by: str | None,
+    line: Sequence[str] | None,
+    over: Sequence[str],
+) -> SweepPage:
+    """The page; see `anonlib.pages.render_sweep`."""
+    unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
+    if unknown:
+        text = f"no axis of the sweep: {', '.join(sorted(unknown))}; there are: {', '.join(axes)}"
+        raise InputError(text)
+    done = [row for row in rows if not row.get("error")]
+    failed = [row for row in rows if row.get("error")]
+    kept = [axis for axis in axes if axis not in over]
+    if not kept or by in over:
+        text = f"nothing to plot along: means are over {', '.join(over)}"
+        raise InputError(f"{text}; name another axis of {', '.join(kept) or 'the sweep'}")
+    plan = _plan(rows, kept, by, line)
+    varied = [axis for axis in kept if axis in (*plan.panels, *plan.lines, plan.by)]
+    fixed = [axis for axis in kept if axis not in varied] if rows else []
+    return SweepPage(
+        title=plain(title),
+        summary=tuple(_summary(done, failed, [a for a in axes if a in over])),
+        figures=tuple((spoken(f), _charts(done, f, plan)) for f in figures),
+        points=_points(done, varied, figures, plan.names),
+        failed=_failed(failed, kept, plan.names),
+        fixed=tuple((plain(axis), number(_cell(rows[0].get(axis)))) for axis in fixed),
+    )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What plots go along, what has lines, and what plots of its own; what axes are called."""
+
+    by: str
+    lines: tuple[str, ...]
+    panels: tuple[str, ...]
+    names: Mapping[str, str]
+
+    def told(self, axes: Sequence[str], key: Key) -> str:
+        """The values of some axes, in words; numbers with their names."""
+        pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
+        return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
+
+
+def _plan(
+    rows: Sequence[Row], axes: Sequence[str], by: str | None, lines: Sequence[str] | None
+) -> _Plan:
+    """Where they are not given: along the numbers with the most values, a plot for each case."""
+    values = {axis: {_cell(row.get(axis)) for row in rows} for axis in axes}
+
+    def numbers(axis: str) -> tuple[bool, int]:
+        cells = values[axis]
+        return all(isinstance(cell, int | float) for cell in cells), len(cells)
+
+    along = by or max(axes, key=numbers)
+    rest = [axis for axis in axes if axis != along and len(values[axis]) > 1]
+    chosen = [axis for axis in rest if (axis != CASE if lines is None else axis in lines)]
+    panels = [axis for axis in rest if axis not in chosen]
+    return _Plan(along, tuple(chosen), tuple(panels), _called(axes))
+
+
+def _called(axes: Sequence[str]) -> dict[str, str]:
+    """The last part of each dotted key; the whole where two have the same."""
+    last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
+    same = Counter(last.values())
+    return {axis: plain(name if same[name] == 1 else axis) for axis, name in last.items()}
+
+
+def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
+    yield f"{counted(len(done) + len(failed), 'point')} tried."
+    if failed:
+        yield f"{counted(len(failed), 'point')} failed; why stands below."
+    for axis in over:
+        n = len({_cell(row.get(axis)) for row in done})
+        yield f"Means and standard deviations are over {counted(n, 'value')} of {plain(axis)}."
+    seconds = [row["seconds"] for row in done if row.get("seconds") is not None]
+    if seconds:
+        yield f"All took {number(round(sum(seconds)))} seconds of work."
+
+
+def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
+    """A chart for each combination of the axes that have plots of their own."""
+    there = [row for row in rows if row.get(figure) is not None]
+    # All of them for each chart, so that a line has one colour everywhere.
+    keys = [key for key, _ in _groups(there, plan.lines)]
+    groups = _groups(there, plan.panels)[:MAX_CHARTS]
+    return tuple(
+        _chart(plan.told(plan.panels, key) or spoken(figure), group, figure, plan, keys)
+        for key, group in groups
+    )
+
+
+def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequence[Key]) -> Chart:
+    """Lines where the plot goes along numbers, else marks; `keys`: what has lines."""
+    drawn, cells = [], []
+    there = dict(_groups(rows, plan.lines))
+    for key in keys:
+        along = _groups(there.get(key, []), [plan.by])
+        points = [(x, *_moments(part, figure)) for (x,), part in along]
+        name = plan.told(plan.lines, key) or spoken(figure)
+        cells += [(name, *point) for point in points]
+        numbers = [p for p in points if isinstance(p[0], int | float)]
+        x, mean, spreads, _ = zip(*numbers, strict=True) if numbers else ((), (), (), ())
+        drawn.append(Line(name, x, mean, tuple(sd or 0.0 for sd in spreads)))
+    by = plan.names[plan.by]
+    table = Table(title, ("line", by, "mean", "deviation", "points"), tuple(cells))
+    if all(isinstance(cell[1], int | float) for cell in cells):
+        spread = "Bands: one standard deviation." if any(any(d.spread) for d in drawn) else ""
+        return lines(title, drawn, table, by, figure, spread=spread)
+    return _marks(title, cells, by)
+
+
+def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
+    """The means where `by` has names: a row for each, a mark for each line."""
+    names = list(dict.fromkeys(str(cell[0]) for cell in cells))
+    places = list(dict.fromkeys(cell[1] for cell in cells))
+    means = {(cell[1], cell[0]): cell[2] for cell in cells}
+    rows = tuple((number(p), *[means.get((p, name)) for name in names]) for p in places)
+    table = Table(title, (plain(by), *names), rows)
+    return bars(title, table) if len(names) == 1 else dots(title, table)
+
+
+def _points(
+    rows: Sequence[Row], varied: Sequence[str], figures: Sequence[str], names: Mapping[str, str]
+) -> Table:
+    """Means and deviations of every figure."""
+    found = []
+    for key, group in _groups(rows, varied):
+        told = []
+        for figure in figures:
+            values = [row[figure] for row in group if row.get(figure) is not None]
+            mean, spread, _ = _moments(group, figure) if values else (None, None, 0)
+            told.append(number(mean) + (f" ± {number(spread)}" if spread is not None else ""))
+        found.append((*[number(k) for k in key], *told))
+    heads = (*(names[axis] for axis in varied), *map(spoken, figures))
+    return Table("Means and deviations", heads, tuple(found))
+
+
+def _failed(rows: Sequence[Row], kept: Sequence[str], names: Mapping[str, str]) -> Table | None:
+    """What went wrong where, once for all points that means are over."""
+    groups = _groups(rows, (*kept, "error"))
+    heads = (*(names[axis] for axis in kept), "points", "error")
+    cells = [
+        (*map(number, key[:-1]), number(len(group)), plain(str(key[-1]))) for key, group in groups
+    ]
+    return Table("Points that failed", heads, tuple(cells)) if cells else None
+
+
+def _moments(rows: Sequence[Row], figure: str) -> tuple[float, float | None, int]:
+    """Mean, standard deviation (None of one point) and number of the points that have the figure;
+    the same in any order of rows."""
+    values = sorted(float(row[figure]) for row in rows if row.get(figure) is not None)
+    return fmean(values), stdev(values) if len(values) > 1 else None, len(values)
+
+
+def _groups(rows: Iterable[Row], axes: Sequence[str]) -> list[tuple[Key, list[Row]]]:
+    """The rows by their values on some axes, in order."""
+
+    def key(row: Row) -> Key:
+        return tuple(_cell(row.get(axis)) for axis in axes)
+
+    def order(row: Row) -> list[tuple[bool, float, str]]:
+        return [
+            (not isinstance(k, int | float), k if isinstance(k, int | float) else 0.0, str(k))
+            for k in key(row)
+        ]
+
+    return [(k, list(group)) for k, group in groupby(sorted(rows, key=order), key)]
+
+
+def _cell(value: Any) -> Cell:
+    """A value of the grid as a cell: a number, or a text."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -1,0 +1,70 @@
+"""Numbers and names as a page says them."""
+
+import math
+import re
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from anonlib.text import plain
+
+#: Letters that a label in a drawing may have.
+MAX_LABEL = 22
+
+
+def number(value: Any) -> str:
+    """A value of a table, in few digits: `2,997`, `0.05651`, `3.0e-07`; nothing as a dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return plain(value)
+    if not math.isfinite(value):
+        return "–"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) >= 1e-4 else f"{value:.1e}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage: `12.5 %`, `0.03 %`."""
+    return f"{100 * share:.3g} %"
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """`1 row`, `2,997 rows`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def spoken(name: str) -> str:
+    """A name of ours, such as `mean_error`, as words."""
+    return plain(name).replace("_", " ")
+
+
+def short(value: Any, most: int = MAX_LABEL) -> str:
+    """A value as a label in a drawing, cut where it is too long."""
+    text = number(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def first_sentence(text: str) -> str:
+    """What stands before the first full stop of a text, without asides on code."""
+    return re.sub(r" ?\(`[^`]*`\)", "", text.partition(". ")[0].rstrip("."))
+
+
+def coded(text: str) -> Markup:
+    """A text with what stands in backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+
+
+def breakable(text: str) -> Markup:
+    """A name that may go on in a new line after its signs."""
+    return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
+
+
+def between(low: Any, high: Any) -> str:
+    """A range of numbers, ends included."""
+    return number(low) if low == high else f"{number(low)}–{number(high)}"

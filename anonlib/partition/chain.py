@@ -1,0 +1,94 @@
+"""The steps of a config, one after the other: the forest they grow on a sample, and, in memory, the
+blocks of a whole table."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Ints
+from anonlib.partition import (
+    Grower,
+    Leaf,
+    Partitioner,
+    Sample,
+    TaskPartitioner,
+    Tree,
+    TreePartitioner,
+)
+from anonlib.partition.kmeans import KMeans
+from anonlib.table.block import Block, part
+
+#: Leaves aim at this share of max_rows, since a sample does not see their exact size.
+FILL = 0.5
+
+
+class Grown(NamedTuple):
+    """A forest, and int64[m] the leaf of each sampled row."""
+
+    tree: Tree
+    leaf: Ints
+
+
+def grow(
+    sample: Sample,
+    steps: Sequence[Partitioner],
+    max_rows: int,
+    seed: int,
+    root: Ints,
+    n_rows: Ints,
+) -> Grown:
+    """The forest of all tree-growing steps. `root` gives the tree of each sampled row, `n_rows`
+    how many rows of the table each tree has.
+
+    The size bound comes last: leaves of more than max_rows rows are cut by the last step that
+    bounds leaves, by k-means where there is none; not by a chain that keeps the table whole.
+    """
+    grower = Grower(len(n_rows))
+    members = np.split(np.argsort(root, kind="stable"), np.cumsum(np.bincount(root))[:-1])
+    rows_of = dict(enumerate(members)) if len(root) else {}
+    chain = [step for step in steps if isinstance(step, TreePartitioner)]
+    if not any(step.bounds for step in chain) and all(step.whole is None for step in steps):
+        chain.append(KMeans())
+    leaf_of = np.zeros(len(root), np.int64)
+    for tree, n in enumerate(n_rows.tolist()):
+        leaves = [Leaf(tree, rows_of.get(tree, np.zeros(0, np.int64)))]
+        share = len(leaves[0].rows) / max(n, 1)
+        for step in chain:
+            grown = []
+            for leaf in leaves:
+                if step.bounds and len(leaf.rows) <= max_rows * share:
+                    grown.append(leaf)
+                    continue
+                grown += step.grow(sample, grower, leaf, FILL * max_rows * share, seed)
+            leaves = grown
+        for leaf in leaves:
+            leaf_of[leaf.rows] = leaf.id
+    numbers = grower.leaves()
+    ids = np.array([numbers[id] for id in leaf_of.tolist()], np.int64)
+    return Grown(grower.tree(), ids)
+
+
+def parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:
+    """The rows, ascending, of the parts that a chain's last step makes of a block in its task."""
+    for step in steps:
+        if isinstance(step, TaskPartitioner):
+            return step.parts(block, seed)
+    return [np.arange(block.n)]
+
+
+def blocks(
+    block: Block, steps: Sequence[Partitioner], max_rows: int, seed: int, place: Ints
+) -> list[Ints]:
+    """The rows, ascending, of the blocks of a table in memory, without controllers: exactly those
+    of a release whose sample is the whole table, where no block needs repair.
+
+    place: as in `Sample`.
+    """
+    sample = Sample(block, place, 1.0)
+    grown = grow(sample, steps, max_rows, seed, np.zeros(block.n, np.int64), np.array([block.n]))
+    found = []
+    for leaf in range(int(grown.leaf.max(initial=-1)) + 1):
+        rows = np.flatnonzero(grown.leaf == leaf)
+        found += [rows[inner] for inner in parts(part(block, rows), steps, seed) if len(rows)]
+    return found

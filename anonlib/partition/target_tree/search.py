@@ -1,0 +1,424 @@
+"""The search of a target-aware tree: the best cut of a node that is allowed and has evidence.
+
+How the categories of a nominal column may be parted by a target.
+
+Whether a cut tells something about a target, or may be chance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from itertools import combinations
+from math import ceil, exp, lgamma
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Bools, Codes, Floats, Ints
+from anonlib.partition._tree import Among, Below, Cut, Sample
+from anonlib.partition.cuts import Singles
+from anonlib.partition.target_tree.core import (
+    Measure,
+    boundary_deviations,
+    boundary_gains,
+    deviation,
+    measure,
+    part,
+    side_gains,
+)
+
+#: A node of a part of a table is cut only where so many sampled rows are left on both sides.
+MIN_SAMPLED = 50
+
+#: How many cuts of a column are tried, from the best, before those of the next.
+TRIES = 32
+
+#: One of so many persons is held back.
+FOLDS = 3
+
+
+class Proposals(NamedTuple):
+    """The cuts of a column in a node. gain: float64[s]; of a nominal column also left: bool[s, c],
+    which of its groups of codes in the node, int64[c], go left."""
+
+    column: int
+    gain: Floats
+    left: Bools | None = None
+    groups: Ints | None = None
+
+
+class Found(NamedTuple):
+    """A cut, and bool[rows of the node]: which of them go left."""
+
+    cut: Cut
+    side: Bools
+
+
+@lru_cache(maxsize=1)
+def _shared_groups(sample: Sample, held_back: bool) -> list[Ints | None]:
+    """For each nominal column of more than MOST_CATEGORIES the groups of its codes, for all trees
+    of the sample: these are compiled together, and cost by the sets of codes they tell apart."""
+    search = Search(sample, np.arange(sample.block.n), "", 1.0 if held_back else None)
+    guiding = np.flatnonzero(search.guides)
+    found: list[Ints | None] = []
+    for codes in sample.block.nominal.T:
+        n = int(codes.max(initial=-1)) + 1
+        many = n > MOST_CATEGORIES
+        found.append(groups(*search._sums(codes[guiding], guiding, n)) if many else None)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The nodes of a tree that grows on a leaf of m rows are runs start..stop of each line of
+    `order`. significance: what evidence must be below, None where none is asked for."""
+
+    sample: Sample
+    rows: Ints
+    criterion: str
+    significance: float | None
+
+    @property
+    def p(self) -> int:
+        """The nominal columns begin at this one."""
+        return int(self.sample.block.numeric.shape[1])
+
+    @cached_property
+    def value(self) -> Singles:
+        """float32[p + q, m]: the columns of cuts."""
+        return np.ascontiguousarray(self.sample.values[self.rows].T)
+
+    @cached_property
+    def order(self) -> Codes:
+        """int32[p + 1, m]: the rows of each node by each numeric column, and as they come."""
+        lines = [np.argsort(column, kind="stable") for column in self.value[: self.p]]
+        return np.array([*lines, np.arange(len(self.rows))], np.int32)
+
+    @cached_property
+    def target(self) -> Floats:
+        assert self.sample.block.target is not None
+        found: Floats = self.sample.block.target[self.rows]
+        return found
+
+    @cached_property
+    def label(self) -> Codes:
+        """int32[m]: the class of each row, among those there are; 0 for a numeric target."""
+        if not self.sample.block.n_classes:
+            return np.zeros(len(self.rows), np.int32)
+        return np.unique(self.target, return_inverse=True)[1].astype(np.int32)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """0 for a numeric target."""
+        return int(self.label.max(initial=-1)) + 1 if self.sample.block.n_classes else 0
+
+    @cached_property
+    def measure(self) -> Measure:
+        return measure(len(self.rows), self.criterion == "gini")
+
+    @cached_property
+    def guides(self) -> Bools:
+        """bool[m]: the rows that choose cuts. A person's rows do so together, or not at all."""
+        if self.significance is None:
+            return np.ones(len(self.rows), np.bool_)
+        guides: Bools = self._first_place % FOLDS != 0
+        return guides
+
+    @cached_property
+    def judges(self) -> Bools:
+        """bool[m]: the rows that judge cuts, one for each person who is held back."""
+        judges: Bools = ~self.guides & (self._first_place == self.sample.place[self.rows])
+        return judges
+
+    @cached_property
+    def _first_place(self) -> Ints:
+        """int64[m]: the first place that the person of each row has in the leaf."""
+        place, unit = self.sample.place[self.rows], self.sample.block.unit
+        if unit is None:
+            return place
+        person = np.unique(unit[self.rows], return_inverse=True)[1]
+        first = np.full(len(place), np.iinfo(np.int64).max)
+        np.minimum.at(first, person, place)
+        found: Ints = first[person]
+        return found
+
+    @cached_property
+    def least(self) -> int:
+        """The fewest rows of a side."""
+        least = self.sample.block.min_rows
+        if self.sample.share == 1.0:
+            return least
+        return max(ceil(least * self.sample.share), MIN_SAMPLED)
+
+    @cached_property
+    def group_of(self) -> list[Ints]:
+        """For each nominal column, int64[codes]: the group that a code is in, -1 where the leaf has
+        no row of it. A column of many categories has the same groups in all leaves."""
+        shared = _shared_groups(self.sample, self.significance is not None)
+        found = []
+        for column, group in zip(self.value[self.p :], shared, strict=True):
+            if group is None:
+                rows = np.bincount(column.astype(np.int64))
+                there = np.flatnonzero(rows)
+                group = np.full(len(rows), -1)
+                group[there] = np.arange(len(there))
+            found.append(group)
+        return found
+
+    def best(self, start: int, stop: int, depth: int) -> Found | None:
+        """The cut of most gain that is allowed and has evidence; None without one. depth: how many
+        cuts the node is below the leaf."""
+        if stop - start < 2 * self.least:
+            return None
+        rows = self.order[-1, start:stop].astype(np.int64)
+        tried = 0
+        for proposals in self._columns(start, stop, rows):
+            found = self._first_allowed(proposals, start, rows)
+            if found is None:
+                continue
+            tried += 1
+            if self._convinces(found.side, rows, tried, depth):
+                return found
+        return None
+
+    def part(self, found: Found, start: int, stop: int) -> int:
+        """Parts a node; returns where its right child begins."""
+        left = np.zeros(len(self.rows), np.bool_)
+        left[self.order[-1, start:stop]] = found.side
+        return part(self.order, start, stop, left)
+
+    def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
+        """The columns that gain, from the best, the first of several."""
+        guides = self.guides[rows]
+        every = np.bincount(self.label[rows[guides]], minlength=max(self.n_classes, 1))
+        if not guides.any() or (self.n_classes and np.count_nonzero(every) < 2):
+            return []
+        found = [self._boundaries(j, start, stop, every) for j in range(self.p)]
+        found += [self._subsets(j, rows, guides, every) for j in range(self.p, len(self.value))]
+        gaining = [each for each in found if each.gain.max(initial=0.0) > 0]
+        if self.criterion == "gain_ratio" and self.n_classes:
+            return self._by_ratio(gaining, start, rows)
+        return sorted(gaining, key=lambda each: -float(each.gain.max()))
+
+    def _by_ratio(self, gaining: list[Proposals], start: int, rows: Ints) -> list[Proposals]:
+        """Columns of at least mean gain first, by gain over the information of the parting itself
+        (Quinlan, C4.5, 1993, section 2.2)."""
+        f = self.measure.f
+        gain = [float(each.gain.max()) for each in gaining]
+        ratio = []
+        for each, most in zip(gaining, gain, strict=True):
+            side = self._found(each, int(np.argmax(each.gain)), start, rows).side
+            guides = self.guides[rows]
+            n, below = int(guides.sum()), int((side & guides).sum())
+            ratio.append(most / max(int(f[n] - f[below] - f[n - below]), 1))
+        enough = sum(gain) / max(len(gain), 1)
+        keys = [(most < enough, -r) for most, r in zip(gain, ratio, strict=True)]
+        return [gaining[i] for i in sorted(range(len(gain)), key=lambda i: keys[i])]
+
+    def _boundaries(self, j: int, start: int, stop: int, every: Ints) -> Proposals:
+        order, value = self.order[j, start:stop], self.value[j]
+        if value[order[0]] == value[order[-1]]:
+            return Proposals(j, np.zeros(0))
+        if self.n_classes:
+            guide = self.label, self.guides, every
+            return Proposals(j, boundary_gains(order, value, *guide, self.least, self.measure))
+        gain = boundary_deviations(order, value, self.target, self.guides, self.least)
+        return Proposals(j, gain)
+
+    def _subsets(self, j: int, rows: Ints, guides: Bools, every: Ints) -> Proposals:
+        group = self._groups(j, rows)
+        n = int(group.max()) + 1
+        sums, count = self._sums(group[guides], rows[guides], n)
+        there = np.flatnonzero(count)
+        if len(there) < 2:
+            return Proposals(j, np.zeros(0))
+        sums, count = sums[there], count[there]
+        left = subsets(sums[:, every > 0], count)
+        seen = np.bincount(group, minlength=n)[there]
+        # Categories that no guide has here go right, to the most rows.
+        left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
+        below = left @ seen
+        if self.n_classes:
+            gain = side_gains((left @ sums).astype(np.int64), every, self.measure)
+        else:
+            total, whole = int(count.sum()), float(sums.sum())
+            each = zip(left @ count, left @ sums[:, 0], strict=True)
+            gain = np.array([deviation(int(b), float(s), total, whole) for b, s in each])
+        gain[(below < self.least) | (len(rows) - below < self.least)] = 0.0
+        return Proposals(j, gain, left, there)
+
+    def _groups(self, j: int, rows: Ints) -> Ints:
+        """The groups of some rows' codes in a nominal column."""
+        group = self.group_of[j - self.p]
+        found: Ints = group[self.value[j, rows].astype(np.int64)]
+        return found
+
+    def _sums(self, group: Ints, rows: Ints, n: int) -> tuple[Floats, Ints]:
+        """float64[n, classes], how many rows of each class groups 0..n-1 have, or float64[n, 1],
+        the sums of a numeric target; and int64[n], how many rows."""
+        count: Ints = np.bincount(group, minlength=n)
+        if not self.n_classes:
+            return np.bincount(group, self.target[rows], n)[:, None].astype(np.float64), count
+        pair = group * self.n_classes + self.label[rows]
+        table = np.bincount(pair, minlength=n * self.n_classes).reshape(n, self.n_classes)
+        return table.astype(np.float64), count
+
+    def _first_allowed(self, proposals: Proposals, start: int, rows: Ints) -> Found | None:
+        for at in _from_the_best(proposals.gain):
+            found = self._found(proposals, at, start, rows)
+            if self._allowed(found.side, rows):
+                return found
+        return None
+
+    def _found(self, proposals: Proposals, at: int, start: int, rows: Ints) -> Found:
+        j = proposals.column
+        if proposals.left is None or proposals.groups is None:
+            threshold = self.value[j, self.order[j, start + at + 1]]
+            return Found(Below(j, float(threshold)), self.value[j, rows] < threshold)
+        chosen = proposals.groups[proposals.left[at]]
+        group = self.group_of[j - self.p]
+        codes = np.flatnonzero(np.isin(group, chosen))
+        return Found(Among(j, codes), np.isin(self._groups(j, rows), chosen))
+
+    def _allowed(self, side: Bools, rows: Ints) -> bool:
+        """Whether both sides hold the models, where the rows are all there are."""
+        block = self.sample.block
+        if self.sample.share < 1.0 or block.counts_rows_only:
+            return True
+        return bool(block.holds((~side).astype(np.int64), 2, self.rows[rows]).all())
+
+    def _convinces(self, side: Bools, rows: Ints, tried: int, depth: int) -> bool:
+        """Whether the rows held back agree with those that chose a cut.
+
+        The cuts tried in a node share its significance: 1/2, 1/6, 1/12, ... of it, which sums to 1.
+        It doubles with each cut above, up to 1: where the columns are known to tell the target, a
+        cut too many costs less than one that is missing, since kernels cut on without looking.
+        """
+        if self.significance is None:
+            return True
+        judges = self.judges[rows]
+        p = p_value(side[judges], self._expected(side, rows)[judges])
+        significance = min(1.0, self.significance * 2.0 ** min(depth, 64))
+        return p <= significance / (tried * (tried + 1))
+
+    def _expected(self, side: Bools, rows: Ints) -> Bools:
+        """bool[rows]: whether a row should stand on the left by its target: its class has a larger
+        share there than in the node, or its number is on the left's side of the node's mean."""
+        guides = self.guides[rows]
+        left = guides & side
+        n, below = int(guides.sum()), int(left.sum())
+        if not self.n_classes:
+            target = self.target[rows]
+            whole, there = float(target[guides].sum()), float(target[left].sum())
+            return target * n > whole if there * n > whole * below else target * n < whole
+        label = self.label[rows]
+        of_all = np.bincount(label[guides], minlength=self.n_classes)
+        of_left = np.bincount(label[left], minlength=self.n_classes)
+        expected: Bools = (of_left * n > of_all * below)[label]
+        return expected
+
+
+def _from_the_best(gain: Floats) -> Iterator[int]:
+    """The places of the largest gains, the first of several first; at most TRIES."""
+    yield int(np.argmax(gain))
+    gaining = np.flatnonzero(gain > 0)
+    if len(gaining) > TRIES:
+        least = np.partition(gain[gaining], -TRIES)[-TRIES]
+        gaining = gaining[gain[gaining] >= least]
+    yield from gaining[np.argsort(-gain[gaining], kind="stable")][1:TRIES].tolist()
+
+
+#: With at most so many categories in a node, every subset is tried.
+MOST_EXHAUSTIVE = 8
+
+#: A nominal column with more categories is cut by groups of them.
+MOST_CATEGORIES = 64
+
+MOST_GROUPS = 32
+
+#: How many rows of the mean a category's own mean is worth where categories are grouped.
+SHRINKAGE = 10.0
+
+
+def subsets(sums: Floats, rows: Ints) -> Bools:
+    """bool[s, c]: which of c categories go left, for each of s cuts, none twice.
+
+    sums: float64[c, t], by category, the rows of each of t classes, or the sum of a numeric target
+    (t is 1); rows: int64[c], all positive. Of up to MOST_EXHAUSTIVE categories all cuts are tried:
+    where sides need so many rows, no order has them. Of more, those of the categories sorted by
+    their mean, which without such a need has the best cut for two classes and for numbers
+    (Breiman et al., Classification and regression trees, 1984, section 4.2.2); of more classes,
+    sorted along the first principal component of their shares (Coppersmith, Hong, Hosking, 1999),
+    and one category against the rest.
+    """
+    c = len(rows)
+    if c <= MOST_EXHAUSTIVE:
+        return _all(c)
+    place = np.empty(c, np.int64)
+    place[np.argsort(means(sums, rows), kind="stable")] = np.arange(c)
+    prefixes: Bools = place[None, :] < np.arange(1, c)[:, None]
+    if sums.shape[1] <= 2:
+        return prefixes
+    return np.concatenate([prefixes, np.eye(c, dtype=np.bool_)])
+
+
+def groups(sums: Floats, rows: Ints) -> Ints:
+    """int64[c]: the group, 0..MOST_GROUPS - 1, of each of many categories, in the order of the
+    target and of like numbers of rows; the arguments as for `subsets`, rows may be 0.
+
+    Rare categories are drawn to the mean of all: theirs is chance.
+    """
+    weight = SHRINKAGE / max(rows.sum(), 1)
+    along = means(sums + sums.sum(axis=0) * weight, rows + rows.sum() * weight)
+    order = np.argsort(along, kind="stable")
+    before = np.cumsum(rows[order]) - rows[order] / 2
+    group = np.empty(len(rows), np.int64)
+    group[order] = np.minimum(before * MOST_GROUPS / max(rows.sum(), 1), MOST_GROUPS - 1)
+    return group
+
+
+def means(sums: Floats, rows: Floats | Ints) -> Floats:
+    """float64[c]: where each category stands: its mean, or share of the last of two classes, or its
+    shares along their first principal component."""
+    shares = sums / rows[:, None]
+    if sums.shape[1] <= 2:
+        return np.asarray(shares[:, -1], np.float64)
+    apart = shares - sums.sum(axis=0) / rows.sum()
+    axis = np.linalg.svd(apart * np.sqrt(rows)[:, None], full_matrices=False)[2][0]
+    along: Floats = apart @ (axis * np.sign(axis[np.argmax(np.abs(axis))]))
+    return along
+
+
+@cache
+def _all(c: int) -> Bools:
+    """Each way to part c categories in two, once: the first goes left."""
+    found = np.zeros((2 ** (c - 1) - 1, c), np.bool_)
+    found[:, 0] = True
+    place = 0
+    for others in range(c - 1):
+        for chosen in combinations(range(1, c), others):
+            found[place, [*chosen]] = True
+            place += 1
+    return found
+
+
+def p_value(left: Bools, expected: Bools) -> float:
+    """How likely a cut that tells nothing agrees as well as this one with what was expected.
+
+    left, expected: bool[n], on which side each row stands and should stand if the cut tells
+    something; of rows that did not choose it, one for each person. One-sided exact test of
+    independence (R. A. Fisher, 1935), 1 where they agree no better than by chance. Cost O(n).
+    """
+    n, a, b = len(left), int(left.sum()), int(expected.sum())
+    both = int((left & expected).sum())
+    if both * n <= a * b:
+        return 1.0
+    # The hypergeometric tail: the probability of `both`, and what the next ones are of it.
+    more = np.arange(both, min(a, b), dtype=np.float64)
+    ratios = (a - more) * (b - more) / ((more + 1) * (n - a - b + more + 1))
+    ways = _log_choose(a, both) + _log_choose(n - a, b - both) - _log_choose(n, b)
+    return min(1.0, exp(ways) * (1.0 + float(np.cumprod(ratios).sum())))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)

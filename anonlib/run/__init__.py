@@ -1,0 +1,1 @@
+"""One release, in its order: scan, plan, anonymize, stage, verify, publish, record."""

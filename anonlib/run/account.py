@@ -1,0 +1,148 @@
+"""What is kept of a run that ended, well or not: who answers for it, what it was made of, what was
+found. The table of these rows is private; it holds figures and names, no data."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonlib.config.model import Accountability, Config
+from anonlib.config.places import lies_in
+from anonlib.config.summary import bare, config_digest, label, software
+from anonlib.errors import (
+    AnonlibError,
+    AuditError,
+    ConfigError,
+    GateError,
+    InfeasibleError,
+    InputError,
+    Problem,
+)
+from anonlib.run.result import ReleaseResult
+
+if TYPE_CHECKING:  # this imports Spark
+    from anonlib.auditing import AuditReport
+
+#: The environment variable with the fields of `accountability` that every release must have.
+REQUIRE = "ANONLIB_REQUIRE"
+#: That with the table of runs of this installation, wherever configs want theirs.
+RUNS = "ANONLIB_RUNS"
+#: What may be required.
+_WORDS = ("approver", "purpose", "recipients")
+#: How a run ended that raised one of these; anything else is "failed".
+_ENDINGS: dict[type[BaseException], str] = {
+    GateError: "stopped",
+    AuditError: "audit failed",
+    InfeasibleError: "infeasible",
+    KeyboardInterrupt: "interrupted",
+}
+
+
+def runs_path(config: Config) -> str:
+    """Where the table of a config's runs is: where the operator says, else the config. Raises
+    InputError where that is in the release."""
+    given = os.environ.get(RUNS)
+    if given and lies_in(given, config.release.path):
+        raise InputError(f"{RUNS}: lies in the release, which is public; it is private")
+    return given or config.runs_path
+
+
+@dataclass
+class Account:
+    """A run, with what is known of it so far.
+
+    `target` is a plain path on this machine's disk, else with its scheme. `report` is the latest
+    audit, `result` what the run made, also where a gate stopped it.
+    """
+
+    verb: str
+    run_id: str
+    config: Config
+    target: str
+    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
+    source_version: int | None = None
+    n_rows_in: int | None = None
+    report: "AuditReport | None" = None
+    result: ReleaseResult | None = None
+    outcome: str = ""
+    error: str = ""
+    exit_code: int = 0
+
+    def ended(self, result: ReleaseResult) -> ReleaseResult:
+        """Notes that all went well."""
+        self.result, self.outcome = result, result.outcome
+        return result
+
+    def failed(self, error: BaseException) -> None:
+        """Notes what ended the run: of which type it was, not its text, which may name data."""
+        self.error = type(error).__name__
+        self.exit_code = error.exit_code if isinstance(error, AnonlibError) else 1
+        known = (ending for kind, ending in _ENDINGS.items() if isinstance(error, kind))
+        self.outcome = next(known, "failed")
+
+    def row(self) -> dict[str, Any]:
+        """The row of the table of runs."""
+        config, words = self.config, self.config.accountability
+        return {
+            "run_id": self.run_id,
+            "verb": self.verb,
+            "begun": self.begun,
+            "ended": datetime.now(UTC),
+            "outcome": self.outcome,
+            "error": self.error or None,
+            "exit_code": self.exit_code,
+            "target": self.target,
+            "source_format": config.source.format,
+            "source": config.source.table or (config.source.path and bare(config.source.path)),
+            "source_version": self.source_version,
+            "config_sha256": config_digest(config),
+            "anonlib": software()["anonlib"],
+            "k": config.k,
+            "models": [label(model) for model in config.all_models],
+            **self._found(),
+            "approver": words.approver,
+            "purpose": words.purpose,
+            "recipients": [*words.recipients],
+        }
+
+    def _found(self) -> dict[str, Any]:
+        """What the run made and found, as far as it came."""
+        made, report = self.result or ReleaseResult(self.run_id, "done"), self.report
+        judged = () if made.evaluation is None else made.evaluation.gates
+        verdicts = () if report is None else report.verdicts
+        kept = made.outcome in ("published", "stopped", "evaluated")
+        return {
+            "version": made.table_version if made.table_version >= 0 else None,
+            "verdicts": [(verdict.model, verdict.holds) for verdict in verdicts],
+            "gates": [(gate.gate.text, gate.passed) for gate in judged],
+            "rows_in": self.n_rows_in,
+            "rows_out": made.n_rows_out if kept else None,
+            "rows_suppressed": made.n_suppressed if kept else None,
+            "rows_waiting": made.n_waiting or None,
+            "record": place(made.record) if kept else None,
+            "report": place(made.report) if kept and made.report else None,
+        }
+
+
+def place(path: str) -> str:
+    """A path in one spelling: plain and absolute on this machine's disk; without secrets."""
+    if path.startswith("file:"):
+        return "/" + path.removeprefix("file:").lstrip("/")
+    return bare(path) if "://" in path else str(Path(path).absolute())
+
+
+def require_words(words: Accountability) -> None:
+    """Raises ConfigError where a release lacks what its operator asks for, or where that can't be
+    understood."""
+    if problems := [*_lacking(words, os.environ.get(REQUIRE, ""))]:
+        raise ConfigError(problems)
+
+
+def _lacking(words: Accountability, required: str) -> Iterator[Problem]:
+    for name in filter(None, map(str.strip, required.split(","))):
+        if name not in _WORDS:
+            yield Problem("", f"{REQUIRE} of the environment may list {', '.join(_WORDS)} only")
+        elif not getattr(words, name):
+            yield Problem(f"accountability.{name}", f"required by {REQUIRE} of the environment")

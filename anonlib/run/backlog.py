@@ -1,0 +1,193 @@
+"""The backlog of a table: rows of batches that could not hold the models alone wait here,
+encrypted, for the next batch.
+
+Rows at rest that only who has the key can read.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from anonlib.config.keys import entry_key, key_check
+from anonlib.config.model import Config
+from anonlib.errors import (
+    BlockError,
+    ConfigError,
+    InfeasibleError,
+    InputError,
+    Problem,
+    StorageError,
+    sanitized,
+)
+from anonlib.source import Source
+from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
+
+SEALED = "n int, sealed binary"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The rows of one run that waits, or waited. `columns` are their names, `types` Spark's schema
+    of them as JSON; `n_rows` is None until all are written; `taken_by` is the run that took them
+    along last: if that was committed, they are published, and only this note of them is kept."""
+
+    run_id: str
+    table: str
+    key_check: str
+    columns: tuple[str, ...]
+    types: str
+    n_rows: int | None = None
+    taken_by: str | None = None
+
+
+class Backlog:
+    """What waits for one table. All changes are made under the table's lease."""
+
+    def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
+        self._spark = spark
+        self._table = table
+        self._key = key
+        self._storage = Storage(spark, config.backlog_path)
+
+    def of(self, run_id: str) -> Waiting | None:
+        """What a run has left to wait, if all of it was written."""
+        found = self._read(run_id)
+        return None if found is None or found.n_rows is None else found
+
+    def waiting(self, runs: frozenset[str]) -> list[Waiting]:
+        """What waits still, where these runs were committed. Raises ConfigError for another key."""
+        found = [entry for entry in self._entries() if entry.n_rows is not None]
+        found = [entry for entry in found if entry.taken_by not in runs]
+        if any(entry.key_check != key_check(self._key) for entry in found):
+            raise ConfigError([Problem("release.backlog", "it was written with another key")])
+        return found
+
+    def rows(self, entries: Iterable[Waiting]) -> list[DataFrame]:
+        """The rows of each entry under the names that they had in the source. Raises StorageError
+        when some are gone."""
+        return [self._rows(entry) for entry in entries]
+
+    def add(self, run_id: str, source: Source) -> None:
+        """Writes the source's own rows, of the columns that a run needs, to wait.
+
+        Raises InputError when a run of another table has this id in this backlog.
+        """
+        there = self._read(run_id, any_table=True)
+        if there is not None and there.table != self._table:
+            text = f"run {run_id} of another table is in this backlog; take another id or folder"
+            raise InputError(f"release.backlog.path: {text}")
+        ids = [column.id for column in source.schema.columns]
+        frame = source.fresh.select(*ids)
+        names = tuple(column.name for column in source.schema.columns)
+        entry = Waiting(run_id, self._table, key_check(self._key), names, frame.schema.json())
+        folder, key = self._folder(run_id), entry_key(self._key, run_id)
+        self._storage.make_private(self._storage.root)
+        self._storage.delete(folder)
+        self._write(entry)
+        with translated("release.backlog"):
+            # pyspark can't read the annotations of a partial; a lambda has none.
+            sealed = frame.mapInArrow(lambda batches: _sealed(batches, key), SEALED)
+            sealed.write.parquet(f"{folder}/rows")
+        self._write(replace(entry, n_rows=self._count(entry)))
+
+    def take(self, run_id: str, entries: Iterable[Waiting]) -> None:
+        """Notes that a run is about to publish these, so that they count as published with it."""
+        for entry in entries:
+            self._write(replace(entry, taken_by=run_id))
+
+    def settle(self, runs: frozenset[str]) -> None:
+        """Removes rows that were published by these runs, and what was never written in full."""
+        for entry in self._entries():
+            if entry.n_rows is None:
+                self._storage.delete(self._folder(entry.run_id))
+            elif entry.taken_by in runs:
+                self._storage.delete(f"{self._folder(entry.run_id)}/rows")
+
+    def _rows(self, entry: Waiting) -> DataFrame:
+        key, n = entry_key(self._key, entry.run_id), self._count(entry)
+        if n != entry.n_rows:
+            text = f"{n} of the {entry.n_rows} rows that run {entry.run_id} left are there"
+            raise StorageError(f"release.backlog: {text}")
+        types = StructType.fromJson(json.loads(entry.types))
+        plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])
+        with translated("release.backlog"):
+            sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
+            rows = sealed.mapInArrow(lambda batches: _unsealed(batches, key), plain)
+        return rows.toDF(*entry.columns)
+
+    def _count(self, entry: Waiting) -> int:
+        with translated("release.backlog"):
+            sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
+            return int(sealed.agg({"n": "sum"}).collect()[0][0] or 0)
+
+    def _entries(self) -> list[Waiting]:
+        names = [name.removeprefix("run-") for name in self._storage.listed(self._storage.root)]
+        return [entry for name in names if (entry := self._read(name)) is not None]
+
+    def _folder(self, run_id: str) -> str:
+        return f"{self._storage.root}/run-{run_id}"
+
+    def _read(self, run_id: str, *, any_table: bool = False) -> Waiting | None:
+        path = f"{self._folder(run_id)}/entry.json"
+        if not self._storage.exists(path):
+            return None
+        found = json.loads(self._storage.read(path))
+        entry = Waiting(**{**found, "columns": tuple(found["columns"])})
+        return entry if any_table or entry.table == self._table else None
+
+    def _write(self, entry: Waiting) -> None:
+        text = json.dumps(asdict(entry), ensure_ascii=False)
+        self._storage.write(f"{self._folder(entry.run_id)}/entry.json", text)
+
+
+def can_wait(error: InfeasibleError) -> bool:
+    """Whether more rows may help: nothing is wrong but that the models do not hold."""
+    return all(problem.where.startswith(("privacy.", "partition.")) for problem in error.problems)
+
+
+def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+    for rows in batches:
+        if rows.num_rows:
+            what = f"sealing {rows.num_rows} rows"
+            sealed = sanitized(what, partial(seal, rows, key))
+            columns = [pa.array([rows.num_rows], pa.int32()), pa.array([sealed])]
+            yield pa.RecordBatch.from_arrays(columns, ["n", "sealed"])
+
+
+def _unsealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for n, sealed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            rows = sanitized(f"unsealing {n} rows", partial(unseal, sealed, key))
+            yield rows.rename_columns([f"w{i}" for i in range(rows.num_columns)])
+
+
+NONCE_BYTES = 12
+
+
+def seal(rows: pa.RecordBatch, key: bytes) -> bytes:
+    """The rows as an Arrow stream, encrypted and authenticated by AES-256-GCM (NIST SP 800-38D)
+    with a key of 32 bytes, behind a fresh nonce."""
+    nonce = os.urandom(NONCE_BYTES)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return nonce + AESGCM(key).encrypt(nonce, sink.getvalue().to_pybytes(), None)
+
+
+def unseal(sealed: bytes, key: bytes) -> pa.RecordBatch:
+    """What was sealed with this key. Raises BlockError for another key, or when a bit changed."""
+    try:
+        data = AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
+    except InvalidTag:
+        raise BlockError("sealed rows were changed, or sealed with another key") from None
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()

@@ -1,0 +1,119 @@
+"""Runs that end without publishing: done already, or waiting for more rows."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from anonlib.config.model import Config
+from anonlib.errors import InfeasibleError, InputError
+from anonlib.run.backlog import Backlog
+from anonlib.run.past import Past
+from anonlib.run.publish import Target
+from anonlib.run.purge import purge, register
+from anonlib.run.result import ReleaseResult
+from anonlib.spark.lease import AHEAD, lease, work_folder
+from anonlib.spark.storage import Storage
+
+
+def finish(
+    spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
+) -> ReleaseResult:
+    """A committed run: what is known of it, with an interrupted clean-up finished, and the name
+    in the catalog and the record that may be missing."""
+    ahead = _ahead(spark, target, run_id)
+    with lease(spark, target.path, run_id, target.runs) as held:
+        if ahead is not None:
+            _keep(spark, config, ahead | {"table_version": target.version_of(run_id)})
+        newest = next(iter(target.commits()), None)
+        storage, path = Storage(spark, target.path), manifest_path(target.path)
+        there = storage.read(path) if storage.exists(path) else None
+        if newest is not None and newest.text != there:
+            write_manifest(spark, target.path, newest.text)
+        past.after_commit(target)
+        purge(spark, target, held)
+        register(spark, config, run_id, target.version_of(run_id))
+    return _done(spark, config, target, run_id)
+
+
+def waits(
+    spark: SparkSession,
+    config: Config,
+    target: Target,
+    run_id: str,
+    backlog: Backlog,
+    why: InfeasibleError | None = None,
+) -> ReleaseResult:
+    """A run whose rows wait, `why` if they were added now; or waited until another took them."""
+    runs, left = target.runs(), backlog.of(run_id)
+    if left is not None and left.taken_by in runs:
+        result = _done(spark, config, target, left.taken_by or "")
+        note = f"published by run {left.taken_by}"
+        return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
+    return ReleaseResult(
+        run_id=run_id,
+        outcome="waiting" if why else "done",
+        waited=True,
+        n_waiting=sum(entry.n_rows or 0 for entry in backlog.waiting(runs)),
+        table=target.path,
+        notes=tuple(str(problem) for problem in why.problems) if why else (),
+    )
+
+
+def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> ReleaseResult:
+    """What is known of a committed run."""
+    record = record_path(spark, config, run_id)
+    report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, config.record_path)
+    kept = storage.exists(record)
+    lost = f"{record} is not there: the run was stopped after its commit, or it was moved"
+    return ReleaseResult(
+        run_id=run_id,
+        outcome="done",
+        table=target.path,
+        table_version=target.version_of(run_id),
+        manifest=manifest_path(target.path),
+        record=record if kept else "",
+        report=report if kept and storage.exists(report) else "",
+        notes=() if kept else (lost,),
+    )
+
+
+def write_ahead(spark: SparkSession, work: str, text: str) -> None:
+    """Keeps the record of a run that is about to commit among its own files."""
+    Storage(spark, work).write(f"{work}/{AHEAD}", text)
+
+
+def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] | None:
+    """The record that a run has kept ahead; None where another came between."""
+    path = f"{work_folder(target.path)}/{AHEAD}"
+    storage = Storage(spark, path)
+    found: dict[str, Any] = {}
+    with suppress(ValueError, InputError):  # another run is writing, or removing it
+        found = json.loads(storage.read(path)) if storage.exists(path) else {}
+    return found if found.get("run_id") == run_id else None
+
+
+def _keep(spark: SparkSession, config: Config, content: dict[str, Any]) -> None:
+    from anonlib.pages.output import write_report  # this imports matplotlib
+
+    path = record_path(spark, config, content["run_id"])
+    storage = Storage(spark, config.record_path)
+    if not storage.exists(path):
+        storage.write(path, json.dumps(content, indent=2, ensure_ascii=False))
+        with suppress(Exception):  # a page that can't be made is no reason to fail
+            write_report(path)
+
+
+def write_manifest(spark: SparkSession, table: str, text: str) -> None:
+    storage = Storage(spark, table)
+    storage.write(manifest_path(storage.root), text, public=True)
+
+
+def manifest_path(table: str) -> str:
+    return f"{table}/_anonlib/manifest.json"
+
+
+def record_path(spark: SparkSession, config: Config, run_id: str) -> str:
+    return f"{Storage(spark, config.record_path).root}/{run_id}.json"

@@ -1,0 +1,152 @@
+"""Measuring a release: every measure of the config, the gates, the table of figures."""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from anonlib.config.keys import token_key
+from anonlib.config.model import Config
+from anonlib.config.summary import config_digest
+from anonlib.errors import AnonlibError, StorageError
+from anonlib.evaluation import Evaluation, judged
+from anonlib.evaluation.case import Case, held
+from anonlib.measure import Figure, Findings, Measure
+from anonlib.progress import Progress, Unseen
+from anonlib.run.account import place
+from anonlib.run.blocks import kept
+from anonlib.run.result import ReleaseResult
+from anonlib.run.scan import Scan, scan
+from anonlib.run.staging import Marks, make
+from anonlib.source import Source
+from anonlib.spark.private_table import PrivateTable
+from anonlib.spark.translation import translated
+
+#: The table of figures: a row for each figure of each run.
+METRICS = T.StructType(
+    [
+        T.StructField("run_id", T.StringType()),
+        T.StructField("time", T.TimestampType()),
+        T.StructField("outcome", T.StringType()),  # published, stopped, evaluated
+        T.StructField("measure", T.StringType()),
+        T.StructField("figure", T.StringType()),
+        T.StructField("of", T.StringType()),
+        T.StructField("value", T.DoubleType()),
+        T.StructField("note", T.StringType()),
+        # Which is enough to group by; all else of a run is in the table of runs.
+        T.StructField("target", T.StringType()),
+        T.StructField("version", T.LongType()),
+        T.StructField("config_sha256", T.StringType()),
+    ]
+)
+
+
+def marks_of(config: Config) -> Marks:
+    """What the measures of a config need to know of staged rows; links under a key of this run,
+    which is never written."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    return Marks(
+        link_key=token_key() if any(measure.needs_pairs for measure in measures) else b"",
+        share=max((measure.held_out for measure in measures), default=0.0),
+    )
+
+
+def evaluated(config: Config, case: Case, progress: Progress) -> Evaluation:
+    """What the config's measures find, and its gates say."""
+    findings, seconds = {}, {}
+    spark = case.released.sparkSession
+    for measure in () if config.evaluate is None else config.evaluate.measures:
+        stage = f"measure {measure.type}"
+        before = progress.seconds.get(stage, 0.0)
+        with progress.stage(stage, spark):
+            findings[measure.type] = _found(measure, case)
+        seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
+    found = Evaluation(findings, seconds=seconds)
+    return replace(found, gates=tuple(judged(gate, found) for gate in config.gates))
+
+
+def _found(measure: Measure, case: Case) -> Findings:
+    """What a measure finds; figures without values where the data or the config stand against it
+    (of too few persons to hold some out, say)."""
+    try:
+        with translated(f"measure {measure.type}"):
+            return measure.measure(case)
+    except StorageError:
+        raise
+    except AnonlibError as error:
+        return Findings(tuple(Figure(name, None, note=str(error)) for name in measure.names))
+
+
+def case_of(
+    config: Config,
+    source: Source,
+    scanned: Scan,
+    released: DataFrame,
+    n_released: int,
+    work: str,
+    progress: Progress,
+    published: DataFrame | None = None,
+    link_key: bytes = b"",
+) -> Case:
+    """A release of a source as measures look at it; what they have made goes to the folder `work`.
+    `published` are the rows that the source's are added to; link_key: of the staged rows' links."""
+    return Case(
+        config=config,
+        schema=source.schema,
+        source=source.rows(),
+        released=released,
+        n_source=scanned.n_rows,
+        n_released=n_released,
+        encodings={encoding.id: encoding for encoding in scanned.encodings},
+        shadow=_shadow_of(source, config, work, progress, published),
+        link_key=link_key,
+    )
+
+
+def _shadow_of(
+    source: Source, config: Config, work: str, progress: Progress, published: DataFrame | None
+) -> Callable[[float], DataFrame]:
+    """What makes a release without the persons held out, in the folder `work`: of it nothing but
+    measures see anything, and the lease's end removes it. One for each share."""
+
+    @cache
+    def shadow(share: float) -> DataFrame:
+        with progress.stage("shadow", source.raw.sparkSession):
+            train = source.where(~held(source.schema, config.seed, share))
+            scanned = scan(train, config, published)
+            # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
+            keys = token_key(), token_key()
+            folder = f"{work}/shadow-{share:g}"
+            made = make(train, scanned, config, folder, *keys, Marks(), Unseen())
+            chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
+            return made.staged if chosen is None else made.staged.where(chosen)
+
+    return shadow
+
+
+def table_of_figures(spark: SparkSession, config: Config) -> PrivateTable:
+    """Where the figures of the config's runs are."""
+    return PrivateTable(spark, config.metrics_path, "evaluate.metrics")
+
+
+def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) -> None:
+    """Appends the figures of a run to the table of figures."""
+    if result.evaluation is None:
+        return
+    now = datetime.datetime.now(datetime.UTC)
+    figures = (*_as_figures(result.losses), *result.evaluation.figures())
+    version = result.table_version if result.table_version >= 0 else None
+    run = (place(result.table), version, config_digest(config))
+    rows = [
+        (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
+        for measure, f in figures
+    ]
+    table_of_figures(spark, config).append(rows, METRICS)
+
+
+def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:
+    for name, value in losses.items():
+        yield "loss", Figure(name, value)

@@ -1,0 +1,218 @@
+"""Events of runs and their stages in the format of OpenLineage, as lines of JSON in a file: what a
+lineage service, or whoever forwards them to one, reads. Like logs they are made to be passed on, so
+they have no more than the public manifest has: no data, and no count of rows that it would hide.
+
+Source: the specification of OpenLineage, version 2-0-2, and of the facets that are named below.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4, uuid5
+
+from anonlib.config.model import Config
+from anonlib.config.places import has_scheme, lies_in
+from anonlib.config.summary import software
+from anonlib.errors import InputError
+from anonlib.run.account import Account, place
+
+#: The environment variable that says where events go, where the config does not.
+EVENTS = "ANONLIB_EVENTS"
+_SPEC = "https://openlineage.io/spec"
+_FACETS = {
+    "errorMessage": "1-0-1/ErrorMessageRunFacet",
+    "parent": "1-1-0/ParentRunFacet",
+    "jobType": "2-0-3/JobTypeJobFacet",
+    "version": "1-0-0/DatasetVersionDatasetFacet",
+    "dataQualityAssertions": "1-0-1/DataQualityAssertionsDatasetFacet",
+    "inputStatistics": "1-0-0/InputStatisticsInputDatasetFacet",
+    "outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet",
+}
+#: Hadoop's schemes of object stores, and the names that lineage knows these by.
+_STORES = {"s3a": "s3", "s3n": "s3"}
+
+
+class Events:
+    """The events of one run. A file that can't be written stops a run before it begins; what can't
+    be written later is left out, since lineage is not worth a release."""
+
+    def __init__(self, account: Account):
+        self._account = account
+        self._id = uuid4()
+        self._producer = f"urn:anonlib:{software()['anonlib']}"
+        self._file = _file(account)
+        self._stages: list[UUID] = []  # that run, each within the one before
+        self._n_stages = 0
+
+    def begin(self) -> None:
+        """The run begins. Raises InputError when the file can't be written."""
+        try:
+            self._write("START", self._run(), self._inputs(), self._outputs())
+        except OSError as error:
+            text = f"can't be written ({error.strerror or 'I/O error'})"
+            raise InputError(f"events: {self._file}: {text}") from None
+
+    def end(self) -> None:
+        """The run is over, as its account says."""
+        account = self._account
+        kind = "FAIL" if account.error else "COMPLETE"
+        if account.outcome == "interrupted":
+            kind = "ABORT"
+        self._try(kind, self._run(account.error), self._inputs(), self._outputs())
+
+    def stage_started(self, name: str) -> None:
+        """A stage begins."""
+        self._n_stages += 1
+        self._stages.append(uuid5(self._id, str(self._n_stages)))
+        self._try("START", self._stage(name))
+
+    def stage_ended(self, name: str, failure: BaseException | None) -> None:
+        """A stage is over."""
+        kind, error = ("COMPLETE", "") if failure is None else ("FAIL", type(failure).__name__)
+        if isinstance(failure, KeyboardInterrupt):
+            kind = "ABORT"
+        self._try(kind, self._stage(name, error), self._judged() if name == "audit" else [])
+        self._stages.pop()
+
+    def _try(self, *event: Any) -> None:
+        try:
+            self._write(*event)
+        except OSError:
+            self._file = None
+
+    def _write(
+        self,
+        kind: str,
+        whose: dict[str, Any],
+        inputs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+    ) -> None:
+        if self._file is None:
+            return
+        event = {
+            "eventType": kind,
+            "eventTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "producer": self._producer,
+            "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent",
+            **whose,
+            "inputs": inputs,
+            "outputs": outputs,
+        }
+        _append(self._file, json.dumps(event, ensure_ascii=False) + "\n")
+
+    def _run(self, error: str = "") -> dict[str, Any]:
+        """Whose events those of the run are."""
+        account = self._account
+        own = {
+            "_producer": self._producer,
+            "_schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunFacet",
+            "runId": account.run_id,
+            "verb": account.verb,
+            "outcome": account.outcome or "running",
+        }
+        facets = {"anonlib": own, **self._error(error)}
+        return {"run": {"runId": str(self._id), "facets": facets}, "job": self._job()}
+
+    def _stage(self, name: str, error: str = "") -> dict[str, Any]:
+        """Whose events those of the latest stage are."""
+        job = {key: value for key, value in self._job().items() if key != "facets"}
+        facets = self._facet("parent", run={"runId": str(self._id)}, job=job) | self._error(error)
+        return {"run": {"runId": str(self._stages[-1]), "facets": facets}, "job": self._job(name)}
+
+    def _job(self, stage: str = "") -> dict[str, Any]:
+        name = f"{self._account.verb} {self._account.target}"
+        kind = {"processingType": "BATCH", "integration": "ANONLIB"}
+        facets = self._facet("jobType", **kind, jobType="STAGE" if stage else "RUN")
+        full = f"{name}.{stage}" if stage else name
+        return {"namespace": "anonlib", "name": full, "facets": facets}
+
+    def _error(self, error: str) -> dict[str, Any]:
+        if not error:
+            return {}
+        # By its type: the text is for the log of the run.
+        return self._facet("errorMessage", message=error, programmingLanguage="PYTHON")
+
+    def _inputs(self) -> list[dict[str, Any]]:
+        account, result = self._account, self._account.result
+        name = _source(account.config)
+        if name is None:
+            return []
+        facets, counted = {}, {}
+        if account.source_version is not None:
+            facets = self._facet("version", datasetVersion=str(account.source_version))
+        # Fewer suppressed rows than k are "<k" for the public: this count would tell how many.
+        told = result is not None and not 0 < result.n_suppressed < account.config.k
+        if told and result and account.outcome == "published":
+            counted = self._facet("inputStatistics", rowCount=result.n_rows_in)
+        return [{**name, "facets": facets, "inputFacets": counted}]
+
+    def _outputs(self) -> list[dict[str, Any]]:
+        account, result = self._account, self._account.result
+        if account.verb != "release":
+            return []
+        facets, counted = {}, {}
+        if result is not None and account.outcome == "published":
+            facets = self._facet("version", datasetVersion=str(result.table_version))
+            counted = self._facet("outputStatistics", rowCount=result.n_rows_out)
+        return [{**_dataset(account.target), "facets": facets, "outputFacets": counted}]
+
+    def _judged(self) -> list[dict[str, Any]]:
+        """What the audit looked at: the table as it is, or as it is to be."""
+        report = self._account.report
+        if report is None:
+            return []
+        found = [{"assertion": v.model, "success": v.holds} for v in report.verdicts]
+        facets = self._facet("dataQualityAssertions", assertions=found)
+        return [{**_dataset(self._account.target), "inputFacets": facets}]
+
+    def _facet(self, name: str, **fields: Any) -> dict[str, Any]:
+        version, _, definition = _FACETS[name].partition("/")
+        url = f"{_SPEC}/facets/{version}/{definition}.json#/$defs/{definition}"
+        return {name: {"_producer": self._producer, "_schemaURL": url, **fields}}
+
+
+def _file(account: Account) -> Path | None:
+    """Where the events of a run go; None where nobody wants any."""
+    given = account.config.events or os.environ.get(EVENTS)
+    if not given:
+        return None
+    if has_scheme(given):
+        raise InputError(f"{EVENTS}: must be a file or folder of this machine, as a plain path")
+    path = Path(given).absolute()
+    if lies_in(given, account.target):
+        raise InputError(f"{EVENTS}: lies in the release, which is public; it is private")
+    return path / f"{account.run_id}.jsonl" if given.endswith("/") or path.is_dir() else path
+
+
+def _append(path: Path, line: str) -> None:
+    """Appends a line at once, so that runs can share a file; only its owner can read it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(handle, line.encode())
+    finally:
+        os.close(handle)
+
+
+def _source(config: Config) -> dict[str, str] | None:
+    """The name of what is read; None where it has none (the rows are generated, or a frame's)."""
+    source = config.source
+    if source.table is not None:
+        return {"namespace": "spark", "name": source.table}
+    return None if source.path is None else _dataset(place(source.path))
+
+
+def _dataset(path: str) -> dict[str, str]:
+    """A table by its path, as OpenLineage names it: the store, and the place in it."""
+    scheme, colon, rest = path.partition("://")
+    if not colon:
+        return {"namespace": "file", "name": path}
+    authority, slash, name = rest.partition("/")
+    scheme = _STORES.get(scheme, scheme)
+    return {
+        "namespace": f"{scheme}://{authority}",
+        "name": name if scheme in ("s3", "gs") else slash + name,
+    }

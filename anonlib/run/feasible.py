@@ -1,0 +1,208 @@
+"""What a scan rules out: models that all rows together don't hold, and single persons who would be
+disclosed past the models.
+
+Protected columns counted together, for models that hold where the others are known.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import MISSING, Codes, Ints
+from anonlib.config.model import Config
+from anonlib.config.resolve import bound_models, with_ids
+from anonlib.errors import Problem
+from anonlib.partition.repair import Joint
+from anonlib.privacy import Reference
+from anonlib.privacy.shares import whole_table
+from anonlib.source import Source
+from anonlib.spark.values import canonical
+from anonlib.table.encoding import Values, codes_among, protected_codes
+from anonlib.table.schema import Column, Role, Schema
+
+
+def infeasible(
+    source: Source,
+    config: Config,
+    n_rows: int,
+    rows: DataFrame,
+    sample: pa.Table,
+    values: dict[str, Values],
+    own: dict[str, Reference],
+) -> Iterator[Problem]:
+    """Whether the source as one cell holds every model."""
+    n = n_rows
+    if config.unit:
+        n = rows.select(*source.schema.unit).na.drop().distinct().count()
+    for model in bound_models(config):
+        where = f"privacy.models.{model.type}"
+        if model.min_rows > n_rows:
+            yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
+        elif model.min_persons > n:
+            yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
+        name, wanted = model.column, model.min_values
+        if name is not None and wanted:
+            found = _distinct(source, config, source.schema[name], wanted, sample)
+            if wanted > found:
+                yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
+                continue
+        if name is not None and model.looks_at == "counts":
+            id = source.schema[name].id
+            cell = whole_table(name, own[id], n)
+            cell = replace(cell, references={name: values[id].reference})
+            if not model.holds(cell)[0]:
+                yield Problem(where, f"column {name} does not hold it in all rows as one cell")
+
+
+def _distinct(source: Source, config: Config, column: Column, wanted: int, sample: pa.Table) -> int:
+    """Distinct present values: those of the sample if they are enough, else counted exactly."""
+    codes = _codes(sample, column, config)
+    seen = len(np.unique(codes[codes != MISSING]))
+    if seen >= wanted:
+        return seen
+    kept = canonical(source.columns[column.id], column.type, config.privacy.missing_tokens)
+    return source.raw.select(kept.alias("v")).na.drop().distinct().count()
+
+
+def _codes(sample: pa.Table, column: Column, config: Config) -> Codes:
+    values = sample.column(column.id).combine_chunks()
+    return protected_codes(values, config.privacy.missing_tokens)
+
+
+def disclosures(
+    source: Source, config: Config, rows: DataFrame, sample: pa.Table
+) -> Iterator[Problem]:
+    """What would be published of single persons past the models."""
+    if isinstance(config.one_row_per_person, str):
+        id = source.schema[config.one_row_per_person].id
+        persons = source.raw.select(source.columns[id].alias(id))
+        if persons.groupBy(id).count().where(f"count > 1 or {id} is null").limit(1).count():
+            text = f"column {config.one_row_per_person} repeats or is missing in several rows: it "
+            text += "does not identify one row per person; name a `unit` instead"
+            yield Problem("one_row_per_person", text)
+    for target in source.schema.of(Role.TARGET):
+        for column in _determined(source, config, target, sample):
+            text = f"determines the sensitive column {column.name}: publishing it publishes both"
+            yield Problem(f"attributes.{target.name}", text)
+    insensitive = source.schema.of(Role.INSENSITIVE)
+    if insensitive and not config.privacy.acknowledge_unique:
+        keys = [
+            F.to_json(F.struct(c.id)) if pa.types.is_nested(c.type) else F.col(c.id)
+            for c in insensitive
+        ]
+        rare = rows.groupBy(*keys).count().where(F.col("count") < config.k).count()
+        if rare:
+            names = ", ".join(column.name for column in insensitive)
+            text = (
+                f"{rare} combinations of the insensitive columns ({names}) are rarer than "
+                f"k = {config.k}; give them other roles, or set this to true"
+            )
+            yield Problem("privacy.acknowledge_unique", text)
+
+
+def _determined(source: Source, config: Config, target: Column, sample: pa.Table) -> list[Column]:
+    """The sensitive columns of which each target value shows one value, and not all the same."""
+    labels = _codes(sample, target, config)
+    columns = [
+        column
+        for column in source.schema.of(Role.SENSITIVE)
+        if not _varies_within(labels, _codes(sample, column, config))
+    ]
+    if not columns:
+        return []
+    tokens = config.privacy.missing_tokens
+    label = canonical(source.columns[target.id], target.type, tokens).alias("label")
+    hashed = []
+    for column in columns:
+        value = canonical(source.columns[column.id], column.type, tokens)
+        hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
+    ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
+    grouped = (
+        source.raw.select(label, *hashed).where("label is not null").groupBy("label").agg(*ends)
+    )
+    figures = []
+    for column in columns:
+        low, high = F.col(f"{column.id}_min"), F.col(f"{column.id}_max")
+        figures.append(F.count_if(low != high).alias(f"{column.id}_open"))
+        figures.append((F.min(low) != F.max(high)).alias(f"{column.id}_varies"))
+    row = grouped.agg(*figures).collect()[0]
+    return [c for c in columns if row[f"{c.id}_open"] == 0 and row[f"{c.id}_varies"]]
+
+
+def _varies_within(labels: Codes, values: Codes) -> bool:
+    """Whether the sample has a target value with two values of the column: proof enough."""
+    present = (labels != MISSING) & (values != MISSING)
+    pairs = np.unique(np.column_stack([labels[present], values[present]]), axis=0)
+    return len(pairs) > len(np.unique(labels[present]))
+
+
+#: Most combinations of values of the protected columns.
+MAX_COMBINATIONS = 100_000
+
+WHOLE = "__anonlib_whole"
+
+
+def joint_counts(
+    rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config, by: str
+) -> Joint:
+    """How often each combination of the protected columns stands in each value of `by`, of
+    0..n-1: exact, at most as many counts as there are rows."""
+    return _joint(_grouped(rows, schema, config, by).toArrow(), schema, values, by)
+
+
+def joint_problems(
+    rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config
+) -> Iterator[Problem]:
+    """Models that the whole table as one cell does not hold where other columns are known."""
+    if not schema.joint:
+        return
+    names = [schema.by_id(id).name for id in schema.protected]
+    grouped = _grouped(rows.withColumn(WHOLE, F.lit(0)), schema, config, WHOLE)
+    found = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
+    if len(found) > MAX_COMBINATIONS:
+        text = (
+            f"columns {', '.join(names)} have more than {MAX_COMBINATIONS} combinations of values"
+        )
+        yield Problem("privacy.joint", f"{text}, too many; coarsen or drop some")
+        return
+    joint = _joint(found, schema, values, WHOLE)
+    references = {id: each.reference for id, each in values.items()}
+    for model in with_ids(bound_models(config), schema):
+        if model.column is None:
+            continue
+        known = joint.known(model.column, references, bool(schema.unit))
+        holding = model.holds(known.counts)
+        if not holding.all():
+            name = schema.by_id(model.column).name
+            others = [other for other in names if other != name]
+            verb = "are" if len(others) > 1 else "is"
+            text = (
+                f"{model.type}: column {name} does not hold it where {', '.join(others)} {verb} "
+                f"known, in {(~holding).sum()} of {len(holding)} groups of the whole table; "
+                "coarsen or drop a column, or leave joint out"
+            )
+            yield Problem("privacy.joint", text)
+
+
+def _grouped(rows: DataFrame, schema: Schema, config: Config, by: str) -> DataFrame:
+    tokens = config.privacy.missing_tokens
+    columns = [
+        canonical(F.col(id), schema.by_id(id).type, tokens).alias(id) for id in schema.protected
+    ]
+    return rows.select(by, *columns).groupBy(by, *schema.protected).count()
+
+
+def _joint(found: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:
+    def codes(id: str) -> Ints:
+        column = found.column(id).combine_chunks()
+        if id in values:
+            return codes_among(column, (), values[id].categories).astype(np.int64)
+        return protected_codes(column, ()).astype(np.int64)
+
+    leaf, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
+    stacked = np.column_stack([codes(id) for id in schema.protected])
+    return Joint(schema.protected, leaf, stacked, count)

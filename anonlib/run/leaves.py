@@ -1,0 +1,337 @@
+"""Rows to leaves, and exact counts of leaves.
+
+Features: what plans cut by. A tree that was grown on a block's columns is compiled to linear
+cuts of features that the JVM computes from every row, to the same float32.
+"""
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Literal, NamedTuple
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import GRID, Ints
+from anonlib.config.model import Config
+from anonlib.partition import INDICATOR, Among, Below, Plane, Sample, Tree
+from anonlib.partition.cuts import CHUNK, Cuts, Singles
+from anonlib.partition.repair import Counts
+from anonlib.privacy import PrivacyModel, SparseCounts
+from anonlib.run.feasible import joint_counts
+from anonlib.spark.values import at, canonical, looked_up, matrix, number
+from anonlib.table.encoding import Encoding, Values, codes_among
+from anonlib.table.schema import Scale, Schema
+
+#: Sketches of distinct values have 64-bit words, this many values of l each.
+VALUES_PER_WORD = 16
+
+LEAF = "__anonlib_leaf"
+
+#: Levels of a tree in one generated method, about 400 bytes each.
+LEVELS = 14
+
+#: More partitions than a table has.
+EVERY = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Coordinates of a row that come from one column.
+
+    number: the standardized value on GRID, 0 where missing. rank: the same of the place of the
+    value's hash in `hashes`. missing: 1 where the column is null. code: the place of the value's
+    hash, or their number where missing. groups: for each group of categories INDICATOR where the
+    value is in it: `group` is that of the value with each hash, then that of missing values.
+    Hashes stand for values, so that plans and query plans show none.
+    """
+
+    id: str
+    form: Literal["number", "rank", "missing", "code", "groups"]
+    mean: float = 0.0
+    sd: float = 1.0
+    hashes: tuple[int, ...] = ()
+    group: tuple[int, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many coordinates it is."""
+        return 1 + max(self.group) if self.form == "groups" else 1
+
+
+class Compiled(NamedTuple):
+    """A tree's cuts, and the features that they are of, in their order."""
+
+    features: tuple[Feature, ...]
+    cuts: Cuts
+
+
+def compiled(
+    tree: Tree, sample: Sample, encodings: tuple[Encoding, ...], hashes: dict[str, Ints]
+) -> Compiled:
+    """The tree as linear cuts. `hashes` are Spark's of the categories, by column id."""
+    numeric = _numeric(encodings, hashes)
+    nominal = [encoding for encoding in encodings if encoding.nominal]
+    p = len(numeric)
+    planes = [cut.weights for cut in tree.cuts if isinstance(cut, Plane)]
+    weighed = np.any(planes, axis=0) if planes else np.zeros(p + len(sample.tops), np.bool_)
+    columns = {cut.column for cut in tree.cuts if isinstance(cut, Below)}
+    columns |= set(np.flatnonzero(weighed[:p]).tolist())
+    features, place = [], {}  # place: (column, code or None) -> coordinate
+    width = 0
+    for j in sorted(columns):
+        feature = numeric[j] if j < p else _code(nominal[j - p], hashes)
+        features.append(feature)
+        place[j, -1] = width
+        width += 1
+    for j, encoding in enumerate(nominal, p):
+        tops = [c for t, (column, c) in enumerate(sample.tops) if column == j and weighed[p + t]]
+        sets = [cut.codes for cut in tree.cuts if isinstance(cut, Among) and cut.column == j]
+        if not tops and not sets:
+            continue
+        group = _groups(encoding.n_categories, [*sets, *[np.array([code]) for code in tops]])
+        feature = Feature(
+            encoding.id,
+            "groups",
+            hashes=tuple(hashes[encoding.id].tolist()),
+            group=(*group.tolist(), *[0] * (not encoding.missing)),
+        )
+        features.append(feature)
+        place |= {(j, code): width + int(at) for code, at in enumerate(group)}
+        width += feature.width
+    weights = np.zeros((len(tree.cuts), width), np.float32)
+    threshold = np.zeros(len(tree.cuts), np.float32)
+    for i, cut in enumerate(tree.cuts):
+        threshold[i] = _linear(cut, sample, place, weights[i])
+    return Compiled(tuple(features), Cuts(weights, threshold, tree.left, tree.right, tree.roots))
+
+
+def _linear(
+    cut: Below | Among | Plane, sample: Sample, place: dict[tuple[int, int], int], weights: Singles
+) -> float:
+    """Fills in the weights of a cut; returns its threshold."""
+    if isinstance(cut, Below):
+        weights[place[cut.column, -1]] = 1.0
+        return cut.threshold
+    if isinstance(cut, Among):
+        weights[[place[cut.column, code] for code in cut.codes.tolist()]] = -1.0
+        return -float(INDICATOR) / 2
+    p = len(cut.weights) - len(sample.tops)
+    keys = [(j, -1) for j in range(p)] + sample.tops
+    for key, weight in zip(keys, cut.weights.tolist(), strict=True):
+        if weight:
+            weights[place[key]] = weight
+    return cut.threshold
+
+
+def _numeric(encodings: tuple[Encoding, ...], hashes: dict[str, Ints]) -> list[Feature]:
+    """The features of a block's numeric columns."""
+    found = []
+    for e in encodings:
+        if e.nominal:
+            continue
+        if e.scale is Scale.ORDINAL:
+            found.append(Feature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
+        else:
+            found.append(Feature(e.id, "number", e.mean, e.sd))
+        found += [Feature(e.id, "missing")] * e.missing
+    return found
+
+
+def _code(encoding: Encoding, hashes: dict[str, Ints]) -> Feature:
+    return Feature(encoding.id, "code", hashes=tuple(hashes[encoding.id].tolist()))
+
+
+def _groups(n_codes: int, sets: list[Ints]) -> Ints:
+    """int64[n_codes]: the group of each code; codes are apart if a set tells them apart."""
+    group = np.zeros(n_codes, np.int64)
+    for codes in sets:
+        inside = np.zeros(n_codes, np.int64)
+        inside[codes] = 1
+        group = np.unique(2 * group + inside, return_inverse=True)[1]
+    return group
+
+
+def coordinates(schema: Schema, features: tuple[Feature, ...]) -> Column:
+    """The features of each row, and -1 for the threshold, as an array of floats filled with 0 to
+    whole chunks of the inner product."""
+    single = [_expression(f, schema).cast("float") for f in features if f.form != "groups"]
+    ones = [_indicators(f) for f in features if f.form == "groups"]
+    width = sum(f.width for f in features)
+    filled = [-1.0] + [0.0] * (-(width + 1) % CHUNK)
+    rest = F.array(*[F.lit(x).cast("float") for x in filled])
+    if not ones:
+        return F.concat(F.array(*single), rest)
+    return F.concat(*([F.array(*single)] if single else []), *ones, rest)
+
+
+def _expression(feature: Feature, schema: Schema) -> Column:
+    value = F.col(feature.id)
+    if feature.form == "missing":
+        return value.isNull().cast("double")
+    if feature.form == "code":
+        n = len(feature.hashes)
+        found = looked_up(F.xxhash64(value), feature.hashes, range(n), n)
+        return F.when(value.isNotNull(), found).otherwise(F.lit(n))
+    if feature.form == "rank":
+        n = len(feature.hashes)
+        place = looked_up(F.xxhash64(value), feature.hashes, range(n), 0)
+        x = F.when(value.isNotNull(), place.cast("double"))
+    else:
+        x = number(value, schema.by_id(feature.id).type)
+    half = F.lit(2.0)  # as in `standardize`
+    z = (x / half - F.lit(feature.mean / 2)) / F.lit(feature.sd / 2)
+    snapped = F.rint(z / F.lit(GRID)) * F.lit(GRID)
+    return F.coalesce(snapped, F.lit(0.0))
+
+
+def _indicators(feature: Feature) -> Column:
+    value = F.col(feature.id)
+    *groups, missing = feature.group
+    # Most categories are in one group: only the others are looked up.
+    common = int(np.argmax(np.bincount(groups))) if groups else 0
+    listed = [(h, g) for h, g in zip(feature.hashes, groups, strict=True) if g != common]
+    found = looked_up(F.xxhash64(value), [h for h, _ in listed], [g for _, g in listed], common)
+    group = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
+    return F.get(matrix(np.eye(feature.width, dtype=np.float32) * INDICATOR), group)
+
+
+def with_leaf(
+    rows: DataFrame, schema: Schema, features: tuple[Feature, ...], cuts: Cuts, root: Column
+) -> DataFrame:
+    """The rows with LEAF: the tree of each row walked level by level, each level three look-ups in
+    arrays of its own, so that the code stays small however many leaves there are."""
+    *levels, (_, leaf) = cuts.levels()
+    if not levels:
+        return rows.withColumn(LEAF, at(leaf, root))
+    kept = rows.columns
+    x, place = "__anonlib_x", "__anonlib_place"
+    frame = rows.select(*kept, coordinates(schema, features).alias(x), root.alias(place))
+    here = F.col(place)
+    for depth, (weights, child) in enumerate(levels):
+        if depth % LEVELS == 0:
+            # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
+            # to its interpreter, which is many times slower.
+            frame = frame.coalesce(EVERY)
+        cut = F.get(matrix(weights), here)
+        frame, score = _scored(frame, cut, F.col(x), weights.shape[1])
+        right = (score >= F.lit(0.0).cast("float")).cast("int")
+        frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
+    return frame.select(*kept, at(leaf, here).alias(LEAF))
+
+
+def _scored(
+    frame: DataFrame, weights: Column, features: Column, width: int
+) -> tuple[DataFrame, Column]:
+    """The inner product of two arrays of floats, its products added up as plans do it; and the
+    frame that has it."""
+    if tuple(map(int, frame.sparkSession.version.split(".")[:2])) >= (4, 2):
+        return frame, F.call_function("vector_inner_product", weights, features)
+    # A column of its own, so that the products are made once for all chunks.
+    products = "__anonlib_products"
+    frame = frame.withColumn(products, F.zip_with(weights, features, lambda v, w: v * w))
+    total = F.lit(0.0).cast("float")
+    for start in range(0, width, CHUNK):
+        first, rest = F.get(products, F.lit(start)), F.slice(products, start + 2, CHUNK - 1)
+        total = total + F.aggregate(rest, first, lambda part, product: part + product)
+    return frame, total
+
+
+def counted(
+    rows: DataFrame,
+    schema: Schema,
+    values: dict[str, Values],
+    models: tuple[PrivacyModel, ...],
+    config: Config,
+    n_leaves: int,
+    by: str,
+) -> Counts:
+    """Exact rows and persons of each leaf, and its protected values: exact counts of those that
+    models look at the counts of, of others a sketch from below."""
+    words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
+    keys = [by, *schema.unit] if schema.unit else [by]
+    person = F.lit(1) if not schema.unit else _all_present(schema.unit)
+    inner = [F.count(F.lit(1)).alias("n"), F.max(person).alias("person")]
+    sketches = []
+    by_sketch = [id for id in schema.protected if id not in values]
+    for id in by_sketch:
+        value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
+        for word in range(words):
+            sketches.append(f"{id}_{word}")
+            inner.append(F.bit_or(_bit(value, word, words)).alias(sketches[-1]))
+    grouped = rows.groupBy(*keys).agg(*inner)
+    outer = [F.sum("n").alias("n"), F.sum("person").alias("persons")]
+    outer += [F.bit_or(name).alias(name) for name in sketches]
+    if schema.unit:
+        grouped = grouped.groupBy(by).agg(*outer)
+    else:
+        grouped = grouped.withColumn("persons", F.col("n"))
+    found = grouped.toArrow()
+    leaf = found.column(by).to_numpy()
+
+    def full(name: str) -> Ints:
+        result = np.zeros(n_leaves, np.int64)
+        result[leaf] = found.column(name).fill_null(0).to_numpy()
+        return result
+
+    sketched = {
+        id: np.column_stack([full(f"{id}_{word}") for word in range(words)]) for id in by_sketch
+    }
+    counts = {id: _value_counts(rows, schema, v, config, id, by) for id, v in values.items()}
+    references = {id: each.reference for id, each in values.items()}
+    joint = joint_counts(rows, schema, values, config, by) if schema.joint else None
+    sizes = full("n"), full("persons")
+    return Counts(*sizes, sketched, bool(schema.unit), counts, references, joint)
+
+
+def _value_counts(
+    rows: DataFrame, schema: Schema, values: Values, config: Config, id: str, by: str
+) -> SparseCounts:
+    """How often each value of a column stands in each leaf."""
+    tokens = config.privacy.missing_tokens
+    value = canonical(F.col(id), schema.by_id(id).type, tokens).alias("value")
+    present = rows.select(by, value).na.drop(subset=["value"])
+    found = present.groupBy(by, "value").count().toArrow()
+    code = codes_among(found.column("value").combine_chunks(), (), values.categories)
+    cell, count = found.column(by).to_numpy(), found.column("count").to_numpy()
+    order = np.lexsort((code, cell))
+    return SparseCounts(*[part[order].astype(np.int64) for part in (cell, code, count)])
+
+
+def exact_values(
+    rows: DataFrame,
+    schema: Schema,
+    models: tuple[PrivacyModel, ...],
+    config: Config,
+    counts: Counts,
+    by: str,
+) -> Counts:
+    """The counts with the sketches replaced by the exact number of distinct values, as far as any
+    model asks, as values that stand once."""
+    asked = max((model.min_values for model in models), default=0)
+    exact = dict(counts.counts)
+    for id in counts.sketches:
+        value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
+        n = rows.groupBy(by).agg(F.count_distinct(value).alias("n")).toArrow()
+        leaf, size = n.column(by).to_numpy().astype(np.int64), n.column("n").to_numpy()
+        order = np.argsort(leaf)
+        leaf, size = leaf[order], np.minimum(size[order], asked).astype(np.int64)
+        value_id = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        exact[id] = SparseCounts(np.repeat(leaf, size), value_id, np.ones(size.sum(), np.int64))
+    return replace(counts, sketches={}, counts=exact)
+
+
+def _all_present(unit: tuple[str, ...]) -> Column:
+    present = F.lit(True)
+    for id in unit:
+        present = present & F.col(id).isNotNull()
+    return present.cast("int")
+
+
+def _bit(value: Column, word: int, words: int) -> Column:
+    """The bit of a value in one word of the sketch; 0 where missing or in another word."""
+    hashed = F.xxhash64(value)
+    place = F.pmod(hashed, F.lit(64)).cast("int")
+    bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place)
+    mine = value.isNotNull() & (F.pmod(F.shiftright(hashed, 6), F.lit(words)) == word)
+    return F.when(mine, bit).otherwise(F.lit(0).cast("bigint"))

@@ -1,0 +1,229 @@
+"""The ledger of a table: keyed tokens of the persons that each of its runs released, and what was
+verified then. It is private, and counts for nothing without its key."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.config.keys import key_check
+from anonlib.config.model import Config
+from anonlib.errors import ConfigError, InputError, Problem, StorageError, sanitized
+from anonlib.source import Source
+from anonlib.spark.digest import Digest
+from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
+from anonlib.table.columns import keyed
+from anonlib.table.schema import Schema
+
+TOKENS = "token binary"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a run left besides its tokens.
+
+    `digest` is of all rows of the table after the run, or None where some are of unknown origin.
+    `verdicts` are the models that held, persons counted. `n_tokens` is None until all tokens are
+    written; `unnamed` says whether one of them stands for rows that name no person.
+    """
+
+    run_id: str
+    table: str
+    key_check: str
+    persons: tuple[tuple[str, str], ...]  # name and type of each column that identifies them
+    digest: Digest | None
+    verdicts: tuple[str, ...]
+    insensitive: str
+    n_tokens: int | None = None
+    unnamed: bool = False
+
+
+class Ledger:
+    """The entries of one table. They count only if their run was committed there: they are written
+    before the commit, and a run that died between the two released nobody."""
+
+    def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
+        self._spark = spark
+        self._config = config
+        self._table = table
+        self._key = key
+        self._storage = Storage(spark, config.ledger_path)
+        self._known: dict[str, Entry | None] = {}  # of committed runs: these change no more
+
+    def entries(self, runs: Iterable[str]) -> list[Entry]:
+        """The complete entries of these runs."""
+        self._known |= {run_id: self._read(run_id) for run_id in {*runs} - self._known.keys()}
+        found = [self._known[run_id] for run_id in sorted(runs)]
+        return [entry for entry in found if entry is not None and entry.n_tokens is not None]
+
+    def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
+        """Why persons of the table's runs may not be recognised; None when all would be."""
+        entries = self.entries(runs)
+        if len(entries) < len(runs):
+            n = len(runs) - len(entries)
+            return f"the ledger lacks {n} of the {len(runs)} runs that published here"
+        if any(entry.key_check != key_check(self._key) for entry in entries):
+            return "the ledger was written with another key"
+        if any(entry.persons != self._persons(schema) for entry in entries):
+            return "the ledger knows persons by other columns, or by columns of other types"
+        if any(entry.unnamed for entry in entries):
+            return "rows that were released before name no person"
+        if not self.knows(runs, digest):
+            return "the table holds rows that are not in the ledger"
+        return None
+
+    def knows(self, runs: Iterable[str], digest: Digest) -> bool:
+        """Whether one of these runs left a table of just these rows."""
+        return any(entry.digest == digest for entry in self.entries(runs))
+
+    def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
+        """Whether these models held in the table's rows when persons could be counted."""
+        wanted = {*verdicts}
+        states = ("acknowledged",) if self._config.privacy.acknowledge_unique else ()
+        return any(
+            entry.digest == digest
+            and wanted <= {*entry.verdicts}
+            and entry.insensitive in ("none", "checked", *states)
+            for entry in self.entries(runs)
+        )
+
+    def returning(self, source: Source, runs: Iterable[str]) -> tuple[int, bool]:
+        """How many persons of the source these runs released, and whether rows name nobody.
+
+        One pass over the columns that identify persons, and a join with the ledger. Raises
+        StorageError when tokens are gone.
+        """
+        entries = self.entries(runs)
+        paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]
+        with translated("release.ledger"):
+            known = self._spark.read.schema(TOKENS).parquet(*paths)
+            n, wanted = known.count(), sum(entry.n_tokens or 0 for entry in entries)
+            if n != wanted:
+                raise StorageError(f"release.ledger: {n} of its {wanted} tokens are there")
+            known = known.distinct().withColumn("known", F.lit(True))
+            joined = self._tokens(source).join(known, "token", "left")
+            row = joined.agg(
+                F.count("known").alias("n"), F.count_if(F.col("token").isNull()).alias("unnamed")
+            ).collect()[0]
+        return int(row["n"]), bool(row["unnamed"])
+
+    def released(self, person: Mapping[str, str], runs: Iterable[str]) -> dict[str, bool | None]:
+        """Whether each of these runs released a person, whose values are given by column as the
+        source has them; None where the ledger lacks the run, or it was written with another key.
+
+        Raises InputError where the values are not those that the ledger knows persons by,
+        StorageError when tokens are gone.
+        """
+        found: dict[str, bool | None] = dict.fromkeys(runs)
+        for entry in self.entries(found):
+            if entry.key_check == key_check(self._key):
+                found[entry.run_id] = self._has(entry, _token(entry.persons, person, self._key))
+        return found
+
+    def _has(self, entry: Entry, token: bytes) -> bool:
+        with translated("release.ledger"):
+            tokens = self._spark.read.schema(TOKENS).parquet(f"{self._folder(entry.run_id)}/tokens")
+            hits = F.count_if(F.col("token") == F.lit(token)).alias("hits")
+            row = tokens.agg(F.count("*").alias("n"), hits).collect()[0]
+        if row["n"] != entry.n_tokens:
+            text = f"{row['n']} of the {entry.n_tokens} tokens of run {entry.run_id} are there"
+            raise StorageError(f"release.ledger: {text}")
+        return bool(row["hits"])
+
+    def write(
+        self,
+        run_id: str,
+        source: Source,
+        digest: Digest | None,
+        verdicts: Iterable[str],
+        state: str,
+    ) -> None:
+        """Writes the source's persons as a run's, in place of what it may have left before.
+
+        Raises ConfigError when a run of another table has this id in this ledger.
+        """
+        there = self._read(run_id, any_table=True)
+        if there is not None and there.table != self._table:
+            text = f"run {run_id} of another table is in this ledger; take another id or folder"
+            raise ConfigError([Problem("release.ledger.path", text)])
+        persons = self._persons(source.schema)
+        entry = Entry(
+            run_id, self._table, key_check(self._key), persons, digest, tuple(verdicts), state
+        )
+        folder = self._folder(run_id)
+        self._storage.make_private(self._storage.root)
+        self._storage.delete(folder)
+        self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
+        with translated("release.ledger"):
+            self._tokens(source).write.parquet(f"{folder}/tokens")
+            written = self._spark.read.schema(TOKENS).parquet(f"{folder}/tokens")
+            nobody = F.count_if(F.col("token").isNull()).alias("nobody")
+            row = written.agg(F.count("*").alias("n"), nobody).collect()[0]
+        whole = replace(entry, n_tokens=int(row["n"]), unnamed=row["nobody"] > 0)
+        self._storage.write(f"{folder}/entry.json", json.dumps(asdict(whole)))
+
+    def _folder(self, run_id: str) -> str:
+        return f"{self._storage.root}/run-{run_id}"
+
+    def _read(self, run_id: str, *, any_table: bool = False) -> Entry | None:
+        path = f"{self._folder(run_id)}/entry.json"
+        if not self._storage.exists(path):
+            return None
+        entry = _entry(json.loads(self._storage.read(path)))
+        return entry if any_table or entry.table == self._table else None
+
+    def _persons(self, schema: Schema) -> tuple[tuple[str, str], ...]:
+        columns = [schema.by_id(id) for id in self._ids(schema)]
+        return tuple((column.name, str(column.type)) for column in columns)
+
+    def _ids(self, schema: Schema) -> tuple[str, ...]:
+        name = self._config.one_row_per_person
+        return (schema[name].id,) if isinstance(name, str) else schema.unit
+
+    def _tokens(self, source: Source) -> DataFrame:
+        """`token`, 32 bytes, of each person once; null for rows that name nobody."""
+        ids, key = self._ids(source.schema), self._key
+        frame = source.raw.select(*[source.columns[id].alias(id) for id in ids])
+        # pyspark can't read the annotations of a partial; a lambda has none.
+        tokens = frame.mapInArrow(lambda batches: _tokens(batches, key), "token string")
+        return tokens.select(F.unhex("token").alias("token")).distinct()
+
+
+def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        what = f"the tokens of {batch.num_rows} rows"
+        found = sanitized(what, partial(keyed, batch.columns, key))
+        yield pa.RecordBatch.from_arrays([found], ["token"])
+
+
+def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: bytes) -> bytes:
+    """The token of a person by the values of columns."""
+    wanted = [name for name, _ in persons]
+    if {*wanted} != {*given}:
+        raise InputError(f"the ledger knows persons by: {', '.join(wanted)}; name these columns")
+    columns = []
+    for name, type in persons:
+        try:
+            columns.append(pa.array([given[name]], pa.string()).cast(pa.type_for_alias(type)))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            text = f"{name}: the value can't be read as {type}, which the ledger knows"
+            raise InputError(text) from None
+    return bytes.fromhex(keyed(columns, key)[0].as_py())
+
+
+def _entry(found: dict[str, Any]) -> Entry:
+    digest = found["digest"]
+    return Entry(
+        **{
+            **found,
+            "persons": tuple((name, type) for name, type in found["persons"]),
+            "digest": None if digest is None else Digest(**digest),
+            "verdicts": tuple(found["verdicts"]),
+        }
+    )

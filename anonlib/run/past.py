@@ -1,0 +1,224 @@
+"""What earlier runs left for this one, in private: who was released, and which rows wait.
+
+What was released before, as a run that appends or overwrites must look at it.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from anonlib import registry
+from anonlib.auditing import AuditReport
+from anonlib.config.model import Config
+from anonlib.config.resolve import bound_models
+from anonlib.errors import AuditError, ConfigError, InputError, Problem
+from anonlib.run.backlog import Backlog, Waiting
+from anonlib.run.ledger import Ledger
+from anonlib.run.publish import Target
+from anonlib.source import Source
+from anonlib.spark.digest import Digest, digest
+from anonlib.spark.translation import translated
+from anonlib.spark.values import spark_type
+from anonlib.table.schema import Schema
+
+
+@dataclass(frozen=True)
+class Past:
+    """The ledger and the backlog, if the config has them, and what waits and goes with this run."""
+
+    ledger: Ledger | None
+    backlog: Backlog | None
+    waiting: tuple[Waiting, ...]
+
+    def waiting_rows(self) -> list[DataFrame]:
+        """The rows that wait, by the run that left them."""
+        return self.backlog.rows(self.waiting) if self.backlog else []
+
+    def before_commit(
+        self,
+        run_id: str,
+        source: Source,
+        after: Digest | None,
+        whole: AuditReport,
+    ) -> None:
+        """Notes what a run is about to publish: it counts once the run is committed. `after` is
+        the digest of the table as it will be, `whole` its audit."""
+        if self.ledger is not None:
+            verdicts = [verdict.model for verdict in whole.verdicts]
+            self.ledger.write(run_id, source, after, verdicts, whole.insensitive)
+        if self.backlog is not None:
+            self.backlog.take(run_id, self.waiting)
+
+    def after_commit(self, target: Target) -> None:
+        """Removes the rows that have been published."""
+        if self.backlog is not None:
+            self.backlog.settle(target.runs())
+
+
+def open_past(
+    spark: SparkSession, config: Config, target: Target, ledger_key: bytes, backlog_key: bytes
+) -> Past:
+    """What is there for the target. Only batches wait, and take along what waits."""
+    ledger = Ledger(spark, config, target.path, ledger_key) if ledger_key else None
+    if config.release.mode != "append" or not backlog_key:
+        return Past(ledger, None, ())
+    backlog = Backlog(spark, config, target.path, backlog_key)
+    return Past(ledger, backlog, tuple(backlog.waiting(target.runs())))
+
+
+AUDITED = "the rows that are there can't be shown to hold the models, persons counted: "
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """`published` has the rows that a batch is appended to, its columns in the table's order and
+    named by the batch's ids; None in other modes. `digest` is theirs, if the ledger has it."""
+
+    published: DataFrame | None = None
+    digest: Digest | None = None
+
+    def names(self, schema: Schema) -> dict[str, str]:
+        """Id -> name of the released columns, in the order in which they are written."""
+        names = {column.id: column.name for column in schema.released}
+        return names if self.published is None else {id: names[id] for id in self.published.columns}
+
+    def with_batch(self, staged: DataFrame, schema: Schema) -> DataFrame | None:
+        """The table as it will be, under the names that are published; None unless appended to."""
+        if self.published is None:
+            return None
+        names = self.names(schema)
+        # By position: names may hold anything.
+        return self.published.unionAll(staged.select(*names)).toDF(*names.values())
+
+    def digest_with(self, added: Digest) -> Digest | None:
+        """The digest of the table as it will be, if it is known what it holds."""
+        if self.published is None or self.digest is None:
+            return added if self.published is None else None
+        there = self.digest
+        return Digest(there.n_rows + added.n_rows, there.low + added.low, there.high + added.high)
+
+
+def look_back(config: Config, target: Target, source: Source, ledger: Ledger | None) -> Earlier:
+    """What the run must know of the releases before it.
+
+    Costs, with a ledger: a pass over the target, and one over the columns that identify persons.
+    Raises InputError when the target can't take a batch like this one, ConfigError when persons
+    come again, or may do, and that is not acknowledged.
+    """
+    mode = config.release.mode
+    if target.version < 0 or mode == "error":
+        return Earlier()
+    if mode == "overwrite":
+        if not config.release.acknowledge_overwrite:
+            _require_others(target, source, ledger)
+        return Earlier()
+    published = _published(config, target, source.schema)
+    if ledger is None:
+        return Earlier(published)
+    found = _digest(target.published())
+    gap = ledger.gap(target.runs(), found, source.schema)
+    if config.unit:
+        _require_counted(config, target, ledger, found)
+    if not config.release.acknowledge_returning:
+        problems = _returning(source, target, ledger, gap)
+        if texts := list(problems):
+            raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
+    return Earlier(published, found if ledger.knows(target.runs(), found) else None)
+
+
+def _digest(table: DataFrame) -> Digest:
+    with translated("release.path"):
+        return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
+
+
+def _published(config: Config, target: Target, schema: Schema) -> DataFrame:
+    """The target's rows under the batch's ids. Raises InputError when it has other columns."""
+    table = target.published()
+    problems = sorted([*_mismatches(table.schema, schema), *_other_trees(target, schema)])
+    by = target.partitioned_by()
+    if by != list(config.release.partition_by):
+        shown = ", ".join(by) or "no column"
+        problems.append(f"its files are laid out by {shown}; set release.partition_by to that")
+    if not target.commits() and not target.runs():
+        problems.append("anonlib has not published it")
+    if problems:
+        raise InputError(
+            f"release.path: nothing can be appended to {target.path}: {'; '.join(problems)}"
+        )
+    ids = {column.name: column.id for column in schema.released}
+    return table.toDF(*[ids[name] for name in table.columns])
+
+
+def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
+    there = {field.name: field.dataType.simpleString() for field in table.fields}
+    ours = {c.name: spark_type(c.released_type).simpleString() for c in schema.released}
+    for name in sorted({*there} | {*ours}):
+        if name not in there:
+            yield f"it lacks column {name}"
+        elif name not in ours:
+            yield f"the batch has no column {name}"
+        elif there[name] != ours[name]:
+            yield f"column {name} is {there[name]} there, and {ours[name]} in the batch"
+
+
+def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
+    """Nodes are known by their names, shares by their numbers: in another tree both mean something
+    else."""
+    newest = next(iter(target.commits()), None)
+    there = {} if newest is None else json.loads(newest.text).get("hierarchies", {})
+    for name, ours in schema.hierarchies.items():
+        found = there.get(name, {"names": [], "parents": []})
+        known = zip(found["names"], ours.names, strict=False)
+        same = found["parents"] == ours.tree.parent.tolist()
+        if not same or any(old not in (None, new) for old, new in known):
+            yield f"the hierarchy of column {name} is another one than the table's"
+
+
+def _require_counted(config: Config, target: Target, ledger: Ledger, found: Digest) -> None:
+    """Raises ConfigError unless persons were counted, for these models, in all that is there."""
+    models = [registry.build("audit", registry.spec(model)) for model in bound_models(config)]
+    counting = [model.label for model in models if model.persons]
+    if not ledger.proves(target.runs(), found, counting):
+        text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "
+        text += "with the models of that run, or publish all rows anew"
+        raise ConfigError([Problem("unit", text)])
+
+
+def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) -> Iterator[str]:
+    if gap is not None:
+        yield f"{gap}; set this to true to append although persons may have been released before"
+        return
+    n, unnamed = ledger.returning(source, target.runs())
+    if n:
+        yield f"{n} persons of the source were released before; leave them out, or set this to true"
+    if unnamed:
+        yield "rows of the source name no person; leave them out, or set this to true"
+
+
+def _require_others(target: Target, source: Source, ledger: Ledger | None) -> None:
+    """Raises ConfigError unless it is certain that nobody who was released comes again."""
+    if ledger is None:
+        found = "without a ledger it is unknown who is in it"
+    else:
+        there = _digest(target.published())
+        found = ledger.gap(target.runs(), there, source.schema) or ""
+        if not found:
+            n, unnamed = ledger.returning(source, target.runs())
+            found = f"{n} persons of the source are in it" if n else ""
+            found = found or ("rows of the source name no person" if unnamed else "")
+    if found:
+        text = f"a table is there already, and {found}: who kept it can find persons by comparing "
+        text += "it with the new one; set this to true to replace it all the same"
+        raise ConfigError([Problem("release.acknowledge_overwrite", text)])
+
+
+def require_whole(n_there: int, n_added: int, n_audited: int) -> None:
+    """Raises AuditError unless the audited table is what was there and what is added."""
+    if n_there + n_added != n_audited:
+        raise AuditError(
+            f"rows don't add up, nothing was published: {n_there} there, {n_added} added, "
+            f"{n_audited} audited"
+        )

@@ -1,0 +1,285 @@
+"""Publishing an audited table: one Delta commit, checked before it is visible."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from secrets import randbits
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from anonlib.config.model import Release
+from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.spark.delta_files import DELTA, Transaction, added, delta_log, name_mapping, save_mode
+from anonlib.spark.digest import Digest, digest
+from anonlib.spark.jvm import found_class, java_class, none, scala_seq, some
+from anonlib.spark.lease import Lease
+from anonlib.spark.storage import Storage
+from anonlib.spark.tasks import settled, uninterrupted
+from anonlib.spark.translation import translate, translated
+from anonlib.spark.values import row_hash
+from anonlib.table.schema import Schema
+
+ROWS_PER_TASK = 250_000
+#: Spark's names of the modes of a release.
+SAVE_MODES = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
+#: What the ids of our transactions begin with; the run's id follows.
+APP = "anonlib:"
+FORGETTING = "delta.setTransactionRetentionDuration"
+CHANGED = "the target changed while the release was made; run it again"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A run's commit as the log describes it. `mode` is of commits that wrote rows: one of
+    SAVE_MODES. `text` is the manifest."""
+
+    version: int
+    run_id: str
+    mode: str | None
+    text: str
+
+
+class Target:
+    """The table that a run publishes to, as it was when the run began."""
+
+    def __init__(self, spark: SparkSession, release: Release):
+        self._spark = spark
+        self._release = release
+        self._storage = Storage(spark, release.path)
+        self.path = self._storage.root
+        self._snapshot: Any = None
+        self._runs: frozenset[str] | None = None
+        self._commits: list[Commit] | None = None
+        with translated("release.path"):
+            self._log: Any = delta_log(spark, self.path)
+            self.version = self._latest()
+
+    def _latest(self) -> int:
+        """The newest version. What is known of the log is forgotten where it has a newer one."""
+        found = self._log.update(False, *[none(self._spark)] * 2)
+        if found != self._snapshot:
+            self._snapshot, self._runs, self._commits = found, None, None
+        return int(found.version())
+
+    def check_free(self) -> None:
+        """Raises InputError when the mode does not allow to publish here."""
+        mode = self._release.mode
+        if self.version >= 0:
+            if mode == "error":
+                raise InputError(
+                    f"release.path: a table is already at {self.path}; choose another path, or "
+                    "`mode: append` or `mode: overwrite`"
+                )
+        elif mode == "append":
+            raise InputError(
+                f"release.path: no table is at {self.path} to append to; `mode: error` makes it"
+            )
+        elif any(name != "_delta_log" for name in self._storage.listed(self.path)):
+            raise InputError(f"release.path: {self.path} holds other files; choose another path")
+
+    def runs(self) -> frozenset[str]:
+        """The ids of all runs that were ever committed here. They stay when Delta or a purge
+        removes what the log says about a version."""
+        if self._latest() < 0:
+            return frozenset()
+        if self._runs is None:
+            with translated("release.path"):
+                self._runs = self._committed()
+        return self._runs
+
+    def _committed(self) -> frozenset[str]:
+        if self._snapshot.metadata().configuration().contains(FORGETTING):
+            text = f"the table property {FORGETTING} makes Delta forget which runs published"
+            raise InputError(f"release.path: {text}; unset it")
+        found = self._snapshot.setTransactions()
+        ids = [str(found.apply(i).appId()) for i in range(found.size())]
+        return frozenset(id.removeprefix(APP) for id in ids if id.startswith(APP))
+
+    def commits(self) -> list[Commit]:
+        """The commits of runs that the log still describes, newest first."""
+        if self._latest() < 0:
+            return []
+        if self._commits is None:
+            self._commits = self._described()
+        return self._commits
+
+    def _described(self) -> list[Commit]:
+        table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
+        mode = F.col("operationParameters")["mode"].alias("mode")
+        found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
+        with translated("release.path"):
+            rows = found.collect()
+        ids = [_run_id(row["userMetadata"]) for row in rows]
+        return [
+            Commit(int(row["version"]), id, row["mode"], row["userMetadata"])
+            for row, id in zip(rows, ids, strict=True)
+            if id is not None
+        ]
+
+    def version_of(self, run_id: str) -> int:
+        """The version that a run left; -1 where the log does not describe it any more."""
+        return next((c.version for c in self.commits() if c.run_id == run_id), -1)
+
+    def published(self) -> DataFrame:
+        """The table as it was when the run began."""
+        reader = self._spark.read.format("delta").option("versionAsOf", self.version)
+        with translated("release.path"):
+            return reader.load(self.path)
+
+    def partitioned_by(self) -> list[str]:
+        """The columns that the files are laid out by."""
+        with translated("release.path"):
+            found = self._log.unsafeVolatileMetadata().partitionColumns()
+            return [str(found.apply(i)) for i in range(found.size())]
+
+    def files(self) -> DataFrame:
+        """`path` of every data file of the table as it is now, as the log has it."""
+        self._latest()
+        files = self._log.unsafeVolatileSnapshot().allFiles().toDF()
+        return DataFrame(files, self._spark).select("path")
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint of the table as it is now."""
+        absent = none(self._spark)
+        self._log.checkpoint(self._log.update(False, absent, absent), absent)
+
+    def renew(self) -> None:
+        """Looks at the table anew, after commits of our own."""
+        self.version = self._latest()
+
+    def require_unchanged(self) -> None:
+        """Raises BusyError when the table changed since the run began."""
+        if self._latest() != self.version:
+            raise BusyError(CHANGED)
+
+    def publish(
+        self,
+        staged: DataFrame,
+        names: Mapping[str, str],
+        expected: Digest,
+        held: Lease,
+        run_id: str,
+        text: str,
+    ) -> int:
+        """Copies the staged columns (id -> name, in the order of a table that is appended to) in
+        random order in one commit with `text` as its metadata; returns the new version.
+
+        The written files are read again and compared with `expected` before the commit. Raises
+        BusyError when the table changed since the run began; StorageError when what was written
+        is not what was audited, or the lease is lost: it is looked at right before the commit,
+        since on object stores Delta does not keep the commits of two drivers apart. Then, as on
+        any failure, the written files are removed, unless the commit was sent and may yet arrive;
+        where writing itself failed and the table is an old one, those of tasks that had ended are
+        left to its VACUUM: no reader sees them, and they hold audited rows.
+        """
+        with translated("release.path"):
+            transaction = Transaction.begin(self._spark, self.path)
+            if int(transaction.begun.readVersion()) != self.version:
+                raise BusyError(CHANGED)
+            # The audit looked at all of it: Delta then refuses to commit after any other change.
+            transaction.begun.readWholeTable()
+            actions = None
+            try:
+                frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
+                renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
+                with settled(self._spark):
+                    actions = self._write(renamed, transaction, run_id, text)
+                # With the names and types that the digest of the audited rows is of.
+                written = transaction.read(actions, staged.select(*names).schema)
+                if digest(written) != expected:
+                    raise StorageError("the written files differ from the audited table")
+                operation = self._operation(text)
+                with held.committing(publishing=True):
+                    self.require_unchanged()
+                    return self._commit(transaction, actions, operation, held)
+            except BaseException:
+                if not held.doubtful:
+                    self._remove(actions, run_id)
+                raise
+
+    def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
+        try:
+            return uninterrupted(lambda: int(transaction.begun.commit(actions, operation)))
+        except Exception as error:
+            # Whether another was faster is known; what a silent store has done is not.
+            if held.remote and not isinstance(translate(error, "commit"), BusyError):
+                held.doubt()
+            raise
+
+    def _n_files(self, n_rows: int) -> int:
+        cores = self._spark.sparkContext.defaultParallelism
+        return max(
+            ceil(n_rows / self._release.rows_per_file), min(cores, ceil(n_rows / ROWS_PER_TASK)), 1
+        )
+
+    def _write(self, frame: DataFrame, transaction: Transaction, run_id: str, text: str) -> Any:
+        options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1", "userMetadata": text}
+        if self._release.mode != "append":
+            options["overwriteSchema"] = "true"
+        return transaction.write(
+            frame,
+            self._save_mode(),
+            self._release.partition_by,
+            options,
+            {"delta.isolationLevel": "Serializable"},
+        )
+
+    def _operation(self, text: str) -> Any:
+        spark, absent = self._spark, none(self._spark)
+        name = f"{DELTA}.DeltaOperations$Write"
+        # Mode, partitioning, predicate, metadata; later versions append further options.
+        rest = found_class(spark, name).getConstructors()[0].getParameterCount() - 4
+        by = some(spark, scala_seq(spark, self._release.partition_by))
+        made = self._save_mode(), by, absent, some(spark, text), *[absent] * rest
+        return java_class(spark, name)(*made)
+
+    def _save_mode(self) -> Any:
+        return save_mode(self._spark, SAVE_MODES[self._release.mode])
+
+    def _remove(self, actions: Any, run_id: str) -> None:
+        """Removes what a failed publication wrote, unless its commit came through all the same."""
+        with suppress(Exception):
+            if self._latest() < 0:
+                self._storage.delete(self.path)
+            elif actions is not None and run_id not in self.runs():
+                for path in added(actions):
+                    self._storage.delete(f"{self.path}/{path}")
+
+
+def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
+    """The rows ordered by a hash of their released values with a fresh secret: nothing is left of
+    the source's order, nor of blocks and cells."""
+    key = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
+    keyed = frame.withColumn("__anonlib_order", key)
+    ordered = keyed.repartition(n_files, "__anonlib_order").sortWithinPartitions("__anonlib_order")
+    return ordered.drop("__anonlib_order")
+
+
+def reader_notes(schema: Schema) -> tuple[str, ...]:
+    """What readers without Spark can't do with a release of this schema, as measured on polars 2.1
+    and deltalake 1.6."""
+    types = {column.name: from_arrow_type(column.released_type) for column in schema.released}
+    mapped = [n for n, type in types.items() if name_mapping(StructType([StructField(n, type)]))]
+    if not mapped:
+        return ()
+    text = (
+        f"columns {', '.join(mapped)}: Delta takes such names by column mapping only, which polars "
+        "refuses to read, and deltalake's pyarrow reads as nulls; rename them for readers without "
+        "Spark"
+    )
+    return (text,)
+
+
+def _run_id(metadata: str) -> str | None:
+    """The run that a commit's metadata names; None for commits of others."""
+    try:
+        found = json.loads(metadata)
+    except ValueError:
+        return None
+    return found.get("run_id") if isinstance(found, dict) else None

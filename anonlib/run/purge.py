@@ -1,0 +1,190 @@
+"""Purging: once a release has replaced another, nothing is left of the old one to go back to.
+
+The name of a release in Spark's catalog: a second way to its folder, so it is made after the
+commit, and looked at before anything is written.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.config.model import Config
+from anonlib.errors import AnonlibError, InputError, StorageError
+from anonlib.run.publish import Commit, Target
+from anonlib.spark.lease import Lease
+from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
+
+#: What files of the log begin with: the (first) version that they are about.
+_VERSION = re.compile(r"(\d{20})\.")
+
+#: Where actions of the log name files of the table.
+_NAMED = "add struct<path: string>, remove struct<path: string>, cdc struct<path: string>"
+
+#: Checkpoints repeat the names and partition values of removed files for this long.
+_RETENTION = "delta.deletedFileRetentionDuration"
+
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+FAILED = "the table is published, but its old version is not removed yet; run it again"
+
+
+def owed(target: Target) -> Commit | None:
+    """The newest commit that replaced a table and is still in its log: it is the last that a purge
+    removes, so a purge that was interrupted is owed until it is done."""
+    return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
+
+
+def purge(spark: SparkSession, target: Target, held: Lease) -> None:
+    """Removes the data files that a replaced version had and all that the log says of it.
+
+    The table stays readable at every step: a checkpoint without a trace of the old version comes
+    first, then its data files go, then its part of the log, oldest first. Readers of the old
+    version fail from then on. The ids of the runs stay, and the manifest stays in the log. A
+    retention of deleted files that the table had set is unset. Costs a few small Delta commits,
+    and a pass over the log.
+    """
+    replaced = owed(target)
+    if replaced is None:
+        return
+    with translated(FAILED), _as_metadata(spark, target.commits()[0].text), held.committing():
+        name = "delta.`" + target.path.replace("`", "``") + "`"
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
+        target.checkpoint()
+        storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
+        old = [name for name in storage.listed(log) if _version(name) <= replaced.version]
+        _delete_data(storage, target, _named(spark, [f"{log}/{name}" for name in old]))
+        last = f"{replaced.version:020}.json"
+        for file in old:
+            if file != last:
+                storage.delete(f"{log}/{file}")
+        spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_RETENTION}')")
+        storage.delete(f"{log}/{last}")
+
+
+@contextmanager
+def _as_metadata(spark: SparkSession, text: str) -> Iterator[None]:
+    """Delta's own commits carry the manifest, in place of the one that goes."""
+    before = spark.conf.get(_METADATA, None)
+    spark.conf.set(_METADATA, text)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_METADATA)
+        else:
+            spark.conf.set(_METADATA, before)
+
+
+def _version(name: str) -> float:
+    found = _VERSION.match(name)
+    return int(found.group(1)) if found else float("inf")
+
+
+def _named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
+    """`path` of every file that these files of the log name."""
+    actions = spark.createDataFrame([], _NAMED)
+    for kind in ("json", "parquet"):
+        if found := [file for file in files if file.endswith(f".{kind}")]:
+            actions = actions.unionAll(spark.read.schema(_NAMED).format(kind).load(found))
+    paths = F.array("add.path", "remove.path", "cdc.path")
+    return actions.select(F.explode(paths).alias("path")).where("path is not null").distinct()
+
+
+def _delete_data(storage: Storage, target: Target, named: DataFrame) -> None:
+    """Deletes the named files that the table does not have now, and the folders that they leave
+    empty, whose names are values."""
+    rows = named.join(target.files(), "path", "left_anti").collect()
+    paths = [PurePosixPath(unquote(row["path"])) for row in rows]
+    # Files outside the table (of a clone's source) are not its own.
+    own = [
+        p for p in paths if not p.is_absolute() and ":" not in p.parts[0] and ".." not in p.parts
+    ]
+    for path in own:
+        storage.delete(f"{target.path}/{path}")
+    folders = {folder for path in own for folder in path.parents if folder.name}
+    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+        if not storage.listed(f"{target.path}/{folder}"):
+            storage.delete(f"{target.path}/{folder}")
+
+
+WHERE = "release.register"
+
+
+def registered(spark: SparkSession, config: Config) -> bool:
+    """Whether the config's name, if it has one, is in the catalog, and that of the table it
+    releases.
+
+    Raises InputError when the catalog has no such schema, or the name is that of something else.
+    """
+    name = config.release.catalog_table
+    if name is None:
+        return False
+    quoted = _quoted(name)
+    schema = quoted.rpartition(".")[0]
+    with translated(WHERE):
+        if not spark.catalog.databaseExists(schema):
+            text = f"the catalog has no schema {schema}; make it (CREATE SCHEMA), or name another"
+            raise InputError(f"{WHERE}: {text}")
+        if not _exists(spark, quoted):
+            return False
+        found = _details(spark, quoted)
+    ours = Storage(spark, config.release.path).root
+    place = found.get("Location")
+    if found.get("Provider") != "delta" or not place or Storage(spark, place).root != ours:
+        text = f"{name} is in the catalog, and is not the table at {ours}; name another"
+        raise InputError(f"{WHERE}: {text}, or drop it there")
+    return True
+
+
+def _exists(spark: SparkSession, quoted: str) -> bool:
+    try:
+        return spark.catalog.tableExists(quoted)
+    except Exception as error:
+        condition = getattr(error, "getCondition", str)() or ""
+        if not condition.startswith("DELTA_"):
+            raise
+        text = f"{quoted} is in the catalog, and no table is where it points to"
+        raise InputError(f"{WHERE}: {text}; drop it there (DROP TABLE), or name another") from error
+
+
+def _details(spark: SparkSession, quoted: str) -> dict[str, str]:
+    """What the catalog says of a table, without its columns, whose names may be anything."""
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+    names = [row["col_name"] for row in rows]
+    start = names.index("# Detailed Table Information") if names else 0
+    return {row["col_name"]: row["data_type"] for row in rows[start:]}
+
+
+def register(spark: SparkSession, config: Config, run_id: str, version: int) -> None:
+    """Gives the published table its name, unless it has it.
+
+    Raises StorageError where that fails, with what is published, and what is to be done.
+    """
+    name = config.release.catalog_table
+    if name is None:
+        return
+    quoted, path = _quoted(name), Storage(spark, config.release.path).root
+    try:
+        if not registered(spark, config):
+            with translated(WHERE):
+                spark.catalog.createTable(quoted, path=path, source="delta")
+            if not registered(spark, config):
+                raise StorageError(f"{WHERE}: the catalog did not keep the name")
+    except AnonlibError as error:
+        place = path.replace("\\", "\\\\").replace("'", "\\'")
+        text = (
+            f"{error}. The release is published all the same (version {version} of {path}); only "
+            f"its name in the catalog is missing. Release again with `--run-id {run_id}`, or run: "
+            f"CREATE TABLE IF NOT EXISTS {quoted} USING DELTA LOCATION '{place}'"
+        )
+        raise StorageError(text) from error
+
+
+def _quoted(name: str) -> str:
+    return ".".join(f"`{part}`" for part in name.split("."))

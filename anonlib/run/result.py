@@ -1,0 +1,72 @@
+"""What the verbs return: plain values that the command line prints and records keep."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:  # audit imports Spark, and results must not
+    from anonlib.auditing import AuditReport
+    from anonlib.evaluation import Evaluation
+
+#: How a run ended: its rows are published; were before, so that nothing happened; wait for others;
+#: were stopped by a gate; or it was to measure, not to publish.
+Outcome: TypeAlias = Literal["published", "done", "waiting", "stopped", "evaluated"]
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """One column as `check` resolves it: what it is and what comes out."""
+
+    name: str
+    role: str
+    scale: str | None
+    source_type: str
+    released_as: str  # e.g. "centroid (int)", "as it is (string)", "dropped", "pseudonym (string)"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A config resolved against its source; problems would have been raised."""
+
+    n_rows: int
+    columns: tuple[ColumnPlan, ...]
+    models: tuple[str, ...]
+    kernel: str
+    partition: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReleaseResult:
+    """One run's outcome: only figures and places, no data."""
+
+    run_id: str
+    outcome: Outcome
+    n_rows_in: int = 0
+    n_rows_out: int = 0
+    n_suppressed: int = 0
+    n_waiting: int = 0  # rows in the backlog, where the run published nothing
+    waited: bool = False  # the rows of the run itself went, or had gone, into the backlog
+    notes: tuple[str, ...] = ()
+    n_blocks: int = 0
+    n_cells: int = 0
+    audit: "AuditReport | None" = None
+    losses: dict[str, float | None] = field(default_factory=dict)  # metric name -> value
+    losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
+    table: str = ""
+    table_version: int = -1
+    manifest: str = ""
+    record: str = ""
+    report: str = ""
+    evaluation: "Evaluation | None" = None
+    seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
+
+    @property
+    def already_done(self) -> bool:
+        """Whether nothing happened, since the run was committed before."""
+        return self.outcome == "done"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON output."""
+        known = {"audit": self.audit, "evaluation": self.evaluation}
+        parts = {key: part and part.to_dict() for key, part in known.items()}
+        return {**vars(self), **parts, "already_done": self.already_done}

@@ -1,0 +1,212 @@
+"""The private table of runs: a row for each that ended, whatever its end."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from anonlib.config.keys import ledger_key
+from anonlib.config.model import Config
+from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
+from anonlib.progress import Progress, restore_group, set_group
+from anonlib.run.account import Account, place, require_words, runs_path
+from anonlib.run.events import Events
+from anonlib.run.ledger import Ledger
+from anonlib.run.publish import Target
+from anonlib.spark.delta_files import forget
+from anonlib.spark.private_table import PrivateTable
+from anonlib.spark.session import session
+from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
+
+
+def _judged(name: str) -> T.ArrayType:
+    """What was judged, and how."""
+    verdict = "passed" if name == "gate" else "holds"
+    fields = [T.StructField(name, T.StringType()), T.StructField(verdict, T.BooleanType())]
+    return T.ArrayType(T.StructType(fields))
+
+
+RUNS = T.StructType(
+    [
+        T.StructField("run_id", T.StringType()),
+        T.StructField("verb", T.StringType()),  # release, evaluate, trial
+        T.StructField("begun", T.TimestampType()),
+        T.StructField("ended", T.TimestampType()),
+        # published, waiting, evaluated; stopped (by a gate), audit failed, infeasible, interrupted,
+        # failed
+        T.StructField("outcome", T.StringType()),
+        T.StructField("error", T.StringType()),  # its type
+        T.StructField("exit_code", T.IntegerType()),
+        T.StructField("target", T.StringType()),
+        T.StructField("version", T.LongType()),  # of the target that the run made or measured
+        T.StructField("source_format", T.StringType()),
+        T.StructField("source", T.StringType()),
+        T.StructField("source_version", T.LongType()),
+        T.StructField("config_sha256", T.StringType()),
+        T.StructField("anonlib", T.StringType()),
+        T.StructField("k", T.IntegerType()),
+        T.StructField("models", T.ArrayType(T.StringType())),
+        T.StructField("verdicts", _judged("model")),
+        T.StructField("gates", _judged("gate")),
+        T.StructField("rows_in", T.LongType()),
+        T.StructField("rows_out", T.LongType()),
+        T.StructField("rows_suppressed", T.LongType()),
+        T.StructField("rows_waiting", T.LongType()),
+        T.StructField("approver", T.StringType()),
+        T.StructField("purpose", T.StringType()),
+        T.StructField("recipients", T.ArrayType(T.StringType())),
+        T.StructField("record", T.StringType()),
+        T.StructField("report", T.StringType()),
+    ]
+)
+
+
+class Accounting:
+    """What notes a run: in events as it goes, in the table of runs when it has ended."""
+
+    def __init__(self, account: Account, progress: Progress, events: Events):
+        self.account = account
+        self._progress = progress
+        self._events = events
+        self._spark: SparkSession | None = None
+        self._group: dict[str, str | None] = {}
+        self._path = ""
+
+    def begin(self) -> None:
+        """The run begins: its stages are told of it."""
+        self._events.begin()
+        progress = self._progress
+        progress.run_id, progress.target = self.account.run_id, self.account.target
+        progress.watcher = self._events
+
+    def opened(self, spark: SparkSession) -> None:
+        """There is a session: from now on the run ends in the table, and its jobs are named."""
+        self._spark = spark
+        self._group = set_group(spark, self._progress.group())
+
+    def aimed(self, path: str) -> None:
+        """The target has been found: its path as Spark has it, whatever the default store."""
+        self._path = path
+        self.account.target = self._progress.target = place(path)
+
+    def note(self) -> None:
+        """Adds the run's row; nothing for a run that was done, unless its row is missing: then its
+        driver died between the commit and this."""
+        if self._spark is None:
+            return
+        table = table_of_runs(self._spark, self.account.config)
+        set_group(self._spark, self._progress.group())
+        row = self.account.row()
+        if self.account.outcome == "done":
+            if _noted(table, self.account):
+                return
+            waited = self.account.result is not None and self.account.result.waited
+            row |= {"outcome": "waiting" if waited else "published", "begun": None}
+        table.append([tuple(row[name] for name in RUNS.names)], RUNS)
+
+    def end(self) -> None:
+        """The run is over."""
+        self._events.end()
+        self._progress.watcher = None
+        if self._spark is not None:
+            restore_group(self._spark, self._group)
+            if self._path:
+                forget(self._spark, self._path)
+
+
+def table_of_runs(spark: SparkSession, config: Config) -> PrivateTable:
+    """The table that the runs of a config are noted in."""
+    return PrivateTable(spark, runs_path(config), "accountability.runs")
+
+
+@contextmanager
+def accounted(verb: str, config: Config, run_id: str, progress: Progress) -> Iterator[Accounting]:
+    """Notes a run, whatever its end; one that fails before there is a session only in its events.
+
+    Raises ConfigError where the operator asks for words that the config lacks; StorageError when
+    a run that went well can't be noted.
+    """
+    if verb == "release":
+        require_words(config.accountability)
+    account = Account(verb, run_id, config, place(config.release.path))
+    accounting = Accounting(account, progress, Events(account))
+    accounting.begin()
+    try:
+        try:
+            yield accounting
+        except BaseException as error:
+            account.failed(error)
+            with suppress(Exception):  # what is wrong with the run is what must be told
+                accounting.note()
+            raise
+        _note_success(accounting)
+    finally:
+        with suppress(Exception):  # the session may be gone
+            accounting.end()
+
+
+def _note_success(accounting: Accounting) -> None:
+    try:
+        accounting.note()
+    except AnonlibError as error:
+        account = accounting.account
+        text = f"run {account.run_id} ended well ({account.outcome}), but could not be noted in "
+        again = f"; run it again with `--run-id {account.run_id}`"
+        more = again if account.outcome in ("published", "done") else ""
+        raise StorageError(f"{text}the table of runs: {error}{more}") from error
+
+
+def _noted(table: PrivateTable, account: Account) -> bool:
+    rows = table.rows()
+    if rows is None:
+        return False
+    # Runs of other targets in the same table may have the same id.
+    own = (F.col("run_id") == account.run_id) & (F.col("target") == account.target)
+    return bool(rows.where(own & F.col("outcome").isin("published", "waiting")).limit(1).count())
+
+
+def past_runs(
+    path: str, since: datetime | None = None, target: str | None = None
+) -> list[dict[str, Any]]:
+    """The rows of a table of runs, newest first; those that ended at `since` or later, and were of
+    `target`. Raises InputError where there is no such table."""
+    spark = session()
+    table = PrivateTable(spark, path, "table of runs")
+    rows = table.rows()
+    if rows is None:
+        raise InputError(f"{path}: no table of runs is there; runs that end make it")
+    if missing := {"run_id", "ended", "outcome", "target"} - {*rows.columns}:
+        raise InputError(f"{path}: no table of runs; it has no column {', '.join(sorted(missing))}")
+    if since is not None:
+        rows = rows.where(F.col("ended") >= F.lit(since))
+    if target is not None:
+        rows = rows.where(F.col("target") == place(Storage(spark, target).root))
+    columns = [_column(field) for field in RUNS if field.name in rows.columns]
+    with translated("table of runs"):
+        found = rows.orderBy(F.desc("ended"), "run_id").select(*columns).collect()
+    return [row.asDict(recursive=True) for row in found]
+
+
+def _column(field: T.StructField) -> Column:
+    """A column as JSON has it; times are in UTC."""
+    column = F.col(field.name)
+    if isinstance(field.dataType, T.TimestampType):
+        return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss'Z'").alias(field.name)
+    return column
+
+
+def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool | None]:
+    """Whether each run that published to a config's target released a person, as its ledger of
+    persons says; None where that can't tell. Raises ConfigError without a ledger."""
+    key = ledger_key(config)
+    if not key:
+        text = "required: without a ledger nobody knows which persons a run released"
+        raise ConfigError([Problem("release.ledger", text)])
+    spark = session(config.spark.conf)
+    target = Target(spark, config.release)
+    return Ledger(spark, config, target.path, key).released(person, sorted(target.runs()))

@@ -1,0 +1,299 @@
+"""The scan: counts, ranges, categories and the seeded sample of a source; what they rule out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import Ints
+from anonlib.config.model import Config
+from anonlib.config.resolve import bound, protected_hierarchies
+from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.privacy import Reference
+from anonlib.run.feasible import disclosures, infeasible, joint_problems
+from anonlib.source import Source, failed
+from anonlib.source.steady import observed
+from anonlib.spark.digest import Digest
+from anonlib.spark.translation import translated
+from anonlib.spark.values import canonical, number, row_hash
+from anonlib.table.columns import HASH, OWNER, TUPLE
+from anonlib.table.encoding import Encoding, Values, fitted
+from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.text import fold
+
+#: Most distinct values of a column whose distribution models look at.
+MAX_VALUES = 100_000
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What the whole source looks like: no values but the categories and ranges of encodings.
+
+    `sample` has the quasi-identifiers, sensitive columns, target, unit, HASH, TUPLE and OWNER of at
+    most `sample_rows` rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and
+    `hashes`, Spark's hash of each category. `values`, by id, are those of the protected columns
+    that models look at the counts of. `target` is None and `context`, the encodings of the
+    insensitive columns, empty where nothing looks at them. `observed` is the digest of rows that
+    may change before they are read again.
+    """
+
+    n_rows: int
+    n_missing: dict[str, int]
+    hashes: dict[str, Ints]
+    encodings: tuple[Encoding, ...]
+    sample: pa.Table
+    values: dict[str, Values]
+    target: Encoding | None = None
+    context: tuple[Encoding, ...] = ()
+    observed: Digest | None = None
+
+
+def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
+    """Reads the source three times: figures of all columns, sample, categories; and again for what
+    the sample does not prove to be in order.
+
+    `published` are the rows that the source's are added to, under its ids: models that measure
+    cells against the whole table measure them against both together.
+
+    Raises ConfigError or InfeasibleError with all that the figures rule out, BusyError where a
+    database changed meanwhile.
+    """
+    seen = observed(source, config)
+    rows = source.rows()
+    with translated("source", denied=InputError):
+        figures = _figures(source, config)
+        problems = [*_problems(source, figures)]
+        if figures["n"] == 0:
+            raise ConfigError(problems)
+        sample = _sample(source, rows, figures["n"], config)
+        try:
+            categories, hashes = _categories(source, config, sample)
+        except ConfigError as error:
+            raise ConfigError([*problems, *error.problems]) from None
+        if problems:
+            raise ConfigError(problems)
+        values, own = _values(source, config, published)
+        problems = [
+            *infeasible(source, config, figures["n"], rows, sample, values, own),
+            *joint_problems(rows, source.schema, values, config),
+            *disclosures(source, config, rows, sample),
+        ]
+        if problems:
+            raise InfeasibleError(problems)
+    encodings, context = (
+        tuple(_encoding(column, figures, categories, sample) for column in columns)
+        for columns in (source.schema.quasi_identifiers, source.schema.context)
+    )
+    target = source.schema.target
+    label = None if target is None else _encoding(target, figures, categories, sample)
+    missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
+    n_rows = int(figures["n"])
+    return Scan(n_rows, missing, hashes, encodings, sample, values, label, context, seen)
+
+
+def require_readable(source: Source, config: Config) -> None:
+    """Raises ConfigError where values can't be read as their column's type, or are infinite. One
+    aggregate over the source."""
+    with translated("source", denied=InputError):
+        if problems := [*_problems(source, _figures(source, config))]:
+            raise ConfigError(problems)
+
+
+def _figures(source: Source, config: Config) -> dict[str, Any]:
+    """One aggregate over the source."""
+    aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
+    for column in source.schema.columns:
+        id, value = column.id, _value(source, column)
+        if id in source.casts:
+            count = F.count_if(failed(F.col(id), source.casts[id], config))
+            aggregates.append(count.alias(f"{id}_failed"))
+        if column.scale is not None:
+            aggregates.append(F.count_if(value.isNull()).alias(f"{id}_missing"))
+            if pa.types.is_floating(column.type):
+                infinite = value.isin(float("inf"), float("-inf"))
+                aggregates.append(F.count_if(infinite).alias(f"{id}_infinite"))
+            if column.scale is Scale.CONTINUOUS:
+                x = number(value, column.type)
+                aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
+    row = source.raw.agg(*aggregates).head()
+    return row.asDict() if row else {}
+
+
+def _value(source: Source, column: Column) -> SparkColumn:
+    """The column as kernels see it: NaN is missing in a target, too."""
+    value = source.columns[column.id]
+    return F.when(~F.isnan(value), value) if pa.types.is_floating(column.type) else value
+
+
+def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the values."""
+    if figures["n"] == 0:
+        yield Problem("source", "has no rows")
+        return
+    for column in source.schema.columns:
+        where = f"column {column.name}"
+        if count := figures.get(f"{column.id}_failed"):
+            yield Problem(
+                where,
+                f"{count} values can't be read as {source.casts[column.id]}; clean them, or list "
+                "what means missing under privacy.missing_tokens",
+            )
+        if count := figures.get(f"{column.id}_infinite"):
+            yield Problem(
+                where, f"{count} infinite values; make them missing or leave the rows out"
+            )
+
+
+def _too_many(column: Column, config: Config) -> Problem:
+    advice = "choose another scale, coarsen the column"
+    if column.role is Role.INSENSITIVE:
+        advice = "target_clusters looks at insensitive columns: coarsen or drop this one"
+    text = (
+        f"more than max_categories = {config.max_categories} distinct values; {advice}, or raise "
+        "max_categories"
+    )
+    return Problem(f"column {column.name}", text)
+
+
+def _categories(
+    source: Source, config: Config, sample: pa.Table
+) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
+    """The distinct values of each nominal and ordinal column, sorted (declared orders as declared,
+    by a hierarchy in the order of its leaves), and their hashes; 0 for a declared value that does
+    not occur."""
+    columns = [c for c in source.schema.columns if c.by_category]
+    if not columns:
+        return {}, {}
+    # A column that is wrongly called nominal shows in the sample: its values are not collected.
+    seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
+    if many := [c for c, n in seen.items() if n > config.max_categories + 1]:
+        raise ConfigError([_too_many(column, config) for column in many])
+    sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
+    hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
+    table = source.raw.agg(*sets).select("*", *hashed).toArrow()
+    problems, found, hashes = [], {}, {}
+    for column in columns:
+        values = table.column(column.id).combine_chunks().flatten()
+        hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
+        if len(values) > config.max_categories:
+            problems.append(_too_many(column, config))
+        if column.order is not None:
+            order = pa.array(column.order, column.type)
+            unknown = len(set(values.to_pylist()) - set(column.order))
+            if unknown:
+                text = f"lacks {unknown} of the distinct values that the column has"
+                problems.append(Problem(f"attributes.{column.name}.order", text))
+            found[column.id] = order
+        elif column.hierarchy is not None:
+            places = column.hierarchy.places(values)
+            if unknown := int((places < 0).sum()):
+                text = f"lacks {unknown} of the distinct values that the column has; add them, or "
+                text += "have the source's options read them as null"
+                problems.append(Problem(f"attributes.{column.name}.hierarchy", text))
+            found[column.id] = values.take(pa.array(np.argsort(places, kind="stable")))
+        else:
+            found[column.id] = values.take(pc.sort_indices(values))
+        place = pc.index_in(found[column.id], value_set=values)
+        hashes[column.id] = hash_of.take(place).fill_null(0).to_numpy(zero_copy_only=False)
+    if problems:
+        raise ConfigError(problems)
+    return found, hashes
+
+
+def _hash(value: SparkColumn) -> SparkColumn:
+    # Spark looks at the signature of what it transforms by: F.xxhash64's takes any number.
+    return F.xxhash64(value)
+
+
+def _values(
+    source: Source, config: Config, published: DataFrame | None
+) -> tuple[dict[str, Values], dict[str, Reference]]:
+    """How often each value stands in the columns that models look at the counts of: in the whole
+    table, and in the source alone.
+
+    Raises ConfigError for a column with more than MAX_VALUES.
+    """
+    tokens = config.privacy.missing_tokens
+    models = bound(config.all_models, config)
+    names = {m.column: m.type for m in models if m.looks_at == "counts"}
+    hierarchies = protected_hierarchies(config)
+    found, own, problems = {}, {}, []
+    for name, model in names.items():
+        column = source.schema[name or ""]
+        value = canonical(source.columns[column.id], column.type, tokens).alias("value")
+        frame = source.raw.select(value, F.lit(1).alias("own"))
+        if published is not None:
+            value = canonical(F.col(column.id), column.type, tokens)
+            frame = frame.unionAll(published.select(value, F.lit(0)))
+        counts = frame.groupBy("value").agg(F.count("*").alias("count"), F.sum("own").alias("own"))
+        counted = counts.limit(MAX_VALUES + 2).toArrow()
+        if len(counted) > MAX_VALUES:
+            text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"
+            problems.append(Problem(f"column {name}", text))
+            continue
+        found[column.id] = _as_values(counted, "count")
+        own[column.id] = _as_values(counted, "own").reference
+        if name in hierarchies:
+            try:
+                found[column.id] = found[column.id].along(hierarchies[name])
+            except InputError as error:
+                text = f"{error}; add them, or list them under privacy.missing_tokens"
+                problems.append(Problem(f"attributes.{name}.hierarchy", text))
+    if problems:
+        raise ConfigError(problems)
+    return found, own
+
+
+def _as_values(counted: pa.Table, counts: str) -> Values:
+    """The values in the order in which the audit has them: that of Spark's folded text."""
+    values = counted.column("value").combine_chunks()
+    count = counted.column(counts).combine_chunks()
+    missing = values.is_null()
+    n_missing = int(pc.sum(count.filter(missing)).as_py() or 0)
+    values, count = values.drop_null(), count.filter(pc.invert(missing))
+    order = pc.sort_indices(values)
+    values, count = values.take(order), count.take(order)
+    if pa.types.is_string(values.type):
+        values = pa.array([fold(value) for value in values.to_pylist()], pa.string())
+    return Values(values, Reference(count.to_numpy().astype(np.int64), n_missing))
+
+
+def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table:
+    """At most sample_rows rows: those of the smallest seeded hash, in its order."""
+    wanted = config.partition.sample_rows
+    seeded = F.xxhash64(F.lit(config.seed), F.col(HASH))
+    wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    schema = source.schema
+    wanted_columns = (*schema.of(*wanted_roles), *schema.context)
+    ids = [*[column.id for column in wanted_columns], *schema.unit]
+    owner = [] if schema.controller is None else [F.xxhash64(schema.controller).alias(OWNER)]
+    tuples = tuple_hash(rows, schema).alias(TUPLE)
+    rows = rows.select(*dict.fromkeys(ids), HASH, seeded.alias("seeded"), tuples, *owner)
+    if n > wanted:
+        # A little more than wanted, so that a sample short by chance is out of the question.
+        bound = -(2**63) + int(2**64 * min(1.0, 1.1 * wanted / n + 1e-6))
+        rows = rows.where(F.col("seeded") < F.lit(bound))
+    table = rows.toArrow()
+    order = np.lexsort((table.column(HASH).to_numpy(), table.column("seeded").to_numpy()))
+    return table.take(pa.array(order[:wanted])).drop(["seeded"]).combine_chunks()
+
+
+def tuple_hash(rows: DataFrame, schema: Schema) -> SparkColumn:
+    """The hash of a row's quasi-identifiers and controller."""
+    ids = [column.id for column in schema.quasi_identifiers]
+    return row_hash(rows.select(*dict.fromkeys([*ids, *filter(None, [schema.controller])])))
+
+
+def _encoding(
+    column: Column, figures: dict[str, Any], categories: dict[str, pa.Array], sample: pa.Table
+) -> Encoding:
+    values = sample.column(column.id).combine_chunks()
+    missing = int(figures[f"{column.id}_missing"]) > 0
+    ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
+    return fitted(column, values, missing, (ends[0], ends[1]), categories.get(column.id))

@@ -1,0 +1,188 @@
+"""Making a release in staging: partition, then anonymize every block.
+
+The moments of the target's classes over the whole table, so that all blocks share them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib import registry
+from anonlib.config.model import Config
+from anonlib.config.resolve import bound_models, with_ids
+from anonlib.errors import sanitized
+from anonlib.evaluation.case import held, sampled
+from anonlib.kernels.discriminant import class_moments
+from anonlib.partition import TaskPartitioner
+from anonlib.progress import Progress
+from anonlib.recode import Domain
+from anonlib.run.blocks import anonymized, output_schema
+from anonlib.run.plan import Plan, plan
+from anonlib.run.scan import Scan
+from anonlib.run.whole_table import Whole, released_rows, searched
+from anonlib.source import Source
+from anonlib.spark.delta_files import Transaction, forget, save_mode
+from anonlib.spark.translation import translated
+from anonlib.table.block import ClassMoments
+from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
+from anonlib.table.schema import Role, Schema
+from anonlib.worker.task import Task, to_block
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What staged rows keep of where they are from: LINK, of a sample, under a key if there is one;
+    HELD, if a `share` of the persons is told apart."""
+
+    link_key: bytes = field(default=b"", repr=False)
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release in staging: its rows and how they were made."""
+
+    planned: Plan | Whole
+    task: Task
+    staged: DataFrame
+
+
+def make(
+    source: Source,
+    scanned: Scan,
+    config: Config,
+    staging: str,
+    pseudonym_key: bytes,
+    token_key: bytes,
+    marks: Marks,
+    progress: Progress,
+) -> Made:
+    """Writes the released rows of a source to the folder `staging`, which is not there yet. Raises
+    InfeasibleError and ConfigError as `plan`, BlockError where a kernel can't go on."""
+    rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
+    with progress.stage("partition", spark), translated("partition"):
+        task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
+        planned: Plan | Whole
+        if config.partition.by_tuples:
+            planned = searched(rows, schema, scanned, config, task)
+        else:
+            planned = plan(rows, schema, scanned, config, task)
+        own = {c: tuple(map(registry.spec, models)) for c, models in planned.own.items()}
+        task = replace(task, own=own, values=planned.values)
+        if config.kernel.needs_classes:
+            task = replace(task, moments=table_moments(rows, task))
+    with progress.stage("anonymize", spark), translated("anonymize"):
+        marked = _marked(rows, schema, config, scanned.n_rows, marks)
+        if isinstance(planned, Whole):
+            frame = released_rows(marked, schema, planned, task)
+        else:
+            frame = anonymized(marked, schema, planned, task, config)
+        transaction = Transaction.begin(spark, staging)
+        # Statistics for skipping files cost as much as writing them, and none is skipped here.
+        no_statistics = {"delta.dataSkippingNumIndexedCols": "0"}
+        new = save_mode(spark, "ErrorIfExists")
+        written = transaction.write(frame, new, (), {}, no_statistics)
+        staged = transaction.read(written, frame.schema)
+        forget(spark, staging)
+    return Made(planned, task, staged)
+
+
+def _marked(
+    rows: DataFrame, schema: Schema, config: Config, n_rows: int, marks: Marks
+) -> DataFrame:
+    if marks.link_key:
+        # Not null: pandas would make floats of hashes among nulls.
+        link = F.when(sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
+        rows = rows.withColumn(LINK, link)
+    if marks.share:
+        rows = rows.withColumn(HELD, held(schema, config.seed, marks.share))
+    return rows
+
+
+def task_of(
+    config: Config,
+    schema: Schema,
+    scanned: Scan,
+    pseudonym_key: bytes = b"",
+    token_key: bytes = b"",
+    marks: Marks = Marks(),
+) -> Task:
+    """What the workers of a run need."""
+    models = with_ids(bound_models(config), schema)
+    costs = config.privacy.suppress == "costliest"
+    steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
+    return Task(
+        encodings=scanned.encodings,
+        target=scanned.target,
+        context=scanned.context,
+        recoders=tuple(
+            (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
+            for c in schema.quasi_identifiers
+        ),
+        kernel=registry.spec(config.kernel),
+        models=tuple(registry.spec(model) for model in models),
+        metrics=tuple({"type": name} for name in registry.plugins("metric")),
+        protected=schema.protected,
+        missing_tokens=config.privacy.missing_tokens,
+        unit=schema.unit,
+        token_key=token_key,
+        pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
+        pseudonym_key=pseudonym_key,
+        output=output_schema(
+            schema, costs=costs, pairs=bool(marks.link_key), held=bool(marks.share)
+        ),
+        max_rows=_task_rows(config),
+        link_key=marks.link_key,
+        values=scanned.values,
+        steps=tuple(registry.spec(step) for step in steps),
+        seed=config.seed,
+        joint=schema.joint,
+    )
+
+
+def _task_rows(config: Config) -> int:
+    """Most rows that a kernel sees at once: a single block is not cut in its task."""
+    limits = [step.whole or 0 for step in config.partition.steps]
+    return max(config.partition.max_rows, *limits)
+
+
+def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
+    """The moments of all rows, exact: one pass through Python, without a shuffle."""
+    assert task.target is not None
+    ids = [encoding.id for encoding in (*task.encodings, task.target)]
+    # What is not needed for moments stays here: keys, sensitive values.
+    slim = replace(
+        task,
+        protected=(),
+        values={},
+        unit=(),
+        models=(),
+        context=(),
+        own={},
+        token_key=b"",
+        pseudonym_key=b"",
+    )
+    frame = rows.select(*ids, HASH).coalesce(rows.sparkSession.sparkContext.defaultParallelism)
+    found = frame.mapInArrow(lambda batches: _partial(batches, slim), "moments string").collect()
+    return reduce(ClassMoments.merge, (ClassMoments.from_json(row.moments) for row in found))
+
+
+def _partial(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """The moments of one task's rows."""
+    texts = sanitized("class moments", partial(_added_up, batches, task))
+    yield pa.record_batch({"moments": pa.array(texts, pa.string())})
+
+
+def _added_up(batches: Iterator[pa.RecordBatch], task: Task) -> list[str]:
+    """The moments of all batches together, as JSON; none of no batches."""
+    found = (_moments(batch, task) for batch in batches)
+    first = next(found, None)
+    return [] if first is None else [reduce(ClassMoments.merge, found, first).to_json()]
+
+
+def _moments(batch: pa.RecordBatch, task: Task) -> ClassMoments:
+    return class_moments(to_block(pa.Table.from_batches([batch]), task)[0])

@@ -1,0 +1,222 @@
+"""One run that makes a release: staged, audited, measured, and then published or not."""
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.auditing import AuditReport
+from anonlib.config.keys import token_key
+from anonlib.config.model import Config
+from anonlib.errors import GateError
+from anonlib.evaluation import Evaluation
+from anonlib.progress import Progress
+from anonlib.run.account import Account
+from anonlib.run.blocks import Outcome, kept, outcome
+from anonlib.run.endings import manifest_path, record_path, write_ahead, write_manifest
+from anonlib.run.evaluate import case_of, evaluated, marks_of, write_metrics
+from anonlib.run.past import Earlier, Past
+from anonlib.run.plan import Plan
+from anonlib.run.publish import Target, reader_notes
+from anonlib.run.purge import purge, register
+from anonlib.run.records import manifest, record
+from anonlib.run.result import Outcome as Ending
+from anonlib.run.result import ReleaseResult
+from anonlib.run.scan import Scan
+from anonlib.run.staging import Made, make
+from anonlib.run.verify import audited, audited_whole, released_nodes, require
+from anonlib.run.whole_table import Whole
+from anonlib.source import Source
+from anonlib.source.steady import require_steady
+from anonlib.spark.digest import digest
+from anonlib.spark.lease import Lease
+from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
+from anonlib.table.schema import Schema
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A staged release that its audit passed. report: of the run's rows; whole: of the table with
+    them; nodes: of hierarchies that it has."""
+
+    made: Made
+    rows: DataFrame
+    found: Outcome
+    report: AuditReport
+    whole: AuditReport
+    nodes: dict[str, frozenset[int]]
+
+
+@dataclass
+class Run:
+    """A run on its way. `key` is that of pseudonyms."""
+
+    spark: SparkSession
+    config: Config
+    progress: Progress
+    account: Account
+    target: Target
+    key: bytes
+    earlier: Earlier
+    past: Past
+
+    @property
+    def run_id(self) -> str:
+        return self.account.run_id
+
+    def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+        """Stage, audit, measure, judge by the gates, publish, record. Raises GateError where these
+        are not passed: then what was found is recorded, and nothing published."""
+        done = self._audited(source, scanned, held)
+        evaluation = self._evaluated(source, scanned, done, held)
+        try:
+            if evaluation is not None:
+                evaluation.require()
+        except GateError:
+            self._keep(self._result(scanned, done, evaluation, "stopped"), source, scanned, done)
+            raise
+        with self.progress.stage("publish", self.spark):
+            result = self._result(scanned, done, evaluation, "published")
+            result = replace(result, notes=reader_notes(source.schema))
+            text = record(self.config, result, source, scanned, done.made.planned)
+            held.require()
+            write_ahead(self.spark, held.work, text)
+            version = self._publish(source, scanned, done, held)
+        result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
+        result = self._keep(result, source, scanned, done)
+        register(self.spark, self.config, self.run_id, version)
+        return result
+
+    def trial(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+        """The same without publishing, whatever the gates say."""
+        done = self._audited(source, scanned, held)
+        evaluation = self._evaluated(source, scanned, done, held)
+        result = self._result(scanned, done, evaluation, "evaluated")
+        return self._keep(result, source, scanned, done)
+
+    def _audited(self, source: Source, scanned: Scan, held: Lease) -> Audited:
+        config, schema = self.config, source.schema
+        token = token_key() if schema.unit else b""
+        staging = f"{held.work}/staging"
+        marks = marks_of(config)
+        made = make(source, scanned, config, staging, self.key, token, marks, self.progress)
+        with self.progress.stage("audit", self.spark), translated("audit"):
+            chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
+            found = outcome(made.staged, chosen, schema, made.task, made.planned)
+            rows = made.staged if chosen is None else made.staged.where(chosen)
+            table = self.earlier.with_batch(rows, schema)
+            report = audited(rows, config, schema, made.planned, table)
+            self.account.report = report
+            require(report, found, made.planned, scanned, config)
+            whole = report
+            if table is not None:
+                whole = audited_whole(table, config, report, self.target.published().count())
+                self.account.report = whole
+            nodes = released_nodes(_published(rows, schema) if table is None else table, schema)
+        return Audited(made, rows, found, report, whole, nodes)
+
+    def _evaluated(
+        self, source: Source, scanned: Scan, done: Audited, held: Lease
+    ) -> Evaluation | None:
+        if self.config.evaluate is None:
+            return None
+        with translated("evaluate"):
+            n_released, published = done.found.digest.n_rows, self.earlier.published
+            case = case_of(
+                self.config,
+                source,
+                scanned,
+                done.rows,
+                n_released,
+                held.work,
+                self.progress,
+                published,
+                done.made.task.link_key,
+            )
+        return evaluated(self.config, case, self.progress)
+
+    def _publish(self, source: Source, scanned: Scan, done: Audited, held: Lease) -> int:
+        """Notes the persons, commits, writes the manifest; the new version."""
+        schema, found = source.schema, done.found
+        split_by = tuple(schema.by_id(id).name for id in done.made.planned.split_by)
+        trees = {name: (tree, done.nodes[name]) for name, tree in schema.hierarchies.items()}
+        text = manifest(
+            self.config, self.run_id, done.whole, found, scanned.n_rows, split_by, trees
+        )
+        held.require()
+        names = self.earlier.names(schema)
+        self.target.require_unchanged()
+        expected = found.digest
+        if [*names] != [column.id for column in schema.released]:
+            expected = digest(done.rows.select(*names))  # hashes go by the order of columns
+        after = self.earlier.digest_with(expected)
+        self.past.before_commit(self.run_id, source, after, done.whole)
+        require_steady(source, scanned.observed)
+        version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
+        write_manifest(self.spark, self.target.path, text)
+        self.past.after_commit(self.target)
+        if self.config.release.mode != "overwrite":
+            return version
+        purge(self.spark, self.target, held)
+        return self.target.version_of(self.run_id)
+
+    def _result(
+        self, scanned: Scan, done: Audited, evaluation: Evaluation | None, ending: Ending
+    ) -> ReleaseResult:
+        found = done.found
+        return ReleaseResult(
+            run_id=self.run_id,
+            outcome=ending,
+            n_rows_in=scanned.n_rows,
+            n_rows_out=found.digest.n_rows,
+            n_suppressed=scanned.n_rows - found.digest.n_rows,
+            n_blocks=found.n_blocks,
+            n_cells=found.n_cells,
+            audit=done.whole,
+            losses=found.losses,
+            losses_by_column=found.losses_by_column,
+            evaluation=evaluation,
+            table=self.target.path,
+            manifest=manifest_path(self.target.path) if ending == "published" else "",
+            record=record_path(self.spark, self.config, self.run_id),
+            seconds=dict(self.progress.seconds),
+        )
+
+    def _keep(
+        self, result: ReleaseResult, source: Source, scanned: Scan, done: Audited
+    ) -> ReleaseResult:
+        kept = keep(self.spark, self.config, result, source, scanned, done.made.planned)
+        self.account.result = kept
+        return kept
+
+
+def keep(
+    spark: SparkSession,
+    config: Config,
+    result: ReleaseResult,
+    source: Source,
+    scanned: Scan,
+    planned: Plan | Whole | None,
+) -> ReleaseResult:
+    """Writes the private record of a run, its figures if it was measured, and the report."""
+    text = record(config, result, source, scanned, planned)
+    Storage(spark, result.record).write(result.record, text)
+    # Whatever is wrong with figures or a page, the run is over and in its record.
+    try:
+        write_metrics(spark, config, result)
+    except Exception as error:
+        note = f"evaluate.metrics: the figures could not be added ({type(error).__name__})"
+        result = replace(result, notes=(*result.notes, f"{note}; the record has them"))
+    from anonlib.pages.output import write_report  # this imports matplotlib
+
+    try:
+        return replace(result, report=write_report(result.record))
+    except Exception as error:
+        note = f"the report could not be written ({type(error).__name__}); see `anonlib report`"
+        return replace(result, notes=(*result.notes, note))
+
+
+def _published(staged: DataFrame, schema: Schema) -> DataFrame:
+    """The released columns under the names that will be published."""
+    return staged.select(*[F.col(column.id).alias(column.name) for column in schema.released])

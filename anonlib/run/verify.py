@@ -1,0 +1,139 @@
+"""What the audit of a run must show before anything is published.
+
+Which nodes of hierarchies a table has.
+"""
+
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib import auditing
+from anonlib.auditing import AuditReport, by_parts
+from anonlib.config.model import Config
+from anonlib.config.resolve import with_names
+from anonlib.errors import AuditError
+from anonlib.evaluation.classes import published_spec
+from anonlib.run.blocks import Outcome
+from anonlib.run.past import require_whole
+from anonlib.run.plan import Plan
+from anonlib.run.scan import Scan
+from anonlib.run.whole_table import Whole
+from anonlib.table.columns import CONTROLLER, TOKEN
+from anonlib.table.schema import Schema
+
+CONTROLLERS = (
+    "the table does not tell whose a row is: that the rows of each data controller hold the "
+    "models, and those of its own, was audited when they were released"
+)
+
+
+def audited_alone(table: DataFrame, config: Config) -> AuditReport:
+    """The audit of a published table by what can be seen in it: persons of a unit can be counted
+    where it is one column that is released as a pseudonym; controllers can't be told apart."""
+    spec = published_spec(config)
+    if named := _pseudonym_of_unit(config):
+        spec = replace(spec, persons="token", token=named)
+    report = auditing.audit(table, spec)
+    return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
+
+
+def _pseudonym_of_unit(config: Config) -> str | None:
+    """The column that says in a published table which rows are one person's, if there is one."""
+    if len(config.unit) != 1 or not config.attributes[config.unit[0]].pseudonym:
+        return None
+    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
+    # Who was released twice has two pseudonyms then, and would count as two.
+    return None if by_release and config.release.acknowledge_returning else config.unit[0]
+
+
+def audited(
+    staged: DataFrame,
+    config: Config,
+    schema: Schema,
+    planned: Plan | Whole,
+    table: DataFrame | None,
+) -> AuditReport:
+    """The independent audit of the staged rows, under the names that will be published, as a part
+    of the table that they are added to; where there are controllers, also of each one's rows
+    apart."""
+    columns = [F.col(column.id).alias(column.name) for column in schema.released]
+    spec = published_spec(config)
+    if config.unit:
+        columns.append(F.col(TOKEN))
+        spec = replace(spec, persons="token", token=TOKEN)
+    report = auditing.audit(staged.select(*columns), spec, table)
+    if planned.owners is None:
+        return report
+    frame = staged.select(*columns, CONTROLLER)
+    apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
+    report = report.and_("each controller", auditing.audit(frame, apart, table))
+    for owners, models in planned.owners.with_own_models():
+        asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
+        label = f"{len(owners)} controllers with their own models"
+        if not frame.where(F.col(CONTROLLER).isin(*owners)).isEmpty():  # else all suppressed
+            report = report.and_(label, auditing.audit(frame, asked, table))
+    return report
+
+
+def audited_whole(
+    table: DataFrame, config: Config, added: AuditReport, n_published: int
+) -> AuditReport:
+    """The audit of the table as it will be: the published rows, and what is added to them.
+
+    Raises AuditError unless it passed.
+    """
+    report = auditing.audit(table, published_spec(config))
+    if config.unit:  # what is there was audited by tokens that are gone
+        report = by_parts(report, added)
+    _require_passed(report, "the audit of the table with the batch")
+    require_whole(n_published, added.n_rows, report.n_rows)
+    return report
+
+
+def require(
+    report: AuditReport, found: Outcome, planned: Plan | Whole, scanned: Scan, config: Config
+) -> None:
+    """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
+    suppressed than may be."""
+    _require_passed(report, "the audit")
+    n_kept = found.digest.n_rows
+    allowed = config.privacy.may_suppress(scanned.n_rows)
+    complete = n_kept == report.n_rows and found.n_rows == planned.n_rows
+    if not complete or not 0 <= scanned.n_rows - n_kept <= allowed:
+        raise AuditError(
+            f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
+            f"{planned.n_rows} planned, {found.n_rows} anonymized, {n_kept} kept, "
+            f"{report.n_rows} audited"
+        )
+
+
+def _require_passed(report: AuditReport, what: str) -> None:
+    """Raises AuditError with all that an audit found to fail."""
+    if not report.passed:
+        failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
+        texts = [*failed, *[str(problem) for problem in report.problems]]
+        raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
+
+
+def released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
+    """By column released as nodes of its hierarchy: the numbers of those that the table has, under
+    its published names. Costs one pass, and one more for each column of shares."""
+    place = {name: f"n{i}" for i, name in enumerate(table.columns)}
+    plain = table.toDF(*place.values())
+    columns = {name: schema[name] for name in schema.hierarchies}
+    by_name = [n for n, c in columns.items() if pa.types.is_string(c.released_type)]
+    sets = [F.collect_set(place[name]) for name in by_name]
+    texts = plain.agg(*sets).collect()[0] if sets else ()
+    found = {}
+    for name, values in zip(by_name, texts, strict=True):
+        names = schema.hierarchies[name].names
+        number = {each: i for i, each in enumerate(names)}
+        found[name] = frozenset(number[value] for value in values)
+    for name in columns.keys() - {*by_name}:
+        node = plain.select(F.explode(F.col(place[name]).getField("node")).alias("node"))
+        # The number after the last node is that of missing values.
+        n = len(schema.hierarchies[name].names)
+        found[name] = frozenset(row.node for row in node.distinct().collect() if row.node < n)
+    return found

@@ -1,0 +1,118 @@
+"""One search over the distinct tuples of a whole table: counted in Spark, searched in one task, and
+every row released as its tuple is, by a broadcast join."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import Floats
+from anonlib.config.model import Config
+from anonlib.errors import sanitized
+from anonlib.partition.tuples import Tuples
+from anonlib.privacy import PrivacyModel
+from anonlib.run.scan import Scan, tuple_hash
+from anonlib.spark.values import spark_schema
+from anonlib.table.columns import BLOCK, HASH, LINK, STATE, TUPLE, keyed, keyed_links
+from anonlib.table.encoding import Values
+from anonlib.table.schema import Schema
+from anonlib.worker.task import Task
+from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What the search found. `released`: TUPLE and the released quasi-identifiers, of the tuples
+    that are not suppressed; n_rows: the rows that have them. It stands where a `Plan` does: of one
+    block, without controllers or cuts."""
+
+    released: DataFrame
+    n_rows: int
+    n_tuples: int
+    n_cells: int
+    states: list[Floats]
+    levels: dict[str, int] | None  # by column, where each has one for the whole table
+    values: dict[str, Values]
+    owners: None = None
+    own: Mapping[int, tuple[PrivacyModel, ...]] = field(default_factory=dict)
+    split_by: tuple[str, ...] = ()
+    n_blocks: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private run record."""
+        found = {"n_tuples": self.n_tuples, "n_cells": self.n_cells}
+        return found if self.levels is None else {**found, "levels": self.levels}
+
+
+def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task) -> Whole:
+    """Runs the search. Raises BlockError where there are too many tuples, or too few can be
+    placed."""
+    step = next(step for step in config.partition.steps if isinstance(step, Tuples))
+    bounds = Bounds(step.max_tuples, config.privacy.may_suppress(scan.n_rows))
+    quasi = [column.id for column in schema.quasi_identifiers]
+    apart = [id for id in schema.protected if id not in quasi]
+    frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+    frame = frame.withColumn(CHECK, F.xxhash64(F.lit(1), TUPLE, *quasi))
+    counted = frame.groupBy(TUPLE, CHECK, *apart).agg(
+        F.count(F.lit(1)).alias(COUNT), *[F.first(id).alias(id) for id in quasi]
+    )
+    hashed = F.xxhash64(TUPLE, *[F.col(id).isNull() for id in apart], *apart)
+    limited = counted.withColumn(HASH, hashed).limit(bounds.max_tuples + 1)
+    result = output_schema(task)
+    found = (
+        limited.withColumn(BLOCK, F.lit(0))
+        .groupBy(BLOCK)
+        # pyspark can't read the annotations of a partial; a lambda has none.
+        .applyInArrow(lambda table: search(table, task, bounds), spark_schema(result))
+        .toArrow()
+        .combine_chunks()
+    )
+    summary = found.column(SUMMARY).drop_null()[0].as_py()
+    return Whole(
+        released=rows.sparkSession.createDataFrame(found.drop([SUMMARY])),
+        n_rows=summary["n_rows"],
+        n_tuples=summary["n_tuples"],
+        n_cells=summary["n_cells"],
+        states=[np.array(state, np.float64) for state in summary["states"]],
+        levels=_by_name(summary["levels"], schema, scan),
+        values=scan.values,
+    )
+
+
+def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, int] | None:
+    if levels is None:
+        return None
+    nominal = [schema.by_id(e.id).name for e in scan.encodings if e.nominal]
+    return dict(zip(nominal, levels, strict=True))
+
+
+def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> DataFrame:
+    """The staged rows, lazily: no shuffle, and into Python for pseudonyms and links only."""
+    names = [name for name in task.output.names if name != STATE]
+    frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+    frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
+    frame = frame.join(F.broadcast(whole.released), TUPLE).select(*names)
+    if not (task.pseudonyms or task.link_key):
+        return frame
+    types = spark_schema(pa.schema([task.output.field(name) for name in names]))
+    return frame.mapInArrow(lambda batches: _keyed(batches, task), types)
+
+
+def _keyed(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """With pseudonyms, and links as they are staged."""
+    for batch in batches:
+        yield sanitized(f"pseudonyms of {batch.num_rows} rows", partial(_with_keys, batch, task))
+
+
+def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
+    found = {id: keyed([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
+    if LINK in batch.schema.names:
+        found[LINK] = keyed_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
+    for id, column in found.items():
+        batch = batch.set_column(batch.schema.get_field_index(id), id, column)
+    return batch

@@ -1,0 +1,307 @@
+"""Reading a source: any Spark format, a catalog table, a DataFrame, or the generator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField
+
+from anonlib.config.keys import secret_options
+from anonlib.config.model import Config
+from anonlib.config.resolve import resolve
+from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.source.condition import filtered
+from anonlib.source.database import Database, jdbc_options, open_database
+from anonlib.source.generator import generate
+from anonlib.spark.translation import translated
+from anonlib.spark.values import (
+    DATE_TEXT,
+    DECIMAL_TEXT,
+    TIME_TEXT,
+    WHOLE_TEXT,
+    arrow_type,
+    canonical,
+    row_hash,
+)
+from anonlib.table.columns import DEAL, HASH
+from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
+
+#: Formats that are quick to read again, column by column; all others are read once and kept on
+#: disk (encrypted, as spills are) while the run lasts.
+COLUMNAR = ("delta", "parquet", "orc")
+
+#: The roles of columns in which NaN is a missing value, of whatever is done with them. (A unit may
+#: have role drop.)
+WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
+
+#: What text of a CSV file is tried as, where its column is continuous.
+NUMBER_TYPES = {
+    "bigint": WHOLE_TEXT,
+    "double": DECIMAL_TEXT,
+    "date": DATE_TEXT,
+    "timestamp": TIME_TEXT,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A resolved source.
+
+    `raw` has the source's columns renamed c0..cN; `columns` reads each of the schema's columns
+    from it, cast and with NaN as null in quasi-identifiers. `version` is a Delta source's. `fresh`
+    is `raw` without the rows that had been waiting for this run. `database` is of `format: jdbc`.
+    """
+
+    raw: DataFrame
+    fresh: DataFrame
+    columns: dict[str, Column]
+    casts: dict[str, str]  # id -> type
+    schema: Schema
+    version: int | None
+    fields: tuple[Field, ...]  # all columns, after the casts
+    database: Database | None = None
+
+    def rows(self) -> DataFrame:
+        """The columns that blocks need, HASH, the hash of all of them, and DEAL, the hash of these
+        and the identifiers: rows that only identifiers tell apart can be dealt out by it."""
+        private = (*self.schema.unit, self.schema.controller)
+        ids = [c.id for c in self.schema.columns if c.released or c.id in private]
+        frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
+        hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
+        return frame.select(*ids, *hashes)
+
+    def where(self, condition: Column) -> "Source":
+        """The rows for which a condition on what `rows` has is true."""
+        frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
+        deal = row_hash(frame).alias(DEAL)
+        kept = frame.select("*", deal).where(condition).drop(DEAL)
+        same = {id: F.col(id) for id in self.columns}
+        return replace(self, raw=kept, fresh=kept, columns=same, casts={})
+
+    def close(self) -> None:
+        """Gives back what was kept of the source."""
+        self.fresh.unpersist()
+        if self.database is not None:
+            self.database.close()
+
+
+def open_source(
+    spark: SparkSession,
+    config: Config,
+    frame: DataFrame | None = None,
+    waiting: Sequence[DataFrame] = (),
+) -> Source:
+    """The config's source (or the given DataFrame), resolved against the config, and with it rows
+    that were read from it before, and wait.
+
+    Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
+    """
+    if frame is not None or config.source.format != "jdbc":
+        return _opened(spark, config, frame, waiting)
+    with translated("source", denied=InputError):
+        database = open_database(spark, config.source)
+    try:
+        return replace(_opened(spark, config, database.frame, waiting), database=database)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _opened(
+    spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
+) -> Source:
+    version = None
+    keep = frame is not None or config.source.format not in COLUMNAR
+    with translated("source", denied=InputError):
+        if frame is None:
+            frame, version = read(spark, config)
+        frame, fresh = renamed(frame, config)
+        names = frame.columns
+        before = [_like(rows, frame, config) for rows in waiting]
+        raw = _together(fresh, before)
+        casts = _casts(config, names, raw)
+        columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
+        typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
+    fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
+    schema = resolve(config, fields)
+    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    if keep:
+        with translated("source", denied=InputError):
+            fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
+            raw = _together(fresh, [rows.select(*kept) for rows in before])
+    casts = {id: type for id, type in casts.items() if id in kept}
+    return Source(raw, fresh, kept, casts, schema, version, fields)
+
+
+def renamed(frame: DataFrame, config: Config) -> tuple[DataFrame, DataFrame]:
+    """The rows of a source that the config is about, and the same with columns c0..cN."""
+    frame = filtered(frame, config.source.where)
+    return frame, frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
+
+
+def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
+    """Columns of the config's source as nominal quasi-identifiers are read, renamed v0, v1, ...
+
+    Raises ConfigError when the source lacks one, else as `open_source`.
+    """
+    with translated("source", denied=InputError):
+        frame, raw = renamed(read(spark, config)[0], config)
+        there = frame.columns
+        if missing := [name for name in names if name not in there]:
+            text = "the source has no such column"
+            raise ConfigError([Problem(f"column {name}", text) for name in missing])
+        casts = _casts(config, there, raw)
+        ids = [f"c{there.index(name)}" for name in names]
+        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, config)
+        typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
+        typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
+        arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
+        if other := [n for n, t in zip(names, arrow, strict=True) if t is None or not is_atomic(t)]:
+            text = "its type has no hierarchy"
+            raise ConfigError([Problem(f"column {name}", text) for name in other])
+        role = Role.QUASI_IDENTIFIER
+        plain = [_plain_floats(F.col(f"v{i}"), t, role).alias(f"v{i}") for i, t in enumerate(arrow)]
+        return typed.select(*plain)
+
+
+def _require_readable(raw: DataFrame, casts: dict[str, str], config: Config) -> None:
+    """Raises InputError with the number of values that can't be read as their column's type."""
+    counts = [F.count_if(failed(F.col(id), type, config)) for id, type in casts.items()]
+    row = raw.agg(*counts).collect()[0] if counts else ()
+    found = [f"{n} values as {t}" for n, t in zip(row, casts.values(), strict=True) if n]
+    if found:
+        text = "clean them, or list what means missing under privacy.missing_tokens"
+        raise InputError(f"can't read {', '.join(found)}; {text}")
+
+
+def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionAll, before, fresh)
+
+
+def _like(rows: DataFrame, frame: DataFrame, config: Config) -> DataFrame:
+    """Rows that wait, with the columns of the source, renamed c0..cN; null in those that no run
+    needs. Raises InputError when they are not of the source's columns and types."""
+    there = {field.name: i for i, field in enumerate(rows.schema)}
+    plain = rows.toDF(*[f"w{i}" for i in range(len(there))])
+    columns = []
+    for i, field in enumerate(frame.schema):
+        attribute = config.attributes.get(field.name)
+        dropped = attribute is None or attribute.role is Role.DROP
+        place = there.get(field.name)
+        needed = {*config.unit, config.partition.controller_column}
+        if place is None and (not dropped or field.name in needed):
+            raise InputError(f"release.backlog: the rows that wait have no column {field.name}")
+        waits = field.dataType if place is None else rows.schema[place].dataType
+        if waits.simpleString() != field.dataType.simpleString():
+            text = f"column {field.name} is {waits.simpleString()} in the rows that wait, and "
+            text += f"{field.dataType.simpleString()} in the source"
+            raise InputError(f"release.backlog: {text}; read it as it was")
+        value = F.lit(None).cast(field.dataType) if place is None else F.col(f"w{place}")
+        columns.append(value.alias(f"c{i}"))
+    return plain.select(*columns)
+
+
+def read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
+    """The config's source as it is, and its version if it is a Delta table's."""
+    source = config.source
+    if source.format == "dataframe":
+        text = "dataframe is for `anonlib.release(config, dataframe=...)` in Python"
+        raise ConfigError([Problem("source.format", text)])
+    if source.format == "generator":
+        return generate(spark, source.rows, source.seed), None
+    if source.format == "jdbc":
+        return spark.read.format("jdbc").options(**jdbc_options(spark, source)).load(), None
+    version = source.version
+    if source.format == "delta" and version is None:
+        version = latest_version(spark, source.path or "")
+    reader = spark.read.options(**source.options, **secret_options(source))
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    if source.format == "table":
+        return reader.table(source.table or ""), version
+    return reader.format(source.format).load(source.path), version
+
+
+def latest_version(spark: SparkSession, path: str) -> int:
+    """The newest version of a Delta table."""
+    from delta.tables import DeltaTable
+
+    return int(DeltaTable.forPath(spark, path).history(1).collect()[0]["version"])
+
+
+def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
+    """Types to read columns as: declared ones, and numbers that CSV keeps as text."""
+    declared, inferred = {}, []
+    for i, name in enumerate(names):
+        attribute = config.attributes.get(name)
+        if attribute is None or attribute.role is Role.DROP:
+            continue
+        number = attribute.scale is Scale.CONTINUOUS or (
+            attribute.scale is Scale.ORDINAL and attribute.order is None
+        )
+        text = isinstance(raw.schema[i].dataType, StringType)
+        if attribute.type is not None:
+            declared[f"c{i}"] = attribute.type
+        elif number and text and config.source.format == "csv":
+            inferred.append(f"c{i}")
+    return {**declared, **_inferred(config, raw, inferred)}
+
+
+def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
+    """The first of NUMBER_TYPES that every value of a text column can be read as."""
+    if not ids:
+        return {}
+    failures = [
+        F.count_if(
+            failed(F.col(id), type, config)
+            | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), config))
+        ).alias(f"{id}_{type}")
+        for id in ids
+        for type, look in NUMBER_TYPES.items()
+    ]
+    counts = raw.agg(*failures).collect()[0]
+    found = {}
+    for id in ids:
+        fitting = [type for type in NUMBER_TYPES if counts[f"{id}_{type}"] == 0]
+        if fitting:
+            found[id] = fitting[0]
+    return found
+
+
+def failed(column: Column, type: str, config: Config) -> Column:
+    """Whether a value is there but can't be read as the type."""
+    return column.isNotNull() & ~_is_token(column, config) & column.try_cast(type).isNull()
+
+
+def _is_token(column: Column, config: Config) -> Column:
+    if not config.privacy.missing_tokens:
+        return F.lit(False)
+    text = canonical(column.cast("string"), pa.string(), config.privacy.missing_tokens)
+    return column.isNotNull() & text.isNull()
+
+
+def _read_as(column: Column, type: str | None) -> Column:
+    return column if type is None else column.try_cast(type)
+
+
+def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:
+    """Floats with one zero, since hashes don't tell -0.0 from 0.0 and the order of rows rests on
+    them, and NaN as null where kernels look, and where it would be a person."""
+    if not pa.types.is_floating(type):
+        return column
+    column = column + F.lit(0.0).cast("float" if pa.types.is_float32(type) else "double")
+    return F.when(~F.isnan(column), column) if role in WITHOUT_NAN else column
+
+
+def _field(name: str, field: StructField) -> Field:
+    text = field.dataType.simpleString()
+    try:
+        arrow = arrow_type(field)
+    except PySparkException:
+        arrow = None
+    return Field(name, text, arrow)

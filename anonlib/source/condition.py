@@ -1,0 +1,116 @@
+"""SQL in configs: what it may say of a row. It is read in the session of the run, so it could reach
+other tables and any Java method there."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.errors import ConfigError, Problem
+from anonlib.spark.jvm import java_class
+from anonlib.spark.translation import translated
+
+#: Columns, values and functions in a condition; Spark takes the square of it to tell what they are.
+MAX_PARTS = 5_000
+SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
+#: Expressions of Spark's by the name of their class -> why they are refused.
+_REFUSED = {
+    "CallMethodViaReflection": "reflect and java_method call any code",
+    "RaiseError": "raise_error and assert_true show values in Spark's own logs",
+    "ApplyFunctionExpression": "functions of catalogs may be any code",
+}
+#: Those that fail on what they can't read, and say so by no field of theirs.
+_FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
+_CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
+_WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
+_READ = "a value that can't be read would stand in Spark's event log and UI: use the try_ form of "
+_TIME = "now, current_date, current_user and the like say other things at other times"
+
+
+def filtered(frame: DataFrame, condition: str | None) -> DataFrame:
+    """The rows for which the config's `source.where` is true; all without one.
+
+    Raises ConfigError where it is more than a condition on the columns of a row, InputError where
+    it is no SQL.
+    """
+    if not condition:
+        return frame
+    with translated("source.where"):
+        expression = require_plain(frame, condition, "source.where")
+        if fallible := _fallible(expression, condition, frame.sparkSession):
+            text = _READ + ", ".join(sorted(fallible))
+            raise ConfigError([Problem("source.where", text)])
+        return frame.where(condition)
+
+
+def require_plain(frame: DataFrame, text: str, where: str) -> Any:
+    """An SQL expression on a frame's columns, as Spark has it.
+
+    Raises ConfigError unless it has no subquery, calls nothing but Spark's own functions, and says
+    the same of a row whenever it is asked: rows are read several times.
+    """
+    if "${" in text:
+        said = "Spark would replace ${ here, by a variable or a setting; rename the column"
+        raise ConfigError([Problem(where, said)])
+    spark: Any = frame.sparkSession
+    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    # Before Spark looks for other tables.
+    if java_class(spark, SUBQUERY).hasSubquery(parsed):
+        raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
+    plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "Project":
+        raise ConfigError([Problem(where, "an expression on the columns of one row is needed")])
+    expression = plan.projectList().apply(0)
+    if wrong := [Problem(where, said) for said in _wrong(expression)]:
+        raise ConfigError(wrong)
+    return expression
+
+
+def _wrong(expression: Any) -> Iterator[str]:
+    if expression.collectLeaves().size() > MAX_PARTS:
+        yield f"more than {MAX_PARTS:,} columns and values"
+        return
+    names = {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}
+    yield from (_REFUSED[name] for name in sorted(names & {*_REFUSED}))
+    if any(name.endswith("UDF") or name.startswith("SQLFunction") for name in names):
+        yield "functions that users define may be any code"
+    if any(name.startswith("Current") or name in ("Now", "LocalTimestamp") for name in names):
+        yield _TIME
+    if not expression.deterministic() and not names & {*_REFUSED}:
+        yield "rand, uuid, input_file_name and the like say other things of a row each time"
+
+
+def _fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:
+    """What in an expression fails on texts, or numbers, that it can't read."""
+    found = {"FAILFAST"} if "failfast" in text.lower() else set()  # readers of JSON, CSV, XML
+    nodes = json.loads(expression.toJSON())
+    strict = {
+        node["class"] for node in nodes if node.get("failOnError") or node.get("ansiEnabled")
+    } | {node["class"] for node in nodes if node["class"].rpartition(".")[2] in _FAILING}
+    return found | {*_fallible_parts(expression, strict, java_class(spark, _CAST))}
+
+
+def _fallible_parts(expression: Any, strict: set[str], casts: Any) -> Iterator[str]:
+    """Functions that read texts, and casts, written or implied: of texts to other types, of numbers
+    to narrower ones. Constants are read before a row is."""
+    kind, children = expression.getClass().getName(), expression.children()
+    below = [children.apply(i) for i in range(children.size())]
+    if kind == _CAST and str(expression.evalMode()) == "ANSI" and not below[0].foldable():
+        of, to = below[0].dataType(), expression.dataType()
+        of_name, to_name = of.simpleString(), to.simpleString()
+        text = re.search(r"\b(string|char|varchar)\b", of_name) is not None  # inside lists, too
+        reads = text and not _is_text(to_name) and to_name not in (of_name, "binary")
+        narrow = to_name.startswith(_WHOLE) and of_name != "boolean"
+        if reads or (narrow and not casts.canUpCast(of, to)):
+            yield f"cast({of_name} as {to_name})"
+    elif kind in strict and any(_is_text(child.dataType().simpleString()) for child in below):
+        yield re.sub(r"(?<!^)(?=[A-Z])", "_", kind.rpartition(".")[2]).lower()
+    for child in below:
+        yield from _fallible_parts(child, strict, casts)
+
+
+def _is_text(type: str) -> bool:
+    return type.startswith(("string", "char", "varchar"))

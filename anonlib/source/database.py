@@ -1,0 +1,137 @@
+"""Reading from databases through JDBC: secrets and defaults among the options, PostgreSQL's driver,
+and one state of a table for all the connections of a run."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from anonlib.config.keys import secret_options
+from anonlib.config.model import Source
+from anonlib.spark.jars import postgresql_jar
+from anonlib.spark.jvm import found_class, java_class, scala_map
+
+URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
+#: Rows at a time: PostgreSQL's driver would else hold a whole part of the table in memory.
+FETCH_ROWS = "10000"
+#: What a session says first. Session-wide settings of the config come after it.
+FIRST = "sessionInitStatement"
+PATIENCE_SECONDS = 10
+REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
+
+
+@dataclass(frozen=True)
+class Database:
+    """A table of a database as one run reads it.
+
+    `connection` keeps the state of the table that all others see; where it is None, the database
+    has no such thing, and rows may differ from one reading to the next. `in_parts` is whether
+    several connections read it; `again` reads it anew.
+    """
+
+    frame: DataFrame
+    connection: Any
+    in_parts: bool
+    again: Callable[[], DataFrame]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether every reading sees the same rows."""
+        return self.connection is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was pinned, and is no more."""
+        return self.pinned and not self.connection.isValid(PATIENCE_SECONDS)
+
+    def close(self) -> None:
+        """Lets the table go."""
+        if self.pinned:
+            with suppress(Exception):  # the connection is lost, so the table is free
+                self.connection.close()
+
+
+def open_database(spark: SparkSession, source: Source) -> Database:
+    """The source's table, pinned if it is PostgreSQL's: then it can't be truncated or altered
+    before `close`, as while it is dumped by pg_dump."""
+    options = jdbc_options(spark, source)
+    in_parts = "partitioncolumn" in _names(options)
+    connection = None
+    if options["url"].startswith(URL):
+        connection, snapshot = _snapshot(spark, options)
+        options = _first(options, snapshot)
+
+    def again() -> DataFrame:
+        return spark.read.format("jdbc").options(**options).load()
+
+    try:
+        return Database(again(), connection, in_parts, again)
+    except BaseException:
+        if connection is not None:
+            connection.close()
+        raise
+
+
+def jdbc_options(spark: SparkSession, source: Source) -> dict[str, str]:
+    """The options of a JDBC reader, those that are secret and defaults included; PostgreSQL's
+    driver is then among the session's jars."""
+    given = {**source.options, **secret_options(source)}
+    url = next(text for name, text in given.items() if name.lower() == "url")
+    # Times without a zone are what they are, wherever the JVM runs.
+    usual = {"url": url, "fetchsize": FETCH_ROWS, "preferTimestampNTZ": "true"}
+    if url.startswith(URL):
+        usual |= {"driver": DRIVER, "tcpKeepAlive": "true"}
+        if "driver" not in _names(given):
+            _add_driver(spark)
+    names = _names(given)
+    added = {name: text for name, text in usual.items() if name.lower() not in names}
+    return {**{n: t for n, t in given.items() if n.lower() != "url"}, **added, "url": url}
+
+
+def _names(options: Mapping[str, str]) -> set[str]:
+    return {name.lower() for name in options}
+
+
+def _add_driver(spark: SparkSession) -> None:
+    """Makes the driver known to the session, unless it is on the class path."""
+    try:
+        found_class(spark, DRIVER)
+    except Exception:
+        java: Any = spark._jsparkSession
+        java.sessionState().resourceLoader().addJar(str(postgresql_jar()))
+
+
+def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:
+    """A connection with an open transaction, and the name by which others share what it sees.
+
+    https://www.postgresql.org/docs/current/sql-set-transaction.html
+    """
+    jdbc = java_class(spark, "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions")
+    java = jdbc(scala_map(spark, options))
+    dialect = java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects").get(options["url"])
+    connection = dialect.createConnectionFactory(java).apply(-1)
+    try:
+        connection.setReadOnly(True)
+        connection.setTransactionIsolation(REPEATABLE_READ)
+        connection.setAutoCommit(False)
+        statement = connection.createStatement()
+        statement.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        found = statement.executeQuery("SELECT pg_export_snapshot()")
+        found.next()
+        snapshot = str(found.getString(1))
+        # Locks the table against TRUNCATE and ALTER, which snapshots don't see through.
+        statement.execute(f"SELECT 1 FROM {java.tableOrQuery()} LIMIT 0")
+    except BaseException:
+        connection.close()
+        raise
+    return connection, snapshot
+
+
+def _first(options: Mapping[str, str], snapshot: str) -> dict[str, str]:
+    """The options, with the snapshot taken before all else that sessions are to say."""
+    rest = {name: text for name, text in options.items() if name.lower() != FIRST.lower()}
+    said = [text for name, text in options.items() if name.lower() == FIRST.lower()]
+    level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+    return {**rest, FIRST: "; ".join([level, f"SET TRANSACTION SNAPSHOT '{snapshot}'", *said])}

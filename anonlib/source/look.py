@@ -1,0 +1,78 @@
+"""How often the values of columns are there, for hierarchies that are built from them.
+
+Tables for looking at and trying things out: a release's first rows, and invented people.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from anonlib.config.model import Config
+from anonlib.errors import InputError
+from anonlib.progress import Progress
+from anonlib.source import open_columns
+from anonlib.source.generator import generate
+from anonlib.spark.session import session
+from anonlib.spark.storage import Storage
+from anonlib.spark.translation import translated
+
+#: Most combinations of values that are counted.
+MOST_COUNTED = 1_000_000
+
+
+def count_values(config: Config, names: Sequence[str], progress: Progress) -> pa.Table:
+    """The distinct combinations of the columns' values as v0, v1, ..., and how many rows have each
+    as `count` (int64); null is missing. One pass over the source.
+
+    Raises InputError for more than MOST_COUNTED, else as `open_source`.
+    """
+    with progress.stage("start"):
+        spark = session(config.spark.conf)
+    with progress.stage("count", spark), translated("source", denied=InputError):
+        frame = open_columns(spark, config, names)
+        counts = frame.groupBy(*frame.columns).agg(F.count("*").alias("count"))
+        table = counts.limit(MOST_COUNTED + 1).toArrow()
+    if len(table) > MOST_COUNTED:
+        text = f"more than {MOST_COUNTED:,} distinct values, too many for a hierarchy; coarsen it"
+        raise InputError(f"column {', '.join(names)}: {text}")
+    return table
+
+
+def published_rows(
+    table: str, n_rows: int, *, force: bool = False
+) -> tuple[list[str], list[list[str | None]]]:
+    """Column names and some rows, as text, of a table that anonlib has published.
+
+    Raises InputError when it is none, unless `force`.
+    """
+    from pyspark.sql import functions as F
+
+    spark = session()
+    storage = Storage(spark, table)
+    if not storage.exists(f"{storage.root}/_delta_log"):
+        raise InputError(f"{table}: no Delta table is there")
+    if not force and not storage.exists(f"{storage.root}/_anonlib/manifest.json"):
+        text = "has no manifest, so anonlib has not published it and its rows may be raw"
+        raise InputError(f"{table}: {text}; --force shows them all the same")
+    with translated(f"table {table}"):
+        frame = spark.read.format("delta").load(table)
+        names = frame.columns
+        texts = frame.toDF(*[f"c{i}" for i in range(len(names))])
+        texts = texts.select(*[F.col(id).cast("string") for id in texts.columns])
+        rows = texts.limit(n_rows).collect()
+    return names, [list(row) for row in rows]
+
+
+def write_people(path: str, kind: str, rows: int, seed: int, progress: Progress) -> None:
+    """Writes a table of invented people to a folder that is not there yet."""
+    with progress.stage("start"):
+        spark = session()
+    storage = Storage(spark, path)
+    if storage.exists(storage.root):
+        raise InputError(f"{path}: is there already")
+    with progress.stage("generate", spark), translated(f"path {path}"):
+        writer = generate(spark, rows, seed).write.format(kind)
+        if kind == "csv":
+            writer = writer.option("header", "true")
+        writer.save(path)

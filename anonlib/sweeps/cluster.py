@@ -1,0 +1,84 @@
+"""Whether a clustering of the release finds what one of the table finds."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Floats, Ints
+from anonlib.local.table import InMemory
+from anonlib.measure.features import Features, Sparse, fit
+from anonlib.sweeps.settings import Cluster
+from anonlib.table.schema import Column
+
+
+def agreement(
+    made: InMemory, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
+) -> dict[str, float | None]:
+    """How k-means clusters of released rows agree with those of the same rows as they are in the
+    table: `ari`, the adjusted Rand index, and `nmi`, the normalized mutual information; and, as
+    `raw_ari` and `raw_nmi`, two clusterings of the raw rows from other random centres with each
+    other: a release can't do better where they agree little. None of fewer rows than clusters.
+
+    Categories by codes: of a set the middle of the first and the last; a missing one, or one that
+    is not among the most frequent, is in the mean. Source: TA_DA, section VI-C, which has codes.
+    """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    names = [f"{prefix}{name}" for prefix in ("", "raw_") for name in ("ari", "nmi")]
+    if not columns or len(made.rows) < cluster.clusters:
+        return dict.fromkeys(names)
+    raw = table.take(pa.array(made.rows))
+    features = fit(columns, raw)
+    original = features.matrix(raw, released=False)
+    released = features.matrix(made.released, released=True)
+    if cluster.nominal == "codes":
+        original, released = (
+            _coded(features, original, original),
+            _coded(features, released, original),
+        )
+    found = _clusters(original, cluster, 2 * seed)
+    pairs = {
+        "": _clusters(released, cluster, 2 * seed),
+        "raw_": _clusters(original, cluster, 2 * seed + 1),
+    }
+    scores = {"ari": adjusted_rand_score, "nmi": normalized_mutual_info_score}
+    return {
+        f"{prefix}{name}": float(score(found, other))
+        for prefix, other in pairs.items()
+        for name, score in scores.items()
+    }
+
+
+def _coded(features: Features, given: Sparse, like: Sparse) -> Floats:
+    """float64[n, f]: features with one for the categories of a column, standardized as in `like`,
+    instead of indicators."""
+    parts, end = [], 0
+    for feature in features.columns:
+        start, end = end, end + len(feature.names)
+        mine, theirs = (x[:, start:end].toarray() for x in (given, like))
+        if feature.domain.categories:
+            mine, theirs = _code(mine[:, :-1]), _code(theirs[:, :-1])
+            mean, sd = float(theirs[theirs >= 0].mean()), float(theirs[theirs >= 0].std())
+            mine = np.where(mine >= 0, (mine - mean) / (sd or 1.0), 0.0)[:, None]
+        parts.append(mine)
+    return np.column_stack(parts)
+
+
+def _code(indicators: Floats) -> Floats:
+    """float64[n]: the middle of the first and the last category that a row has; -1 of none."""
+    last = indicators.shape[1] - 1 - indicators[:, ::-1].argmax(axis=1)
+    middle: Floats = (indicators.argmax(axis=1) + last) / 2
+    return np.where(indicators.any(axis=1), middle, -1.0)
+
+
+def _clusters(x: Sparse | Floats, cluster: Cluster, seed: int) -> Ints:
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    model = KMeans(cluster.clusters, n_init=cluster.starts, random_state=seed)
+    with warnings.catch_warnings():  # a release may have fewer distinct rows than clusters
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels: Ints = model.fit(x).labels_
+    return labels

@@ -1,0 +1,370 @@
+"""Reading a sweep file: every point of its grid checked, and every problem in one report."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonlib.config.checks import spark_problems
+from anonlib.config.environment import interpolated, secret_variables
+from anonlib.config.model import Config
+from anonlib.config.reading import build_plugin, copied, problems_of, read_raw, resolved
+from anonlib.config.summary import hierarchy_digests
+from anonlib.config.yaml import apply_override, parts_of, put
+from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.partition.controller import Controller
+from anonlib.sweeps.settings import Case, Point, Sweep, SweepFile, Trial
+from anonlib.table.schema import Role
+
+#: Most points of a sweep.
+MAX_POINTS = 100_000
+#: What may be data or secrets, which results would show: grids may not vary it.
+_HIDDEN = (
+    *(("source", "where"), ("source", "options"), ("source", "secrets")),
+    *(("attributes", "*", "order"), ("privacy", "missing_tokens")),
+)
+_SHOWN = "its values may be data or secrets, and results show the grid; vary it by `set` of cases"
+#: What is not in the config of a case, since nothing is published.
+_IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
+_TRIAL = tuple(Trial.model_fields)
+#: What a version's rows may be released by: all that columns, and what is read, don't depend on.
+_VERSION = (("partition",), ("privacy", "models"), ("kernel",), ("recode",))
+
+
+def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
+    """The sweep in a YAML file, with `key=value` overrides (dotted keys, YAML values).
+
+    Raises InputError when a file can't be read or is no YAML, ConfigError with all problems of the
+    file and of all points of its grid.
+    """
+    return parse_sweep(read_raw(path), overrides, Path(path).parent)
+
+
+def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
+    """The sweep in a mapping, as YAML would give it; paths of configs and hierarchies are relative
+    to `folder`. Raises as `load_sweep`."""
+    if not isinstance(raw, Mapping):
+        raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
+    problems: list[Problem] = []
+    tree = copied(raw, "", problems)
+    for override in overrides:
+        apply_override(tree, override, problems)
+    files = _config_files(tree, folder, problems)
+    # What is a key to one case is no value of another, or of the grid, which results show.
+    secret = frozenset[str]().union(*map(secret_variables, [tree, *files.values()]))
+    tree = interpolated(tree, problems, secret=secret)
+    configs = {
+        name: interpolated(copied(raw, "", problems), problems, f"cases.{name}.config", secret)
+        for name, raw in files.items()
+    }
+    try:
+        file = SweepFile.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError([*problems, *problems_of(error, SweepFile, "")]) from None
+    problems += spark_problems(file.spark)
+    cases = [
+        _Expansion(file, name, case, folder, configs.get(name, case.config), problems)
+        for name, case in file.cases.items()
+        if name in configs or not isinstance(case.config, str)  # else it is among the problems
+    ]
+    n = sum(n_points(case.grid()) for case in cases) * file.seeds
+    if n > MAX_POINTS:
+        text = f"{n:,} points with all seeds, at most {MAX_POINTS:,}"
+        raise ConfigError([*problems, Problem("grid", text)])
+    points = [point for case in cases for point in case.points()]
+    problems += _picks(file, points)
+    if problems:
+        raise ConfigError(problems)
+    return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
+
+
+def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
+    """What the config files of cases say, by case; those with problems are left out."""
+    cases, secret, found = tree.get("cases"), secret_variables(tree), {}
+    for name, case in cases.items() if isinstance(cases, dict) else ():
+        given = case.get("config") if isinstance(case, dict) else None
+        if isinstance(given, str):
+            wrong: list[Problem] = []
+            named = interpolated({"config": given}, wrong, f"cases.{name}", secret)
+            try:
+                if not wrong:
+                    found[name] = read_raw(folder / named["config"])
+            except InputError as error:
+                wrong.append(Problem(f"cases.{name}.config", str(error)))
+            problems += wrong
+    return found
+
+
+def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
+    """The combinations of values in a grid, the last key's varying fastest; of several, one grid's
+    after the other's. An empty grid has one, which changes nothing."""
+    if isinstance(grid, list):
+        each = [grid_points(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
+        return [point for points in each for point in points]
+    if not isinstance(grid, dict):
+        problems.append(Problem(where, "a mapping of keys to lists of values, or a list of such"))
+        return []
+    wrong = [key for key, values in grid.items() if not isinstance(values, list) or not values]
+    problems += [
+        Problem(f"{where}.{key}", "a list of one value or more is needed") for key in wrong
+    ]
+    hidden = [key for key, values in grid.items() if _is_hidden(key) or _hides(key, values)]
+    problems += [Problem(f"{where}.{key}", _SHOWN) for key in hidden]
+    if "seed" in grid:
+        problems.append(Problem(f"{where}.seed", "give `seeds`, how many there are, instead"))
+    if wrong or hidden:
+        return []
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _is_hidden(key: str) -> bool:
+    """Whether a key is of what results may not show, a part of it, or what it is a part of."""
+    parts = parts_of(key)
+    return bool(parts) and any(
+        all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
+        for path in _HIDDEN
+    )
+
+
+def _hides(key: str, values: Any) -> bool:
+    """Whether something hidden is set by what is learned from: by `learn.version.set`."""
+    first, *rest = [*parts_of(key), ""]
+    return first == "learn" and any(map(_is_hidden, (*rest, *_keys(values))))
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """The keys of all mappings in a value."""
+    if isinstance(value, Mapping):
+        yield from map(str, value)
+    if isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _keys(part)
+
+
+def n_points(grid: Any) -> int:
+    """How many combinations `grid_points` gives, told without making them."""
+    if isinstance(grid, list):
+        return sum(map(n_points, grid))
+    each = grid.values() if isinstance(grid, dict) else ()
+    return prod(len(values) for values in each if isinstance(values, list))
+
+
+@dataclass
+class _Expansion:
+    """The points of one case. What configs have in common is checked once."""
+
+    file: SweepFile
+    name: str
+    case: Case
+    folder: Path
+    given: Any  # the config, as it is in its file or here, with its variables replaced
+    problems: list[Problem]
+    _known: dict[str, Config] = field(default_factory=dict)
+    _told: set[Problem] = field(default_factory=set)
+
+    def points(self) -> list[Point]:
+        where = f"cases.{self.name}"
+        tree, home = self._base(where)
+        if tree is None:
+            return []
+        common = self.file.model_dump(include={*_TRIAL}, exclude_none=True)
+        tree = {**common, **tree, "release": {"path": self.file.out}}
+        for key, value in self.case.set.items():
+            put(tree, key, value, f"{where}.set.{key}", self.problems)
+        found = []
+        place = "grid" if self.case.grid is None else f"{where}.grid"
+        for parameters in grid_points(self.grid(), place, self.problems):
+            point = self._point(tree, parameters, home)
+            found += [] if point is None else [point]
+        return found
+
+    def grid(self) -> Any:
+        """The grid of the case, or a list of such."""
+        own, common = self.case.grid, self.file.grid
+        if isinstance(own, dict):
+            each = common if isinstance(common, list) else [common]
+            return [{**grid, **own} if isinstance(grid, dict) else grid for grid in each]
+        return common if own is None else own
+
+    def _base(self, where: str) -> tuple[dict[str, Any] | None, Path]:
+        """The config of the case, and the folder that its paths are relative to."""
+        file = self.case.config
+        home = (self.folder / file).parent if isinstance(file, str) else self.folder
+        if not isinstance(self.given, Mapping):
+            self.problems.append(Problem(f"{where}.config", "a config is a mapping of sections"))
+            return None, home
+        return {key: value for key, value in self.given.items() if key not in _IDLE}, home
+
+    def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:
+        problems: list[Problem] = []
+        tree = copied(tree, "", problems)
+        for key, value in parameters.items():
+            put(tree, key, copied(value, key, problems), key, problems)
+        trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
+        config = None if problems else self._parsed(tree, home, problems)
+        changed, version = None, None
+        if trial is not None and config is not None:
+            problems += [*_untried(trial, config), *_unfit(trial, config)]
+            changed = _changed(tree, trial, problems)
+            if changed is not None and not problems:
+                version = self._version(changed, trial, home, problems)
+        self._tell(problems, parameters)
+        if problems or trial is None or config is None:
+            return None
+        text = _identity(tree, changed, trial, config)
+        return Point(self.name, parameters, config, trial, text, version)
+
+    def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
+        text = json.dumps(tree, sort_keys=True, default=str)
+        if text not in self._known:
+            found: list[Problem] = []
+            try:
+                self._known[text] = resolved(copied(tree, "", found), home, found)
+            except ConfigError as error:
+                problems += error.problems
+        return self._known.get(text)
+
+    def _version(
+        self, tree: dict[str, Any], trial: Trial, home: Path, problems: list[Problem]
+    ) -> Config | None:
+        found: list[Problem] = []
+        config = self._parsed(tree, home, found)
+        if config is not None:
+            found += _untried(trial, config)
+        problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
+        return config
+
+    def _tell(self, problems: Sequence[Problem], parameters: Mapping[str, Any]) -> None:
+        """Adds what earlier points have not shown already."""
+        at = ", ".join(f"{key} = {short(value)}" for key, value in parameters.items())
+        for problem in sorted({*problems} - self._told):
+            self._told.add(problem)
+            where = f"cases.{self.name}{f' at {at}' if at else ''}: {problem.where}"
+            self.problems.append(Problem(where, problem.text))
+
+
+def short(value: Any) -> str:
+    """A value of a grid in few letters: a plug-in by its type and parameters."""
+    if isinstance(value, Mapping):
+        rest = [f"{key}={short(each)}" for key, each in value.items() if key != "type"]
+        return " ".join([*([str(value["type"])] if "type" in value else []), *rest])
+    if isinstance(value, list):
+        return ", ".join(map(short, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
+    if isinstance(learn := tree.get("learn"), dict):
+        learn["model"] = build_plugin("learner", learn.get("model"), "learn.model", problems)
+    try:
+        return Trial.model_validate(tree)
+    except ValidationError as error:
+        problems += problems_of(error, Trial, "")
+        return None
+
+
+def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dict[str, Any] | None:
+    """The config of the rows to learn from, if that is another."""
+    if trial.learn is None or trial.learn.version is None:
+        return None
+    tree = copied(tree, "", problems)
+    for key, value in trial.learn.version.set.items():
+        where = f"learn.version.set: {key}"
+        if any(parts_of(key)[: len(part)] == [*part] for part in _VERSION):
+            put(tree, key, copied(value, where, problems), where, problems)
+        else:
+            allowed = ", ".join(map(".".join, _VERSION))
+            problems.append(Problem(where, f"must be one of these, or below: {allowed}"))
+    return tree
+
+
+def _untried(trial: Trial, config: Config) -> Iterator[Problem]:
+    """What no point can be released by."""
+    if any(isinstance(step, Controller) for step in config.partition.steps):
+        yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
+    if trial.controllers > 1 and config.partition.by_tuples:
+        yield Problem("controllers", "tuples is one search over all rows; leave this out")
+    if config.privacy.suppress != "needed":
+        yield Problem("privacy.suppress", "costliest is for releases; use needed")
+
+
+def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
+    """What can't be asked of the columns, or not together."""
+    roles = {name: attribute.role for name, attribute in config.attributes.items()}
+    read = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
+    read |= {*config.unit}
+    if trial.sample is not None and trial.sample.by not in {None, *read}:
+        yield Problem("sample.by", "no such column among those that are released")
+    nodes = [n for n, a in config.attributes.items() if a.hierarchy is not None]
+    if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
+        text = f"codes are of categories; along hierarchies ({', '.join(nodes)}) use indicators"
+        yield Problem("cluster.nominal", text)
+    learn = trial.learn
+    if learn is None:
+        return
+    if learn.by not in {None, *read}:
+        yield Problem("learn.by", "no such column among those that are released")
+    may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
+    target = learn_target(trial, config)
+    if target is None:
+        text = f"name the column to learn: {', '.join(may) or 'give one the role target'}"
+        yield Problem("learn.target", text)
+    elif target not in may:
+        text = f"must be the target or a sensitive column: {', '.join(may) or 'there is none'}"
+        yield Problem("learn.target", text)
+    if learn.folds and learn.split == "after":
+        yield Problem("learn.folds", "cross-validation is for `split: before`; 0 here")
+    if learn.folds and learn.train == "raw":
+        yield Problem("learn.folds", "cross-validation is of what learns from a release; 0 here")
+    if learn.version is not None and (learn.split, learn.train) != ("after", "released"):
+        yield Problem("learn.version", "is for `split: after` and `train: released`")
+
+
+def learn_target(trial: Trial, config: Config) -> str | None:
+    """The column that is learned."""
+    targets = [n for n, a in config.attributes.items() if a.role is Role.TARGET]
+    if trial.learn is None:
+        return None
+    return trial.learn.target or next(iter(targets), None)
+
+
+def _identity(
+    tree: Mapping[str, Any], changed: Mapping[str, Any] | None, trial: Trial, config: Config
+) -> str:
+    """What a point depends on but for seed, rows and code, as JSON. changed: the config of the rows
+    to learn from, if that is another."""
+    asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
+    if trial.learn is not None:
+        asked["learn"]["model"]["type"] = trial.learn.model.type
+    told = {"config": _kept(tree), "trial": asked, "hierarchies": hierarchy_digests(config)}
+    if changed is not None:
+        asked["learn"]["version"].pop("set", None)  # the order of its keys matters
+        told["version"] = _kept(changed)
+    return json.dumps(told, sort_keys=True, default=str)
+
+
+def _kept(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in tree.items() if key not in ("source", "release", "seed")}
+
+
+def _seeded(point: Point, seed: int) -> Point:
+    text = f"{seed} {point.text}"
+    config, version = point.config.model_copy(update={"seed": seed}), point.version
+    if version is not None:
+        version = version.model_copy(update={"seed": seed})
+    return replace(point, config=config, version=version, text=text)
+
+
+def _picks(file: SweepFile, points: Sequence[Point]) -> Iterator[Problem]:
+    if file.pick is None:
+        return
+    keys = {key for point in points for key in point.parameters}
+    for i, key in enumerate(file.pick.parameters):
+        if points and key not in keys:
+            text = f"no key of the grid; it has: {', '.join(sorted(keys)) or 'none'}"
+            yield Problem(f"pick.parameters.{i}", text)

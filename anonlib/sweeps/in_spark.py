@@ -1,0 +1,276 @@
+"""A sweep on Spark: every point is a task, and what is done is not done again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from anonlib.config.model import Config
+from anonlib.config.resolve import resolve
+from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
+from anonlib.progress import Progress
+from anonlib.run.scan import require_readable
+from anonlib.source import open_source, read
+from anonlib.source.condition import require_plain
+from anonlib.spark.private_table import PrivateTable
+from anonlib.spark.storage import Storage
+from anonlib.spark.tasks import settled
+from anonlib.spark.translation import translate, translated
+from anonlib.sweeps.results import (
+    ResultRow,
+    SweepResult,
+    as_csv,
+    markdown,
+    notes,
+    page,
+    parameters_text,
+)
+from anonlib.sweeps.settings import Point, Sweep
+from anonlib.sweeps.trial import tried
+from anonlib.table.columns import DEAL, HASH
+from anonlib.table.schema import Field, Schema
+
+#: Results are written about this often, and after so many tasks of each core at least.
+SECONDS_PER_BATCH = 60.0
+TASKS_PER_CORE = 2
+
+#: The table of results, below OUT.
+RESULTS = "results"
+_SCHEMA = T.StructType(
+    [
+        T.StructField("key", T.StringType(), nullable=False),
+        T.StructField("case", T.StringType(), nullable=False),
+        T.StructField("parameters", T.StringType(), nullable=False),  # JSON
+        T.StructField("seed", T.LongType(), nullable=False),
+        T.StructField("figures", T.MapType(T.StringType(), T.DoubleType()), nullable=False),
+        T.StructField("n_rows", T.LongType(), nullable=False),
+        T.StructField("n_cells", T.LongType(), nullable=False),
+        T.StructField("least_persons", T.LongType(), nullable=False),
+        T.StructField("seconds", T.DoubleType(), nullable=False),
+        T.StructField("error", T.StringType(), nullable=True),
+        T.StructField("version", T.StringType(), nullable=False),
+        T.StructField("at", T.TimestampType(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The rows of a case that fit in memory, in a fixed order, and the columns that they are of.
+    digest: of the rows."""
+
+    rows: pa.Table
+    fields: tuple[Field, ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A point that is to be tried, and where its table is. version: the columns as the point's
+    `version` releases them, if it has one."""
+
+    key: str
+    point: Point
+    schema: Schema
+    version: Schema | None
+    table: int
+
+
+def swept(
+    spark: SparkSession, sweep: Sweep, progress: Progress, *, retry: bool = False
+) -> SweepResult:
+    """Tries all points that have no result yet; with `retry` also those that failed.
+
+    Results are appended to the Delta table OUT/results in batches; at the end OUT/results.csv,
+    OUT/summary.md and OUT/report.html are written anew. All are private. Raises ConfigError where a
+    table has more than `max_rows` rows, or does not fit its configs; then nothing is tried.
+    """
+    store = Storage(spark, sweep.file.out)
+    store.make_private(store.root)
+    with progress.stage("read", spark):
+        tables, items = _items(spark, sweep)
+        table = PrivateTable(spark, f"{store.root.rstrip('/')}/{RESULTS}", RESULTS)
+        found = _results(table)
+    again = [key for key, row in found.items() if retry and row.error is not None]
+    missing = [item for item in items if item.key not in found or item.key in again]
+    if missing:
+        with progress.stage("sweep", spark), settled(spark):
+            # As bytes: Spark's broadcasts can't pickle Arrow's buffers.
+            shared = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
+            try:
+                for rows in _batches(spark, missing, shared, progress):
+                    _append(table, rows)
+                    found |= {row.key: row for row in rows}
+            finally:
+                shared.destroy()
+    ordered = tuple(found[item.key] for item in items)
+    said = notes(sweep.points, sweep.file.figures, ordered)
+    result = SweepResult(
+        ordered, len(items), len(missing), table.path, str(store.root), sweep.file, said
+    )
+    store.write(f"{store.root}/results.csv", as_csv(result))
+    store.write(f"{store.root}/summary.md", markdown(result))
+    store.write(f"{store.root}/report.html", page(result))
+    return result
+
+
+def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Item]]:
+    """The tables, each read once, and every point with its own schema of one of them."""
+    tables: list[_Table] = []
+    places: dict[str, int] = {}
+    schemas: dict[str, tuple[Schema, Schema | None]] = {}
+    items, problems = [], []
+    for point in sweep.points:
+        view = f"{point.case} {_as_read(point.config)}"
+        try:
+            if view not in places:
+                tables.append(_read(spark, point, sweep))
+                places[view] = len(tables) - 1
+            table = tables[places[view]]
+            whole = f"{view} {point.text.partition(' ')[2]}"
+            if whole not in schemas:
+                other = point.version
+                version = None if other is None else resolve(other, table.fields)
+                schemas[whole] = resolve(point.config, table.fields), version
+        except ConfigError as error:
+            found = [Problem(f"cases.{point.case}: {p.where}", p.text) for p in error.problems]
+            problems += found
+            continue
+        key = sha256(f"{_version()} {point.case} {table.digest} {point.text}".encode())
+        items.append(_Item(key.hexdigest(), point, *schemas[whole], places[view]))
+    if problems:
+        raise ConfigError(problems)
+    return [table.rows for table in tables], items
+
+
+def _as_read(config: Config) -> str:
+    """All of a config that the columns depend on, as they are read."""
+    persons = config.one_row_per_person, config.unit, config.privacy.missing_tokens
+    return repr((config.source, config.attributes, persons))
+
+
+def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
+    """Raises ConfigError where there are more than `max_rows` rows."""
+    config, most = point.config, sweep.file.max_rows
+    frame: DataFrame | None = None
+    derived = sweep.file.cases[point.case].derive
+    with translated(f"cases.{point.case}.derive", denied=InputError):
+        if derived:
+            frame, _ = read(spark, config)
+            for name, text in derived.items():
+                require_plain(frame, text, f"cases.{point.case}.derive.{name}")
+            frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
+            frame.schema  # noqa: B018 (wrong expressions show here)
+    source = open_source(spark, config, frame)
+    with closing(source), translated(f"source of {point.case}", denied=InputError):
+        require_readable(source, config)
+        rows = source.rows().limit(most + 1).toArrow()
+    if rows.num_rows > most:
+        text = f"the table has more than max_rows = {most:,} rows; filter it by source.where, or "
+        raise ConfigError([Problem("source", f"{text}raise max_rows: every core holds it")])
+    order = np.lexsort((rows.column(DEAL).to_numpy(), rows.column(HASH).to_numpy()))
+    rows = rows.take(pa.array(order)).combine_chunks()
+    hashed = sha256(repr([(f.name, f.type) for f in source.fields]).encode())
+    hashed.update(rows.column(DEAL).to_numpy().tobytes())
+    return _Table(rows.drop([DEAL]), source.fields, hashed.hexdigest())
+
+
+def _batches(
+    spark: SparkSession, items: Sequence[_Item], shared: Any, progress: Progress
+) -> Iterator[list[ResultRow]]:
+    """The results, a batch at a time, each of about SECONDS_PER_BATCH."""
+    cores = spark.sparkContext.defaultParallelism
+    done, size = 0, TASKS_PER_CORE * cores
+    while done < len(items):
+        begun, batch = monotonic(), items[done : done + size]
+        yield _tried(spark, batch, shared)
+        done += len(batch)
+        each = (monotonic() - begun) / len(batch)  # of the latest: in the first, workers warm up
+        size = max(TASKS_PER_CORE * cores, int(SECONDS_PER_BATCH / each))
+        progress.advanced("sweep", done, len(items), each * (len(items) - done))
+
+
+def _tried(spark: SparkSession, items: Sequence[_Item], shared: Any) -> list[ResultRow]:
+    """The results of one batch. Where its job fails - a worker may run out of memory - each point
+    is tried alone, and one that fails again has that as its result."""
+
+    def run(item: _Item) -> ResultRow:
+        return _row(item, shared.value)
+
+    try:
+        return list(spark.sparkContext.parallelize(items, len(items)).map(run).collect())
+    except Exception as error:
+        if len(items) > 1:
+            return [row for item in items for row in _tried(spark, [item], shared)]
+        told: AnonlibError = translate(error, "the task")
+        point = items[0].point
+        text = f"{type(told).__name__}: {told}"
+        return [ResultRow(items[0].key, point.case, point.parameters, point.seed, {}, error=text)]
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
+    table = pa.ipc.open_stream(tables[item.table]).read_all()
+    found = tried(item.point, table, item.schema, item.version)
+    return ResultRow(
+        key=item.key,
+        case=item.point.case,
+        parameters=item.point.parameters,
+        seed=item.point.seed,
+        figures=found.figures or {},
+        n_rows=found.n_rows,
+        n_cells=found.n_cells,
+        least_persons=found.least_persons,
+        seconds=found.seconds,
+        error=found.error,
+    )
+
+
+def _results(table: PrivateTable) -> dict[str, ResultRow]:
+    """The results that there are by key, of several the latest."""
+    there = table.rows()
+    if there is None:
+        return {}
+    with translated(RESULTS):
+        rows = there.orderBy("at").collect()
+    fields = [name for name in _SCHEMA.names if name not in ("version", "at")]
+    return {
+        row.key: ResultRow(
+            **{name: row[name] for name in fields} | {"parameters": json.loads(row.parameters)}
+        )
+        for row in rows
+    }
+
+
+def _append(table: PrivateTable, rows: Sequence[ResultRow]) -> None:
+    now = datetime.now(UTC)
+    known = [vars(row) | {"parameters": parameters_text(row.parameters)} for row in rows]
+    values = [
+        tuple({**each, "version": _version(), "at": now}[name] for name in _SCHEMA.names)
+        for each in known
+    ]
+    table.append(values, _SCHEMA)
+
+
+def _version() -> str:
+    try:
+        return version("anonlib")
+    except PackageNotFoundError:  # run from a bare checkout
+        return "unknown"

@@ -1,0 +1,269 @@
+"""The results of a sweep, and what they come to: means and spreads over seeds, what is picked."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from statistics import mean, stdev
+from typing import Any
+
+from anonlib.config.yaml import parts_of
+from anonlib.measure.scores import ERRORS
+from anonlib.sweeps.file import short
+from anonlib.sweeps.settings import Pick, Point, SweepFile
+
+#: Losses that the summary shows where the sweep names no figures.
+SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
+
+#: How a text begins that spreadsheets take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """The result of one point. parameters: the grid's keys and values; figures: losses and scores
+    by name, None where not defined, none at all where there was an error."""
+
+    key: str
+    case: str
+    parameters: Mapping[str, Any]
+    seed: int
+    figures: Mapping[str, float | None]
+    n_rows: int = 0
+    n_cells: int = 0
+    least_persons: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+    def flat(self) -> dict[str, Any]:
+        """One level of names, for CSV and plots."""
+        given = self.parameters.items()
+        told = {key: value if _plain(value) else self.text(key) for key, value in given}
+        sizes = {"rows": self.n_rows, "cells": self.n_cells, "least_persons": self.least_persons}
+        times = {"seconds": round(self.seconds, 3), "error": self.error}
+        return {"case": self.case, **told, "seed": self.seed, **self.figures, **sizes, **times}
+
+    def text(self, key: str) -> str:
+        """The value of a parameter in few letters, without the parts of it that later ones set;
+        empty where this point has no such parameter."""
+        if key not in self.parameters:
+            return ""
+        keys, above = [*self.parameters], parts_of(key)
+        value = self.parameters[key]
+        for later in map(parts_of, keys[keys.index(key) + 1 :]):
+            if later[: len(above)] == above and later != above:
+                value = _without(value, later[len(above) :])
+        return short(value)
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """All results of a sweep that there are. n_new: of this run; n_points: of the whole grid;
+    notes: what readers of the figures should know."""
+
+    rows: tuple[ResultRow, ...]
+    n_points: int
+    n_new: int
+    table: str
+    out: str
+    file: SweepFile
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_failed(self) -> int:
+        return sum(row.error is not None for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON output."""
+        counts = {"n_points": self.n_points, "n_new": self.n_new, "n_failed": self.n_failed}
+        rows = [row.flat() for row in self.rows]
+        return {**counts, "table": self.table, "notes": [*self.notes], "rows": rows}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The means over seeds of one case's points, as texts; picked: as the last columns of `heads`
+    have them, of parameters that were picked."""
+
+    case: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_failed: int
+
+
+def notes(
+    points: Iterable[Point], figures: Sequence[str], rows: Sequence[ResultRow]
+) -> tuple[str, ...]:
+    """What is to be said of the figures of these points, by the results that they have; `figures`
+    are those that the file asks for."""
+    return (*_flattering(points), *_unknown(figures, rows))
+
+
+def _flattering(points: Iterable[Point]) -> tuple[str, ...]:
+    cases = dict.fromkeys(point.case for point in points if _flatters(point))
+    text = (
+        "where `split: after` tests rows whose target the anonymization looked at, figures flatter"
+    )
+    return (f"In {', '.join(cases)}: {text}.",) if cases else ()
+
+
+def _unknown(figures: Sequence[str], rows: Sequence[ResultRow]) -> tuple[str, ...]:
+    there = {name for row in rows for name in row.figures}
+    unknown = [name for name in figures if name not in there]
+    if not unknown or not there:
+        return ()
+    return (f"`figures`: no point has {', '.join(unknown)}; they have {', '.join(sorted(there))}.",)
+
+
+def _flatters(point: Point) -> bool:
+    learn = point.trial.learn
+    if learn is None or learn.split != "after" or learn.test != "released":
+        return False
+    return point.config.needs_target
+
+
+def summaries(result: SweepResult) -> list[Summary]:
+    """One for each case, in the order of the file."""
+    cases = dict.fromkeys(row.case for row in result.rows)
+    return [_summary([r for r in result.rows if r.case == c], result.file) for c in cases]
+
+
+def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
+    keys = dict.fromkeys(key for row in rows for key in row.parameters if key != "learn.folds")
+    varying = [key for key in keys if len({_text(row, key) for row in rows}) > 1]
+    good = [row for row in rows if row.error is None]
+    there = dict.fromkeys(name for row in good for name in row.figures)
+    figures = [name for name in file.figures or SHOWN if name in there]
+    lines = [
+        (*[_text(group[0], key) for key in varying], *_means(group, figures))
+        for group in _grouped(good, varying).values()
+    ]
+    if file.pick is not None:
+        lines += _picked(good, varying, figures, file.pick)
+    heads = (*_short_names(varying), "seeds", *figures)
+    return Summary(rows[0].case, heads, tuple(lines), len(rows) - len(good))
+
+
+def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
+    """How many seeds there are, and mean ± standard deviation of each figure."""
+    cells = [str(len({row.seed for row in group}))]
+    for name in figures:
+        values = [v for row in group if (v := row.figures.get(name)) is not None]
+        spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+        cells.append(f"{mean(values):.3f}{spread}" if values else "")
+    return cells
+
+
+def _picked(
+    rows: Sequence[ResultRow], varying: Sequence[str], figures: Sequence[str], pick: Pick
+) -> list[tuple[str, ...]]:
+    """What comes of picking parameters for each seed: by the best cross-validated score (the fair
+    way), and by the best tested one (an upper bound, which has seen the answers)."""
+    chosen = [key for key in varying if key in pick.parameters]
+    rest = [key for key in varying if key not in chosen]
+    lines = []
+    for group in _grouped([r for r in rows if set(chosen) & set(r.parameters)], rest).values():
+        for way, score in (("cross-validated", f"cv_{pick.by}"), ("at maximum", pick.by)):
+            best = [_best(same, score) for same in _grouped(group, ["seed"]).values()]
+            if not any(best):  # no score, or nothing to choose among
+                continue
+            cells = {key: _text(group[0], key) for key in rest}
+            cells |= {key: way for key in chosen if any(key in row.parameters for row in group)}
+            means = _means([row for row in best if row is not None], figures)
+            lines.append((*[cells.get(key, "") for key in varying], *means))
+    return lines
+
+
+def _best(rows: Sequence[ResultRow], score: str) -> ResultRow | None:
+    """The row of the best score, of several the first in the grid; None where one has none."""
+    values = [row.figures.get(score) for row in rows]
+    if len(rows) < 2 or any(value is None for value in values):
+        return None
+    sign = -1 if score.removeprefix("cv_") in ERRORS else 1
+    return max(rows, key=lambda row: sign * (row.figures[score] or 0.0))
+
+
+def _grouped(
+    rows: Sequence[ResultRow], keys: Sequence[str]
+) -> dict[tuple[str, ...], list[ResultRow]]:
+    found: dict[tuple[str, ...], list[ResultRow]] = {}
+    for row in rows:
+        found.setdefault(tuple(_text(row, key) for key in keys), []).append(row)
+    return found
+
+
+def _text(row: ResultRow, key: str) -> str:
+    return str(row.seed) if key == "seed" else row.text(key)
+
+
+def _short_names(keys: Sequence[str]) -> list[str]:
+    """The last part of each key, the whole where two have the same."""
+    last = [key.removesuffix(".type").split(".")[-1] for key in keys]
+    return [name if last.count(name) == 1 else key for name, key in zip(last, keys, strict=True)]
+
+
+def markdown(result: SweepResult) -> str:
+    """The summaries as Markdown tables."""
+    parts = []
+    for each in summaries(result):
+        lines = [each.heads, tuple("---" for _ in each.heads), *each.rows]
+        table = "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+        failed = f"\n\n{each.n_failed} points failed." if each.n_failed else ""
+        parts.append(f"## {_escaped(each.case)}\n\n{table}{failed}\n")
+    return "\n".join([*parts, *(f"{_escaped(note)}\n" for note in result.notes)])
+
+
+def page(result: SweepResult) -> str:
+    """The report, as HTML."""
+    from anonlib.pages import render_sweep  # this imports matplotlib
+
+    keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
+    found = dict.fromkeys(name for row in result.rows for name in row.figures)
+    return render_sweep(
+        [row.flat() for row in result.rows],
+        title=PurePosixPath(result.out).name,
+        axes=("case", *keys, "seed"),
+        figures=[name for name in result.file.figures or SHOWN if name in found],
+        notes=result.notes,
+    )
+
+
+def as_csv(result: SweepResult) -> str:
+    """All results, one line each; no text is a formula to a spreadsheet."""
+    flat = [row.flat() for row in result.rows]
+    names = dict.fromkeys(name for row in flat for name in row)
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(map(_no_formula, names))
+    writer.writerows([_no_formula(row.get(name, "")) for name in names] for row in flat)
+    return out.getvalue()
+
+
+def parameters_text(parameters: Mapping[str, Any]) -> str:
+    """The parameters of a point as they are kept: JSON, in the grid's order."""
+    return json.dumps(parameters, ensure_ascii=False)
+
+
+def _without(value: Any, path: Sequence[str]) -> Any:
+    """A value without its part at a path; one that lacks it as it is."""
+    head, *rest = path
+    if isinstance(value, Mapping):
+        kept = {key: part for key, part in value.items() if key != head or rest}
+        return {**kept, head: _without(value[head], rest)} if rest and head in value else kept
+    if isinstance(value, list) and rest:
+        return [_without(part, rest) if str(i) == head else part for i, part in enumerate(value)]
+    return value
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _no_formula(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

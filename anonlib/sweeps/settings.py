@@ -1,0 +1,181 @@
+"""What a sweep file says: cases, a grid, what is learned."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from anonlib.config.minimum_k import minimum_k_problems
+from anonlib.config.model import MAX_INT, Config, Section, Spark
+from anonlib.errors import Problem
+from anonlib.measure.features import NodeEncoding
+from anonlib.measure.learners import Learner
+
+
+class Sample(Section):
+    """The part of a case's rows that one point sees, by its seed."""
+
+    share: float = Field(gt=0.0, le=1.0, description="of the persons")
+    by: str | None = Field(None, description="a column: the share of its every value")
+
+
+class Version(Section):
+    """How the rows to learn from are released, where not as those to test on."""
+
+    set: dict[str, Any] = Field(
+        default_factory=dict,
+        description="keys of the config, below partition, privacy.models, kernel or recode -> "
+        "values that replace its own",
+    )
+    encoding: NodeEncoding = Field("fill_parent", description="of the released nodes")
+
+
+class Learn(Section):
+    """What is learned, and from what.
+
+    The test rows are drawn by the seed. split: before, only the other rows are anonymized, and the
+    test rows stay as they are in the source; after, all are. train: the released rows, or the same
+    rows as they are in the source; test: with `split: after`, likewise. version: the rows to learn
+    from come of another release of the table, those to test on of the point's. folds: the training
+    rows are cut into so many parts; each is tested on after the others have been anonymized and
+    learned from: what parameters can be picked by.
+    """
+
+    model: Learner
+    target: str | None = Field(
+        None, description="the column to learn, target or sensitive; the target if left out"
+    )
+    split: Literal["before", "after"] = "before"
+    holdout: float = Field(0.3, gt=0.0, lt=1.0, description="share of the persons to test on")
+    by: str | None = Field(None, description="a column: the share of its every value")
+    train: Literal["released", "raw"] = "released"
+    test: Literal["released", "raw"] = Field(
+        "released", description="with `split: after`; else test rows are raw"
+    )
+    version: Version | None = Field(
+        None, description="with `split: after`: how the rows to learn from are released"
+    )
+    folds: int = Field(0, ge=0, le=100, description="of cross-validation; 0 for none")
+    among: Literal["released", "quasi_identifiers"] = Field(
+        "released", description="the columns to learn from"
+    )
+    encoding: NodeEncoding = Field(
+        "fill_parent", description="of released nodes; shares of nodes are proportional"
+    )
+
+    @field_validator("folds")
+    @classmethod
+    def _not_one(cls, folds: int) -> int:
+        if folds == 1:
+            raise ValueError("0, or at least 2")
+        return folds
+
+
+class Cluster(Section):
+    """A clustering of the released rows, compared with one of the same rows as they are."""
+
+    clusters: int = Field(5, ge=2, le=10_000, description="of k-means")
+    starts: int = Field(10, ge=1, le=1000, description="random starts, of which the best is taken")
+    among: Literal["released", "quasi_identifiers"] = Field(
+        "released", description="the columns to cluster by; never the target"
+    )
+    nominal: Literal["indicators", "codes"] = Field(
+        "indicators",
+        description="what k-means sees of categories: an indicator of each, or their numbers in "
+        "the order of their names, standardized",
+    )
+
+
+class Trial(Section):
+    """What a point is asked besides its config: the fields of a sweep file that `set` and `grid`
+    may give, too."""
+
+    learn: Learn | None = None
+    cluster: Cluster | None = None
+    sample: Sample | None = None
+    controllers: int = Field(
+        1, ge=1, le=1000, description="rows are dealt to so many data controllers by the seed"
+    )
+
+
+class Case(Section):
+    """A table and how it is anonymized. `set` and `grid` have dotted keys of its config."""
+
+    config: str | dict[str, Any] = Field(description="a config's file, or the config itself")
+    set: dict[str, Any] = Field(default_factory=dict, description="values that replace its own")
+    derive: dict[str, str] = Field(
+        default_factory=dict,
+        description="SQL expressions of columns to add or replace in what is read",
+    )
+    grid: Any = Field(
+        None,
+        description="keys that every grid of the sweep has here, with other values if need be; a "
+        "list: grids instead of the sweep's",
+    )
+
+
+class Pick(Section):
+    """Parameters that are picked for each seed: by cross-validation, and, as an upper bound, at the
+    maximum of what is tested."""
+
+    parameters: tuple[str, ...] = Field(min_length=1, description="keys of the grid")
+    by: Literal["accuracy", "f1", "f1_macro", "auc", "rmse", "r2"] = Field(
+        "accuracy", description="the score; the largest is picked, of rmse the smallest"
+    )
+
+
+class SweepFile(Section):
+    """A sweep file. Made by `load_sweep`."""
+
+    cases: dict[str, Case] = Field(min_length=1)
+    grid: Any = Field(
+        default_factory=dict,
+        description="dotted keys of the configs -> lists of values; or a list of such grids",
+    )
+    seeds: int = Field(1, ge=1, le=10_000, description="every point is tried with seeds 0, 1, ...")
+    learn: dict[str, Any] | None = None
+    cluster: dict[str, Any] | None = None
+    sample: dict[str, Any] | None = None
+    controllers: int = Field(1, ge=1, le=1000)
+    pick: Pick | None = None
+    figures: tuple[str, ...] = Field((), description="what the summary shows; all if left out")
+    max_rows: int = Field(100_000, ge=1, le=MAX_INT, description="most rows of a case's table")
+    out: str = Field(min_length=1, description="folder of the results, which are private")
+    spark: Spark = Spark()
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a grid. parameters: the grid's keys and values, but the seed. text: all that
+    it depends on but the rows and the code, as JSON. version: the config by which rows to learn
+    from are released, where not by `config`."""
+
+    case: str
+    parameters: Mapping[str, Any]
+    config: Config
+    trial: Trial
+    text: str
+    version: Config | None = None
+
+    @property
+    def seed(self) -> int:
+        return self.config.seed
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep file, and its points in the order in which they are tried: seed by seed."""
+
+    file: SweepFile
+    points: tuple[Point, ...]
+
+
+def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
+    """The same of all points of a sweep, and of the versions that they learn from."""
+    for point in sweep.points:
+        for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
+            for problem in minimum_k_problems(config, *properties) if config else ():
+                of_point = problem.where.startswith("privacy.")
+                where = f"cases.{point.case}: {part}{problem.where}"
+                yield Problem(where, problem.text) if of_point else problem

@@ -1,0 +1,289 @@
+"""One point of a sweep: rows are anonymized in memory, learned from, and measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Floats, Ints
+from anonlib.errors import AnonlibError, InputError
+from anonlib.local.table import InMemory, anonymized, persons, split
+from anonlib.measure.examples import Examples, Target, baseline, examples, learned, target_of
+from anonlib.measure.features import Features, fit, predictors
+from anonlib.measure.learners import Learner
+from anonlib.measure.scores import Scores
+from anonlib.sweeps.cluster import agreement
+from anonlib.sweeps.file import learn_target
+from anonlib.sweeps.settings import Learn, Point
+from anonlib.table.encoding import to_float
+from anonlib.table.schema import Role, Scale, Schema, is_number
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a point gave. figures: losses and scores by name; None where not defined. error: the
+    kind of what went wrong and its text, without raw values; then there are no figures."""
+
+    n_rows: int = 0
+    n_cells: int = 0
+    least_persons: int = 0
+    figures: dict[str, float | None] | None = None
+    seconds: float = 0.0
+    error: str | None = None
+
+
+def tried(point: Point, table: pa.Table, schema: Schema, version: Schema | None = None) -> Result:
+    """Runs a point on its case's table, whose rows are in a fixed order. version: the columns as
+    the point's `version` releases them, if it has one. What goes wrong is in the result."""
+    from threadpoolctl import threadpool_limits
+
+    begun = perf_counter()
+    try:
+        with threadpool_limits(1):
+            made, scores = _Trial(point, _sampled(point, table, schema), schema, version).run()
+    except AnonlibError as error:
+        text = f"{type(error).__name__}: {error}"
+        return Result(error=text, seconds=perf_counter() - begun)
+    except Exception as error:  # its text may hold raw values
+        return Result(error=f"failed with {type(error).__name__}", seconds=perf_counter() - begun)
+    return Result(
+        n_rows=len(made.rows),
+        n_cells=made.n_cells,
+        least_persons=made.least_persons,
+        figures={**made.losses, **scores},
+        seconds=perf_counter() - begun,
+    )
+
+
+def _sampled(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
+    sample = point.trial.sample
+    if sample is None:
+        return table
+    by = None if sample.by is None else schema[sample.by].id
+    rows, _ = split(table, schema.unit, sample.share, point.seed, "sample", by)
+    return table.take(pa.array(rows))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    point: Point
+    table: pa.Table
+    schema: Schema
+    version: Schema | None
+
+    def run(self) -> tuple[InMemory, dict[str, float | None]]:
+        """What was made of the rows that are not held out, and all that was found."""
+        learn = self.point.trial.learn
+        if learn is None:
+            made = self._anonymized(self.table)
+            return made, self._compared(made, self.table)
+        target = self._target(learn)
+        columns = predictors(self.schema, [target.column.id], learn.among)
+        featured = partial(fit, columns, encoding=learn.encoding)
+        test, train = self._split(learn, self.table, learn.holdout, "test")
+        scored = _Scored(learn, target, self.point.seed, featured)
+        raw, held = self.table.take(pa.array(train)), self.table.take(pa.array(test))
+        if learn.split == "after":
+            made = self._anonymized(self.table)
+            told = _Release(made, featured(raw))
+            scores = scored.after(self._version(target, raw) or told, told, raw, held, train, test)
+            return made, {**self._compared(made, self.table), **scores}
+        made = self._anonymized(raw)
+        scores = {**scored.before(made, raw, held), **self._validated(scored, raw)}
+        return made, {**self._compared(made, raw), **scores}
+
+    def _version(self, target: Target, raw: pa.Table) -> "_Release | None":
+        """The release that rows to learn from are of, if it is not the point's own; raw: these rows
+        as they are."""
+        learn, config, schema = self.point.trial.learn, self.point.version, self.version
+        if learn is None or learn.version is None or config is None or schema is None:
+            return None
+        columns = predictors(schema, [target.column.id], learn.among)
+        made = anonymized(self.table, schema, config, self._owner(self.table))
+        return _Release(made, fit(columns, raw, encoding=learn.version.encoding))
+
+    def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
+        """The mean scores over the folds of the training rows, each tested on after the others
+        were anonymized alone."""
+        learn, left = scored.learn, np.arange(raw.num_rows)
+        found: list[dict[str, float | None]] = []
+        for fold in range(learn.folds):
+            rest = raw.take(pa.array(left))
+            part, _ = self._split(learn, rest, 1 / (learn.folds - fold), f"fold {fold}")
+            test = left[part]
+            left = np.setdiff1d(left, test)
+            train = np.setdiff1d(np.arange(raw.num_rows), test)
+            given, held = raw.take(pa.array(train)), raw.take(pa.array(test))
+            found.append(scored.of_release(self._anonymized(given), given, held))
+        return _means(found)
+
+    def _split(self, learn: Learn, table: pa.Table, share: float, what: str) -> tuple[Ints, Ints]:
+        by = None if learn.by is None else self.schema[learn.by].id
+        return split(table, self.schema.unit, share, self.point.seed, what, by)
+
+    def _target(self, learn: Learn) -> Target:
+        name = learn_target(self.point.trial, self.point.config) or ""
+        scale = self.point.config.attributes[name].scale
+        target = target_of(self.schema[name], scale, self.table)
+        if not learn.model.suits(target.n_classes):
+            kind = f"{target.n_classes} classes" if target.n_classes else "numbers"
+            raise InputError(f"learn.model: {learn.model.type} doesn't predict {kind}")
+        return target
+
+    def _anonymized(self, table: pa.Table) -> InMemory:
+        return anonymized(table, self.schema, self.point.config, self._owner(table))
+
+    def _owner(self, table: pa.Table) -> Ints | None:
+        """int64[n]: the data controllers that rows are dealt to; None of one."""
+        count = self.point.trial.controllers
+        if count == 1:
+            return None
+        person = persons(table, self.schema.unit)
+        random = np.random.default_rng([self.point.seed, count])
+        owner: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
+        return owner
+
+    def _compared(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
+        """What needs no model. table: what `made` was made of."""
+        found, cluster = self._moments(made, table), self.point.trial.cluster
+        if cluster is not None:
+            targets = [column.id for column in self.schema.of(Role.TARGET)]
+            columns = predictors(self.schema, targets, cluster.among)
+            found |= agreement(made, table, columns, cluster, self.point.seed)
+        return found
+
+    def _moments(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
+        """How far the continuous columns' means moved, in deviations, and their variances, as a
+        share: the worst of them; of columns that are released as numbers."""
+        moved, varied = [], []
+        for column in self.schema.quasi_identifiers:
+            if column.scale is not Scale.CONTINUOUS or not is_number(column.released_type):
+                continue
+            before = _numbers(table.column(column.id).take(pa.array(made.rows)))
+            after = _numbers(made.released.column(column.id))
+            if len(before) and len(after) and before.min() < before.max():
+                moved.append(abs(float(after.mean() - before.mean())) / float(before.std()))
+                varied.append(abs(float(after.var() / before.var()) - 1.0))
+        return {"mean_error": max(moved, default=None), "variance_error": max(varied, default=None)}
+
+
+@dataclass(frozen=True)
+class _Release:
+    """What was made of a table, and how its rows become features."""
+
+    made: InMemory
+    features: Features
+
+    def examples(self, rows: Ints, target: Target) -> Examples:
+        """Those of the table's rows that are released."""
+        chosen = self.made.released.take(pa.array(np.flatnonzero(np.isin(self.made.rows, rows))))
+        return examples(chosen, self.features, target, released=True)
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """How much models learn."""
+
+    learn: Learn
+    target: Target
+    seed: int
+    featured: Callable[[pa.Table], Features]
+
+    def before(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
+        """made: of the training rows, which are `raw`; held: the test rows."""
+        found = self.of_release(made, raw, held)
+        return {**found, **self._of_raw(*self._plain(self.featured(raw), raw, held))}
+
+    def of_release(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
+        features = self.featured(raw)
+        given = examples(made.released, features, self.target, released=True)
+        if self.learn.train == "raw":
+            given = examples(raw, features, self.target, released=False)
+        return self._scores(given, examples(held, features, self.target, released=False))
+
+    def after(
+        self,
+        known: _Release,
+        told: _Release,
+        raw: pa.Table,
+        held: pa.Table,
+        train: Ints,
+        test: Ints,
+    ) -> dict[str, float | None]:
+        """known, told: all rows, as released to learn from and to test on; train, test: places of
+        the rows to learn from and to test on, which are `raw` and `held` as they are."""
+        if known.features.names != told.features.names:
+            raise InputError("learn.version.set: its columns have other features than the point's")
+        plain = given, asked = self._plain(told.features, raw, held)
+        if self.learn.train == "released":
+            given = known.examples(train, self.target)
+        if self.learn.test == "released":
+            asked = told.examples(test, self.target)
+        return {**self._scores(given, asked), **self._of_raw(*plain)}
+
+    def _plain(
+        self, features: Features, raw: pa.Table, held: pa.Table
+    ) -> tuple[Examples, Examples]:
+        """The rows to learn from and to test on as they are."""
+        given, asked = (
+            examples(rows, features, self.target, released=False) for rows in (raw, held)
+        )
+        return given, asked
+
+    def _of_raw(self, given: Examples, asked: Examples) -> dict[str, float | None]:
+        """What the same model learns from rows as they are, and what no model at all is worth."""
+        known = baseline(given, asked, n_classes=self.target.n_classes)
+        found = {f"baseline_{k}": v for k, v in _named(known).items()}
+        return {**{f"raw_{k}": v for k, v in self._scores(given, asked).items()}, **found}
+
+    def _scores(self, given: Examples, asked: Examples) -> dict[str, float | None]:
+        model = _Model(_digest(given), self.learn.model, self.target.n_classes, self.seed, given)
+        return _named(_learned(model)(asked))
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A model, by what it learns from."""
+
+    digest: bytes
+    learner: Learner
+    n_classes: int
+    seed: int
+    given: Examples = field(compare=False, repr=False)
+
+
+# Points that differ in k alone have a model of the raw rows in common.
+@lru_cache(maxsize=8)
+def _learned(model: _Model) -> Callable[[Examples], Scores]:
+    return learned(model.learner, model.given, n_classes=model.n_classes, seed=model.seed)
+
+
+def _digest(given: Examples) -> bytes:
+    hashed = sha256(repr(given.x.shape).encode())
+    for part in (given.x.data, given.x.indices, given.x.indptr, given.y):
+        hashed.update(part.tobytes())
+    return hashed.digest()
+
+
+def _named(scores: Scores) -> dict[str, float | None]:
+    return {name: value for name, value in scores._asdict().items() if value is not None}
+
+
+def _means(found: list[dict[str, float | None]]) -> dict[str, float | None]:
+    """The mean of each score, None where a fold has none."""
+    names = dict.fromkeys(name for each in found for name in each)
+    values = {name: [each.get(name) for each in found] for name in names}
+    return {
+        f"cv_{name}": None if None in each else float(np.mean([v for v in each if v is not None]))
+        for name, each in values.items()
+    }
+
+
+def _numbers(values: Any) -> Floats:
+    numbers = to_float(values.combine_chunks())
+    return numbers[~np.isnan(numbers)]

@@ -1,0 +1,235 @@
+"""A block: the rows that one task anonymizes together, as the arrays that kernels work on."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import MISSING, Bools, Codes, Floats, Integers, Ints
+from anonlib.hierarchy.tree import Tree
+from anonlib.privacy import CellCounts, Known, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy.shares import groups
+
+#: A nominal column with more categories than this takes no part in class moments.
+MOST_INDICATORS = 100
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """The distinct quasi-identifier tuples of a block: `first` is the row where each begins,
+    `count` how many rows it has; row i belongs to tuple `id[i]`."""
+
+    first: Ints
+    count: Ints
+    id: Ints
+
+
+class Ranks(NamedTuple):
+    """What a numeric column of ranks was made from: rank r of 0..n-1 stands near low + r * step."""
+
+    n: int
+    low: float
+    step: float
+
+
+class Context(NamedTuple):
+    """Columns that are released as they are, for partitioners that look at them: float64[n, c] on
+    GRID, standardized, and int32[n, d], codes from 0."""
+
+    numeric: Floats
+    nominal: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """Moments of the classes of a target, as exact integers: they don't depend on the order in
+    which rows or blocks are added up.
+
+    d coordinates: the numeric columns in units of GRID, then an indicator for each category of the
+    nominal columns that have at most MOST_INDICATORS. counts: [n_classes], rows; sums: [n_classes,
+    d]; products: [d, d], of all rows. All of them are Python integers.
+    """
+
+    counts: Integers
+    sums: Integers
+    products: Integers
+
+    @classmethod
+    def from_json(cls, text: str) -> "ClassMoments":
+        """What `to_json` wrote."""
+        return cls(*(np.array(values, object) for values in json.loads(text)))
+
+    def to_json(self) -> str:
+        """For the way between processes: integers of any length, in lists."""
+        return json.dumps([part.tolist() for part in (self.counts, self.sums, self.products)])
+
+    def merge(self, other: "ClassMoments") -> "ClassMoments":
+        """The moments of the rows of both."""
+        return ClassMoments(
+            self.counts + other.counts, self.sums + other.sums, self.products + other.products
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """n rows with p numeric and q nominal quasi-identifiers and s protected columns.
+
+    numeric: float64[n, p] on GRID: standardized continuous columns, ordinal ranks, missing flags.
+    nominal: int32[n, q], codes 0..n_categories-1 (missing is a category).
+    sensitive: int32[n, s], codes of protected columns, MISSING where missing; `protected` names
+    them. unit: int32[n], codes of persons, or None where every row is a person of its own.
+    widths: float64[p], the range of each numeric column over the whole table;
+    n_categories: int64[q]. models: the privacy models that every cell must hold; with `joint` they
+    also hold among the rows of a cell that agree on all protected columns but the model's.
+    ranks: for each numeric column what its ranks are, None where it has none; trees: for each
+    nominal column its hierarchy, or None; both are empty where all would be None.
+    target: float64[n], what the released table is to predict, or None: with n_classes, codes
+    0..n_classes-1 (missing is a class of its own); without, standardized numbers on GRID, 0 where
+    missing. moments: those of the classes in the whole table, or None: the block is all there is.
+    context: the insensitive columns, or None: kernels don't look at it.
+    weight: int64[n], how many rows of the table each row stands for (then it has no units), or
+    None: one. Only kernels that take weights are given such blocks. may_suppress: how many rows of
+    the table a kernel that suppresses may leave without a cell.
+    Rows come in canonical order: equal tuples side by side, ties broken by the whole row.
+    """
+
+    numeric: Floats
+    nominal: Codes
+    sensitive: Codes
+    unit: Codes | None
+    widths: Floats
+    n_categories: Ints
+    models: tuple[PrivacyModel, ...]
+    protected: tuple[str, ...] = ()
+    ranks: tuple[Ranks | None, ...] = ()
+    trees: tuple[Tree | None, ...] = ()
+    target: Floats | None = None
+    n_classes: int = 0
+    moments: ClassMoments | None = None
+    context: Context | None = None
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    joint: bool = False
+    weight: Ints | None = None
+    may_suppress: int = 0
+
+    @property
+    def n(self) -> int:
+        return len(self.numeric)
+
+    @property
+    def min_rows(self) -> int:
+        """The smallest number of rows that a cell can have under the models."""
+        return max((model.min_rows for model in self.models), default=1)
+
+    @property
+    def counts_rows_only(self) -> bool:
+        """Whether min_rows rows are enough for a cell, whatever they are."""
+        return self.unit is None and not self.protected
+
+    def tree(self, j: int) -> Tree:
+        """The hierarchy of nominal column j; a flat one where it has none."""
+        tree = self.trees[j] if self.trees else None
+        return Tree.flat(int(self.n_categories[j])) if tree is None else tree
+
+    @cached_property
+    def tuples(self) -> Tuples:
+        """The distinct tuples, in row order. Cost O(n (p + q))."""
+        if self.n == 0:
+            empty = np.zeros(0, np.int64)
+            return Tuples(empty, empty, empty)
+        new = np.ones(self.n, np.bool_)
+        new[1:] = (self.numeric[1:] != self.numeric[:-1]).any(axis=1)
+        new[1:] |= (self.nominal[1:] != self.nominal[:-1]).any(axis=1)
+        first = np.flatnonzero(new)
+        id = np.cumsum(new) - 1
+        return Tuples(first, self._rows(id, len(first)), id)
+
+    def _rows(self, id: Ints, n: int, rows: Ints | None = None) -> Ints:
+        """int64[n]: how many rows of the table have each id (arguments as for `counts`)."""
+        if self.weight is None:
+            return np.bincount(id, minlength=n)
+        weight = self.weight if rows is None else self.weight[rows]
+        return np.bincount(id, weight, minlength=n).astype(np.int64)  # exact below 2^53
+
+    def counts(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> CellCounts:
+        """What the models see of the cells 0..n_cells-1.
+
+        `cell_id` gives the cell of every row, or of the given `rows` only.
+        """
+        found = self._counts(cell_id, n_cells, rows, self.protected)
+        if not self.joint:
+            return found
+        known = {}
+        for name in {model.column for model in self.models if model.column is not None}:
+            others = self._others[name] if rows is None else self._others[name][rows]
+            group, cell = groups(cell_id, others)
+            known[name] = Known(cell, self._counts(group, len(cell), rows, (name,)))
+        return replace(found, known=known)
+
+    @cached_property
+    def _others(self) -> Mapping[str, Ints]:
+        """int64[n], by protected column: codes of the combinations of all others."""
+        return {
+            name: np.unique(np.delete(self.sensitive, j, axis=1), axis=0, return_inverse=True)[1]
+            for j, name in enumerate(self.protected)
+        }
+
+    def _counts(
+        self, cell_id: Ints, n_cells: int, rows: Ints | None, names: tuple[str, ...]
+    ) -> CellCounts:
+        n_rows = self._rows(cell_id, n_cells, rows)
+        if self.unit is None:
+            n_persons = n_rows
+        else:
+            unit = self.unit if rows is None else self.unit[rows]
+            n_persons = np.bincount(sparse(cell_id, unit).cell, minlength=n_cells)
+        codes, weight = self.sensitive, self.weight
+        if rows is not None:
+            codes, weight = codes[rows], None if weight is None else weight[rows]
+        found = {
+            name: sparse(cell_id, codes[:, self.protected.index(name)], weight) for name in names
+        }
+        return CellCounts(n_rows, n_persons, found, self.references)
+
+    def holds(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> Bools:
+        """bool[n_cells]: which cells hold every model (arguments as for `counts`)."""
+        counts = self.counts(cell_id, n_cells, rows)
+        result = np.ones(n_cells, np.bool_)
+        for model in self.models:
+            result &= model.holds_within(counts)
+        return result
+
+
+def sparse(cell_id: Ints, codes: Codes, weight: Ints | None = None) -> SparseCounts:
+    """Counts of the (cell, code) pairs there are, MISSING codes left out; a row counts `weight`
+    times."""
+    present = codes != MISSING
+    cell, code = cell_id[present], codes[present].astype(np.int64)
+    if len(cell) == 0:
+        empty = np.zeros(0, np.int64)
+        return SparseCounts(empty, empty, empty)
+    width = int(code.max()) + 1
+    pairs = cell * width + code
+    if weight is None:
+        pair, count = np.unique(pairs, return_counts=True)
+    else:
+        pair, place = np.unique(pairs, return_inverse=True)
+        count = np.bincount(place, weight[present]).astype(np.int64)
+    return SparseCounts(pair // width, pair % width, count)
+
+
+def part(block: Block, rows: Ints) -> Block:
+    """The block of some rows."""
+    return replace(
+        block,
+        numeric=np.ascontiguousarray(block.numeric[rows]),
+        nominal=np.ascontiguousarray(block.nominal[rows]),
+        sensitive=np.ascontiguousarray(block.sensitive[rows]),
+        unit=None if block.unit is None else block.unit[rows],
+        weight=None if block.weight is None else block.weight[rows],
+        target=None if block.target is None else block.target[rows],
+        context=block.context and Context(block.context.numeric[rows], block.context.nominal[rows]),
+    )

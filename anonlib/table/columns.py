@@ -1,0 +1,51 @@
+"""The private columns that travel with rows, and the keyed hashes that some of them hold."""
+
+import hmac
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.table.encoding import one_zero
+
+HASH = "__anonlib_hash"
+DEAL = "__anonlib_deal"
+BLOCK = "__anonlib_block"
+CONTROLLER = "__anonlib_controller"
+OWNER = "__anonlib_owner"  # the hash of the controller's value
+TUPLE = "__anonlib_tuple"  # the hash of the quasi-identifiers
+COST = "__anonlib_cost"
+TOKEN = "__anonlib_token"
+STATE = "__anonlib_state"
+LINK = "__anonlib_link"  # what tells whose row it was, of a few sampled rows: a keyed hash,
+NO_LINK = 0  # and of all others this
+HELD = "__anonlib_held"  # whether the row is one that learning tests on
+
+
+def keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
+    """HMAC-SHA256 of each row's values as hex text; null where one is null."""
+    texts = [pc.cast(one_zero(column), pa.string()).to_pylist() for column in columns]
+    known: dict[tuple[str | None, ...], str | None] = {}
+    result = []
+    for row in zip(*texts, strict=True):
+        if row not in known:
+            known[row] = None if None in row else _hmac(key, row)
+        result.append(known[row])
+    return pa.array(result, pa.string())
+
+
+def keyed_links(links: pa.ChunkedArray, key: bytes) -> pa.Array:
+    """int64[n]: the first 8 bytes of the HMAC-SHA256 of each link; NO_LINK stays."""
+    known, place = np.unique(links.to_numpy(), return_inverse=True)  # a link may be many rows'
+    found = [
+        NO_LINK if link == NO_LINK else int(_hmac(key, (str(link),))[:16], 16) - 2**63
+        for link in known.tolist()
+    ]
+    return pa.array(np.array(found, np.int64)[place])
+
+
+def _hmac(key: bytes, values: tuple[str | None, ...]) -> str:
+    # Lengths first: ("ab", "c") and ("a", "bc") must differ.
+    message = "".join(f"{len(value or '')}:{value}" for value in values)
+    return hmac.new(key, message.encode(), sha256).hexdigest()

@@ -1,0 +1,65 @@
+"""Whether a hierarchy covers the values of a column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Ints
+from anonlib.hierarchy import Hierarchy
+from anonlib.table.missing import missing_values
+from anonlib.text import fold
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many distinct values a column has, and how many rows have one; how many of both have no
+    leaf; the rows whose value is missing, which stand under the root; the leaves that no row has.
+    `lacking` are the texts of the values without a leaf: raw values."""
+
+    n_values: int
+    n_rows: int
+    n_lacking_values: int
+    n_lacking_rows: int
+    n_missing_rows: int
+    n_unused_leaves: int
+    lacking: tuple[str, ...]
+
+
+def coverage(
+    hierarchy: Hierarchy,
+    values: pa.Array,
+    counts: Ints,
+    missing_tokens: Sequence[str] | None = None,
+) -> Coverage:
+    """What a hierarchy has of a column's values, which are there so often.
+
+    missing_tokens: of a protected column, the texts that mean missing; its text is compared
+    trimmed and case-folded. Raises InputError where values of the hierarchy are the same then.
+    """
+    protected = missing_tokens is not None
+    hierarchy = hierarchy.folded() if protected else hierarchy
+    missing = tuple(missing_tokens or ())
+    if not pa.types.is_string(values.type):
+        missing = tuple(missing_values(missing, values.type).cast(pa.string()).to_pylist())
+    tokens = {fold(token) for token in missing}
+    rows: dict[str, int] = {}
+    n_missing = 0
+    for value, count in zip(values.cast(pa.string()).to_pylist(), counts.tolist(), strict=True):
+        text = fold(value) if protected and value is not None else value
+        if text is None or text in tokens:
+            n_missing += count
+        else:
+            rows[text] = rows.get(text, 0) + count
+    places = hierarchy.places(pa.array(list(rows), pa.string()))
+    lacking = [text for text, place in zip(rows, places, strict=True) if place < 0]
+    return Coverage(
+        n_values=len(rows),
+        n_rows=sum(rows.values()),
+        n_lacking_values=len(lacking),
+        n_lacking_rows=sum(rows[text] for text in lacking),
+        n_missing_rows=n_missing,
+        n_unused_leaves=int(hierarchy.tree.high[-1]) - len(np.unique(places[places >= 0])),
+        lacking=tuple(sorted(lacking)),
+    )

@@ -1,0 +1,296 @@
+"""How quasi-identifiers become the columns that kernels work on: one frozen encoding per column,
+fitted on the whole table, shared by all blocks."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import MISSING, Codes, Floats, Ints, snap
+from anonlib.errors import BlockError, InputError
+from anonlib.hierarchy import Hierarchy
+from anonlib.hierarchy.tree import Tree
+from anonlib.privacy import Reference
+from anonlib.privacy.shares import reference_of
+from anonlib.table.block import Ranks
+from anonlib.table.missing import missing_values
+from anonlib.table.schema import Column, Scale
+from anonlib.text import fold
+
+#: No standardized value is larger than this, so that sums over a block stay exact on the grid.
+MAX_RANGE = 2.0**14
+#: Half a range below this is none: what is divided by it could overflow.
+NO_RANGE = 2.0**-1000
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One quasi-identifier.
+
+    Continuous columns: (value - mean) / sd, on the grid; a missing value stands at the mean, and
+    with `missing` a 0/1 column follows, so that it is one standard deviation from a present one.
+    Ordinal columns: the same of the rank among `categories`. Nominal columns: the code among
+    `categories`; the next code is the missing category. `low` and `high` are the smallest and
+    largest present value (or rank). `tree` is a nominal column's hierarchy, whose leaves are the
+    codes.
+    """
+
+    id: str
+    scale: Scale
+    missing: bool
+    mean: float = 0.0
+    sd: float = 1.0
+    low: float = 0.0
+    high: float = 0.0
+    categories: pa.Array | None = None
+    tree: Tree | None = None
+
+    @property
+    def nominal(self) -> bool:
+        return self.scale is Scale.NOMINAL
+
+    @property
+    def n_categories(self) -> int:
+        """Codes of a nominal column, the missing one included."""
+        return self._n_present + self.missing
+
+    @property
+    def n_classes(self) -> int:
+        """Codes of a target, 0 where it is of numbers."""
+        return self.n_categories if self.nominal else 0
+
+    @property
+    def _n_present(self) -> int:
+        return 0 if self.categories is None else len(self.categories)
+
+    @property
+    def widths(self) -> list[float]:
+        """The range over the whole table of each numeric column it becomes."""
+        ends = snap(standardize(np.array([self.low, self.high]), self.mean, self.sd))
+        return [float(ends[1] - ends[0])] + [1.0] * self.missing
+
+    @property
+    def ranks(self) -> list[Ranks | None]:
+        """What each numeric column it becomes says about ranks."""
+        first: Ranks | None = None
+        if self.scale is Scale.ORDINAL:
+            n = max(1, self._n_present)
+            low = float(snap(standardize(np.array([self.low]), self.mean, self.sd))[0])
+            first = Ranks(n, low, self.widths[0] / (n - 1) if n > 1 else 1.0)
+        return [first] + [None] * self.missing
+
+    def numeric(self, values: pa.Array) -> Floats:
+        """float64[n, 1 or 2] of a continuous or ordinal column."""
+        numbers = self._ranks(values) if self.categories is not None else to_float(values)
+        absent = np.isnan(numbers)
+        numbers[absent] = self.mean
+        columns = [snap(standardize(numbers, self.mean, self.sd))]
+        if self.missing:
+            columns.append(absent.astype(np.float64))
+        elif absent.any():
+            raise BlockError("missing values that the scan did not see: the source has changed")
+        return np.column_stack(columns)
+
+    def codes(self, values: pa.Array) -> Codes:
+        """int32[n] of a nominal column."""
+        codes: Codes = np.nan_to_num(self._ranks(values), nan=self._n_present).astype(np.int32)
+        return codes
+
+    def target(self, values: pa.Array) -> Floats:
+        """float64[n], the column as a block's target: NaN is missing, too."""
+        if pa.types.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)
+        return self.codes(values).astype(np.float64) if self.nominal else self.numeric(values)[:, 0]
+
+    def _ranks(self, values: pa.Array) -> Floats:
+        found = pc.index_in(one_zero(values), value_set=one_zero(self.categories))
+        if found.null_count != values.null_count:
+            raise BlockError("a category that the scan did not see: the source has changed")
+        ranks: Floats = found.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+        return ranks
+
+
+def standardize(values: Floats, mean: float, sd: float) -> Floats:
+    """(values - mean) / sd; a column without spread has sd 1."""
+    # Halved, which is exact, so that no difference overflows.
+    return (values / 2 - mean / 2) / (sd / 2)
+
+
+def to_float(values: pa.Array) -> Floats:
+    """Numbers, days since 1970 or microseconds since 1970, as float64 with NaN for null."""
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).copy()
+    return numbers
+
+
+def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
+    """Mean and standard deviation (population) of the present values of a sample in fixed order.
+
+    `low` and `high` are the whole table's. The deviation is at least range / MAX_RANGE, 1 where
+    the column is constant (or as good as that), and half the range where the sample has no value.
+    """
+    # Halves, since the range itself may overflow.
+    center, half = low / 2 + high / 2, high / 2 - low / 2
+    if half < NO_RANGE:
+        return (low if high >= low else 0.0), 1.0
+    present = values[~np.isnan(values)]
+    if not len(present):
+        return center, half
+    # Around the centre and in units of the range, so that huge and tiny values stay in range.
+    scaled = (present / 2 - center / 2) / half
+    mean = float(scaled.mean())
+    sd = max(float(scaled.std()), 1.0 / MAX_RANGE)
+    return center + 2 * mean * half, 2 * sd * half
+
+
+def fitted(
+    column: Column,
+    values: pa.Array,
+    missing: bool,
+    ends: tuple[float, float],
+    categories: pa.Array | None,
+) -> Encoding:
+    """The encoding of a column with a scale.
+
+    values: of all rows, or of a sample in fixed order: means and deviations are theirs. missing,
+    ends (the least and the greatest number) and categories (in the order of codes or ranks) are
+    those of the whole table; the categories of a continuous column are None.
+    """
+    assert column.scale is not None
+    if column.scale is Scale.NOMINAL:
+        tree = None
+        if column.hierarchy is not None:
+            tree = column.hierarchy.over(column.hierarchy.places(categories), missing=missing)
+        return Encoding(column.id, column.scale, missing, categories=categories, tree=tree)
+    numbers = (
+        to_float(values)
+        if categories is None
+        else to_float(pc.index_in(values, value_set=categories))
+    )
+    if categories is not None:
+        ends = 0.0, max(0.0, len(categories) - 1.0)
+    mean, sd = moments(numbers, *ends)
+    return Encoding(column.id, column.scale, missing, mean, sd, *ends, categories)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The present values of a protected column in the whole table, in their order (text folded),
+    and how often each stands there."""
+
+    categories: pa.Array
+    reference: Reference
+
+    def along(self, hierarchy: Hierarchy) -> "Values":
+        """The same with the levels of a hierarchy, folded, that has all of these values.
+
+        Raises InputError with the number of those that it lacks.
+        """
+        places = hierarchy.places(self.categories)
+        if unknown := int((places < 0).sum()):
+            raise InputError(f"lacks {unknown} of the distinct values that the column has")
+        return replace(self, reference=replace(self.reference, levels=hierarchy.levels(places)))
+
+
+def protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
+    """The values of a column that is in memory: text in the order of its folded letters."""
+    codes = protected_codes(values, missing_tokens)
+    _, first = np.unique(codes[codes != MISSING], return_index=True)
+    found = values.filter(pa.array(codes != MISSING)).take(pa.array(first))
+    if pa.types.is_string(found.type):
+        found = pa.array([fold(value) for value in found.to_pylist()], pa.string())
+    found = one_zero(found).take(pc.sort_indices(found))
+    places = codes_among(values, missing_tokens, found).astype(np.int64)
+    return Values(found, reference_of(places, len(found)))
+
+
+def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:
+    """int32[n]: the places of a protected column's values among the categories of `Values`;
+    MISSING for null, NaN and tokens. Raises BlockError for a value that is not among them."""
+    codes = protected_codes(values, missing_tokens)
+    present = codes != MISSING
+    if pa.types.is_string(values.type):
+        encoded = values.dictionary_encode()
+        texts = pa.array([fold(value) for value in encoded.dictionary.to_pylist()], pa.string())
+        places = pc.index_in(texts, value_set=categories).take(encoded.indices)
+    else:
+        places = pc.index_in(one_zero(values), value_set=categories)
+    found = places.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int32)
+    if (found[present] == MISSING).any():
+        raise BlockError("a sensitive value that the scan did not see: the source has changed")
+    return np.where(present, found, MISSING).astype(np.int32)
+
+
+def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
+    """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
+
+    Text is compared trimmed and case-folded, all else by value; so are the tokens
+    (`missing_values`). Raises InputError for a type that can't be (`is_protectable`).
+    """
+    if not is_protectable(values.type):
+        raise InputError(f"values of type {values.type} can't be protected")
+    text = pa.types.is_string(values.type)
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, one_zero(values))
+    if not text and len(tokens := missing_values(missing_tokens, values.type)):
+        values = pc.if_else(pc.is_in(values, value_set=tokens), None, values)
+    encoded = values.dictionary_encode()
+    indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
+    codes: Codes = indices.astype(np.int32)
+    if text:
+        missing = {fold(token) for token in missing_tokens}
+        folded = [fold(value) for value in encoded.dictionary.to_pylist()]
+        number = {value: i for i, value in enumerate(dict.fromkeys(folded))}
+        recode = [MISSING if value in missing else number[value] for value in folded]
+        codes = np.array([*recode, MISSING], np.int32)[codes]
+    return codes
+
+
+def is_protectable(type: pa.DataType) -> bool:
+    """Whether it is known when values of the type are the same: text is `string` (see `plain`)."""
+    at = pa.types
+    numbers = (at.is_integer, at.is_float32, at.is_float64, at.is_decimal, at.is_boolean)
+    times = (at.is_date32, at.is_timestamp, at.is_time, at.is_duration)
+    return any(holds(type) for holds in (at.is_string, *numbers, *times, at.is_null))
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """The values in the types that are known here, null where missing: all text as `string`,
+    date64 as date32, NaN as null; of dictionaries the values, which are distinct and present."""
+    at = pa.types
+    if at.is_dictionary(values.type):
+        known = pc.unique(plain(values.dictionary)).drop_null()
+        places = pc.index_in(plain(values.dictionary_decode()), value_set=known)
+        return pa.DictionaryArray.from_arrays(places, known, ordered=values.type.ordered)
+    if at.is_large_string(values.type) or at.is_string_view(values.type):
+        return values.cast(pa.string())
+    if at.is_date64(values.type):
+        return values.cast(pa.date32())
+    if at.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), None, values)
+    return values
+
+
+def one_zero(values: pa.Array) -> pa.Array:
+    """The values with -0.0 as 0.0: Arrow tells them apart, Spark's groups don't."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.add(values, pa.scalar(0.0, values.type))
+
+
+def mix(numeric: Floats, nominal: Codes) -> Ints:
+    """int64[n]: a 64-bit mix of each row's values, equal for equal rows: the canonical order."""
+    state = np.zeros(len(numeric), np.uint64)
+    columns = [numeric[:, j].view(np.uint64) for j in range(numeric.shape[1])]
+    columns += [nominal[:, j].astype(np.uint64) for j in range(nominal.shape[1])]
+    for bits in columns:
+        # The finalizer of splitmix64, chained over the columns.
+        state = (state ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return state.view(np.int64)

@@ -1,0 +1,104 @@
+"""What `missing_tokens` mean in columns of other types than text. The audit has the same rules in
+code of its own (`anonlib/auditing/tokens.py`)."""
+
+import math
+import re
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.text import fold
+
+#: A date, or one with a time of day and perhaps a zone; UTC without one. As in the sources that
+#: Spark reads, all but the year may lack leading zeros.
+_MOMENT = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[T ](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?"
+    r"(?: ?(Z|UTC|[+-](?:[01]\d|2[0-3]):[0-5]\d))?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
+    """The values that tokens mean in a column of this type, which is not text.
+
+    A token means at most one value. In numbers, that which it is exactly (`1e3` and `1000.0` are
+    1000), in floats the nearest one; in dates and timestamps the moment (`1900-01-01` is its
+    midnight); true and false in booleans. What can't be a value of the type means nothing in it.
+    """
+    found = [pa.array([], type)]
+    for token in tokens:
+        with suppress(ValueError, ArithmeticError):  # Arrow's errors are ValueErrors
+            value = _value(token.strip(), type)
+            if value is not None:
+                found.append(pa.array([value], type))
+    return pa.concat_arrays(found)
+
+
+def _value(text: str, type: pa.DataType) -> Any:
+    """What a token means, as Arrow takes it; None, or an error, where it means nothing."""
+    at = pa.types
+    if at.is_boolean(type):
+        return {"true": True, "false": False}.get(fold(text))
+    if at.is_integer(type):
+        return _whole(Decimal(text))
+    if at.is_floating(type):
+        return _float(text, type)
+    if at.is_decimal(type):
+        return _decimal(Decimal(text), type)
+    if at.is_date32(type):
+        days, rest = divmod(_microseconds(text), 86_400 * 10**6)
+        return None if rest else days
+    if at.is_timestamp(type):
+        units, rest = divmod(_microseconds(text) * _PER_SECOND[type.unit], 10**6)
+        return None if rest else units
+    return None
+
+
+def _whole(number: Decimal) -> int | None:
+    # First its size: 1e999999 would be a long number.
+    is_whole = -(2**64) < number < 2**64 and number == number.to_integral_value()
+    return int(number) if is_whole else None
+
+
+def _float(text: str, type: pa.DataType) -> float | None:
+    number = float(text) + 0.0  # one zero
+    with np.errstate(over="ignore"):
+        kept = np.float32(number) if pa.types.is_float32(type) else np.float64(number)
+    too_large = np.isinf(kept) and Decimal(text).is_finite()
+    return None if too_large or math.isnan(number) else number
+
+
+def _decimal(number: Decimal, type: pa.DataType) -> Decimal | None:
+    kept = number.quantize(Decimal(1).scaleb(-type.scale), context=Context(prec=type.precision))
+    return kept if kept == number else None
+
+
+def _microseconds(text: str) -> int:
+    return (_moment(text) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(text: str) -> datetime:
+    """Raises ValueError or OverflowError where it is none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError
+    *numbers, fraction, zone = match.groups()
+    year, month, day, hour, minute, second = (int(part or 0) for part in numbers)
+    micros = int((fraction or "").ljust(6, "0"))
+    zoned = _zone(zone or "Z")
+    local = datetime(year, month, day, hour, minute, second, micros, zoned)
+    return local.astimezone(UTC)
+
+
+def _zone(text: str) -> timezone:
+    if text[0] not in "+-":
+        return UTC
+    sign = -1 if text[0] == "-" else 1
+    return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:])))

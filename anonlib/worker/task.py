@@ -1,0 +1,247 @@
+"""The work of one task, without Spark: an Arrow table of a block in, its released rows out."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib import registry
+from anonlib.arrays import MISSING, Codes, Ints
+from anonlib.errors import sanitized
+from anonlib.kernels import Kernel
+from anonlib.loss import Released
+from anonlib.loss.ncp import penalties
+from anonlib.partition.bisection import bisect
+from anonlib.partition.chain import parts
+from anonlib.recode import Cells, Domain
+from anonlib.table.block import Block, ClassMoments, Context, part
+from anonlib.table.columns import (
+    BLOCK,
+    CONTROLLER,
+    COST,
+    HASH,
+    LINK,
+    STATE,
+    TOKEN,
+    keyed,
+    keyed_links,
+)
+from anonlib.table.encoding import Encoding, Values, codes_among, mix, one_zero, protected_codes
+
+#: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
+COST_STEP = 1e-4
+
+#: At this height there are roots only.
+HIGHEST = 2**31 - 1
+
+STATE_TYPE = pa.struct(
+    [
+        ("block", pa.int32()),
+        ("n_rows", pa.int64()),
+        ("n_cells", pa.int64()),
+        ("states", pa.list_(pa.list_(pa.float64()))),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs besides the rows: plain values and plug-ins by name."""
+
+    encodings: tuple[Encoding, ...]
+    recoders: tuple[tuple[str, dict[str, Any], Domain], ...]  # id, spec, domain
+    kernel: dict[str, Any]
+    models: tuple[dict[str, Any], ...]
+    metrics: tuple[dict[str, Any], ...]
+    protected: tuple[str, ...]
+    missing_tokens: tuple[str, ...]
+    unit: tuple[str, ...]
+    token_key: bytes = field(repr=False)
+    pseudonyms: tuple[str, ...]
+    pseudonym_key: bytes = field(repr=False)
+    output: pa.Schema
+    max_rows: int
+    link_key: bytes = field(default=b"", repr=False)
+    target: Encoding | None = None
+    context: tuple[Encoding, ...] = ()  # the insensitive columns, if a partitioner needs them
+    moments: ClassMoments | None = None
+    values: dict[str, Values] = field(default_factory=dict)  # of columns with a reference
+    steps: tuple[dict[str, Any], ...] = ()  # partitioners that work inside the task
+    seed: int = 0
+    own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)  # by controller
+    joint: bool = False
+
+
+def anonymize(table: pa.Table, task: Task) -> pa.Table:
+    """The released rows of one block, with the private columns of staging.
+
+    Errors are raised as BlockError without their cause, whose text may hold data.
+    """
+    what = f"a block of {table.num_rows} rows"
+    return sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
+
+
+def _anonymize(table: pa.Table, task: Task) -> pa.Table:
+    block, table = to_block(table, task)
+    cells = _cells(block, task)
+    seen = Released(block, cells.id, cells.m, released_levels(task))
+    released = _released(table, cells, task)
+    if COST in task.output.names:
+        released[COST] = pa.array(_costs(seen), pa.int32())
+    states = [registry.build("metric", spec).update(seen) for spec in task.metrics]
+    released[STATE] = _state(table, cells.m, states)
+    return pa.table([released[name] for name in task.output.names], schema=task.output)
+
+
+def _cells(block: Block, task: Task) -> Cells:
+    """The cells of a block: each part that fits, each part of the chain's last step, by itself."""
+    kernel: Kernel = registry.build("kernel", task.kernel)
+    steps = [registry.build("partitioner", spec) for spec in task.steps]
+    cell_id = np.empty(block.n, np.int64)
+    n_cells = 0
+    for outer in bisect(block, task.max_rows):
+        fitting = _some(block, outer)
+        for inner in parts(fitting, steps, task.seed):
+            found = kernel.cells(_some(fitting, inner))
+            cell_id[outer[inner]] = found + n_cells
+            n_cells += int(found.max()) + 1
+    return Cells(cell_id, n_cells)
+
+
+def _some(block: Block, rows: Ints) -> Block:
+    """The block of some rows, ascending; itself if it is all of them."""
+    return block if len(rows) == block.n else part(block, rows)
+
+
+def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
+    """The kernel's arrays, and the table, both in canonical order."""
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    n = table.num_rows
+    numeric = [e.numeric(columns[e.id]) for e in task.encodings if not e.nominal]
+    nominal = [e.codes(columns[e.id]) for e in task.encodings if e.nominal]
+    sensitive = [_protected(columns[id], task, id) for id in task.protected]
+    x = np.column_stack([np.empty((n, 0)), *numeric])
+    codes = np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)
+    target = None if task.target is None else task.target.target(columns[task.target.id])
+    # Rows that kernels take for equal lie side by side.
+    keys = [columns[HASH].to_numpy(), *([] if target is None else [target]), mix(x, codes)]
+    order = np.lexsort(keys)
+    unit = person_codes([columns[id] for id in task.unit])
+    stacked = np.column_stack([np.empty((n, 0), np.int32), *sensitive]).astype(np.int32)
+    block = Block(
+        numeric=np.ascontiguousarray(x[order]),
+        nominal=np.ascontiguousarray(codes[order]),
+        sensitive=np.ascontiguousarray(stacked[order]),
+        unit=None if unit is None else unit[order],
+        widths=np.array([w for e in task.encodings if not e.nominal for w in e.widths]),
+        n_categories=np.array([e.n_categories for e in task.encodings if e.nominal], np.int64),
+        models=tuple(registry.build("privacy model", spec) for spec in _models(table, task)),
+        protected=task.protected,
+        ranks=tuple(r for e in task.encodings if not e.nominal for r in e.ranks),
+        trees=tuple(e.tree for e in task.encodings if e.nominal),
+        target=None if target is None else target[order],
+        n_classes=0 if task.target is None else task.target.n_classes,
+        moments=task.moments,
+        context=_context(columns, task, order),
+        references={id: values.reference for id, values in task.values.items()},
+        joint=task.joint,
+    )
+    return block, table.take(pa.array(order))
+
+
+def _context(columns: dict[str, pa.Array], task: Task, order: Ints) -> Context | None:
+    """The insensitive columns of the rows in their order; None where nothing needs them."""
+    if not task.context:
+        return None
+    numeric = [e.numeric(columns[e.id]) for e in task.context if not e.nominal]
+    nominal = [e.codes(columns[e.id]) for e in task.context if e.nominal]
+    n = len(order)
+    return Context(
+        np.column_stack([np.empty((n, 0)), *numeric])[order],
+        np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)[order],
+    )
+
+
+def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
+    """The models of the block, which is of one controller."""
+    if not task.own:
+        return task.models
+    own = task.own.get(int(table.column(CONTROLLER)[0].as_py()), ())
+    return tuple({repr(spec): spec for spec in (*task.models, *own)}.values())
+
+
+def _costs(seen: Released) -> Ints:
+    """int64[n]: what is lost of each row, the penalty of its cell in steps of COST_STEP."""
+    return np.floor(penalties(seen) / COST_STEP).astype(np.int64)[seen.id]
+
+
+def _protected(values: pa.Array, task: Task, id: str) -> Codes:
+    if id in task.values:
+        return codes_among(values, task.missing_tokens, task.values[id].categories)
+    return protected_codes(values, task.missing_tokens)
+
+
+def person_codes(columns: list[pa.Array]) -> Codes | None:
+    """int32[n]: persons, from the columns that identify them; MISSING where one is null."""
+    if not columns:
+        return None
+    codes = np.zeros(len(columns[0]), np.int64)
+    absent = np.zeros(len(columns[0]), np.bool_)
+    for column in columns:
+        encoded = one_zero(column).dictionary_encode()
+        absent |= column.is_null().to_numpy(zero_copy_only=False)
+        part = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + part, return_inverse=True)
+    codes[absent] = MISSING
+    return codes.astype(np.int32)
+
+
+def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+    released = recoded(table, cells, task)
+    for name in task.output.names:
+        if name in released:
+            continue
+        if name in task.pseudonyms:
+            released[name] = keyed([table.column(name)], task.pseudonym_key)
+        elif name == TOKEN:
+            released[name] = keyed([table.column(id) for id in task.unit], task.token_key)
+        elif name == LINK:
+            released[name] = keyed_links(table.column(name), task.link_key)
+        elif name not in (STATE, COST):
+            released[name] = table.column(name).combine_chunks()
+    return released
+
+
+def released_levels(task: Task) -> Ints | None:
+    """int64[q]: the height that each nominal column is released at, at least; None if 0."""
+    spec = {id: spec for id, spec, _ in task.recoders}
+    levels = [
+        HIGHEST if spec[e.id]["type"] == "suppress" else spec[e.id].get("level", 0)
+        for e in task.encodings
+        if e.nominal
+    ]
+    return np.array(levels, np.int64) if any(levels) else None
+
+
+def recoded(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+    """The released quasi-identifiers of every row, by id."""
+    index = pa.array(cells.id)
+    released = {}
+    for id, spec, domain in task.recoders:
+        values = table.column(id).combine_chunks()
+        recoder = registry.build("recoder", spec)
+        released[id] = recoder.recode(values, cells, domain).take(index)
+    return released
+
+
+def _state(table: pa.Table, n_cells: int, states: list[Any]) -> pa.Array:
+    """The block's loss states on its first row, null on all others."""
+    first = {
+        "block": int(table.column(BLOCK)[0].as_py()),
+        "n_rows": table.num_rows,
+        "n_cells": n_cells,
+        "states": [state.tolist() for state in states],
+    }
+    head = pa.array([first], STATE_TYPE)
+    return pa.concat_arrays([head, pa.nulls(table.num_rows - 1, STATE_TYPE)])

@@ -1,0 +1,127 @@
+"""One search over a whole table, without Spark: its distinct tuples in, what is released of each
+out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib import registry
+from anonlib.arrays import Ints
+from anonlib.errors import BlockError, sanitized
+from anonlib.kernels import Kernel
+from anonlib.loss import Released
+from anonlib.recode import Cells
+from anonlib.table.block import part
+from anonlib.table.columns import TUPLE
+from anonlib.worker.task import Task, recoded, released_levels, to_block
+
+CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
+COUNT = "__anonlib_count"
+SUMMARY = "__anonlib_summary"
+
+SUMMARY_TYPE = pa.struct(
+    [
+        ("n_rows", pa.int64()),
+        ("n_tuples", pa.int64()),
+        ("n_cells", pa.int64()),
+        ("levels", pa.list_(pa.int64())),  # of the nominal columns; null where cells have their own
+        ("states", pa.list_(pa.list_(pa.float64()))),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The most tuples that are searched, and the most rows that may be left without a cell."""
+
+    max_tuples: int
+    may_suppress: int
+
+
+def output_schema(task: Task) -> pa.Schema:
+    """TUPLE, the released quasi-identifiers, and the summary, on the first row only."""
+    ids = [id for id, _, _ in task.recoders]
+    released = [task.output.field(id) for id in ids]
+    return pa.schema([pa.field(TUPLE, pa.int64()), *released, pa.field(SUMMARY, SUMMARY_TYPE)])
+
+
+def search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
+    """What is released of each tuple, as `output_schema` has it; suppressed tuples are absent.
+
+    table: the quasi-identifiers and protected columns of the distinct combinations of these, with
+    TUPLE and CHECK (hashes of the quasi-identifiers), HASH (one of all) and COUNT (rows).
+
+    Errors are raised as BlockError without their cause, whose text may hold data.
+    """
+    return sanitized("the search", lambda: _search(table.combine_chunks(), task, bounds))
+
+
+def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
+    if table.num_rows > bounds.max_tuples:
+        raise BlockError(
+            f"more than max_tuples = {bounds.max_tuples} distinct combinations of "
+            "quasi-identifiers and protected columns; partition by kmeans, coarsen columns, or "
+            "raise max_tuples"
+        )
+    plain = replace(task, unit=(), context=(), target=None, own={})
+    block, table = to_block(table, plain)
+    weight = table.column(COUNT).to_numpy()
+    block = replace(block, weight=weight, may_suppress=bounds.may_suppress)
+    kernel: Kernel = registry.build("kernel", task.kernel)
+    found = kernel.find(block)
+    kept = np.flatnonzero(found.cell_id >= 0)
+    n_suppressed = int(weight.sum() - weight[kept].sum())
+    if n_suppressed > bounds.may_suppress or not len(kept):
+        raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
+    cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
+    # Losses are of the rows released: those of all would tell how many are not.
+    task = at_levels(task, found.levels)
+    seen = Released(part(block, kept), cells.id, cells.m, released_levels(task))
+    return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
+
+
+def at_levels(task: Task, levels: Ints | None) -> Task:
+    """The task whose recoders generalize nominal columns to these heights."""
+    if levels is None:
+        return task
+    nominal = [encoding.id for encoding in task.encodings if encoding.nominal]
+    level = dict(zip(nominal, levels.tolist(), strict=True))
+    raised = tuple(
+        (id, {**spec, "level": max(spec["level"], level[id])} if id in level else spec, domain)
+        for id, spec, domain in task.recoders
+    )
+    return replace(task, recoders=raised)
+
+
+def _released(
+    seen: Released, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
+) -> pa.Table:
+    """Of the rows of `table`, which are those of the cells."""
+    released = recoded(table, cells, task)
+    tuple_id = table.column(TUPLE).to_numpy()
+    first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())
+    metrics = [registry.build("metric", spec) for spec in task.metrics]
+    summary = {
+        "n_rows": int(cells.count.sum()),
+        "n_tuples": len(first),
+        "n_cells": cells.m,
+        "levels": None if levels is None else levels.tolist(),
+        "states": [metric.update(seen).tolist() for metric in metrics],
+    }
+    head = pa.array([summary], SUMMARY_TYPE)
+    columns = [pa.array(tuple_id[first])]
+    columns += [released[id].take(pa.array(first)) for id, _, _ in task.recoders]
+    columns.append(pa.concat_arrays([head, pa.nulls(len(first) - 1, SUMMARY_TYPE)]))
+    return pa.table(columns, schema=output_schema(task))
+
+
+def _first(tuple_id: Ints, cell_id: Ints, check: Ints) -> Ints:
+    """Where each tuple comes first. Raises BlockError where a tuple is in two cells, or two tuples
+    have one hash: what is released goes by it."""
+    _, first, place = np.unique(tuple_id, return_index=True, return_inverse=True)
+    if (cell_id != cell_id[first][place]).any():
+        raise BlockError("the kernel put rows of one tuple into several cells")
+    if (check != check[first][place]).any():
+        raise BlockError("two tuples have the same hash; partition by kmeans instead")
+    return first
