@@ -14,7 +14,7 @@ from anonlib.local.table import anonymized
 from anonlib.sweeps.file import parse_sweep
 from anonlib.sweeps.settings import Point
 from anonlib.sweeps.trial import Result, tried
-from tests.unit.test_memory import QUASI, as_source
+from tests.unit.test_local_table import QUASI, as_source
 
 LEARN = {"model": "logistic_regression", "holdout": 0.25}
 
