@@ -1,5 +1,6 @@
 """Fixtures of all tests: the one Spark session, started by the first test that asks for it."""
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("anonlib")
+
+
+def _hear_signals() -> None:
+    """A run in the background inherits ignored signals (nohup SIGHUP, a shell's `&` SIGINT), and so
+    would every process that a test starts and signals. A handler is not inherited: such a process
+    has the system's default, and this one lives on."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: lambda *_: None}
+    for number, handler in usual.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+_hear_signals()
 
 
 @pytest.fixture(scope="session")
