@@ -173,7 +173,8 @@ def dead_pid() -> int:
         (lambda: {"pid": dead_pid(), "committing": True, "publishing": True}, False),
         # This very process, which has no such lease: it could not be given back.
         (lambda: {"pid": os.getpid(), "born": born(os.getpid())}, False),
-        (lambda: {"pid": 1}, False),  # alive, but not as old as it should be
+        # Alive, but not as old as it should be. (Our parent may be process 1, too.)
+        (lambda: {"pid": 1, "born": born(os.getpid())}, False),
         # Rebooted, or another machine of the same name; another container with its host's name.
         *[
             (
