@@ -75,7 +75,7 @@ class BlockError(AnonlibError):
     """Work on one block failed; the cause is named by type only, since its text may hold data."""
 
 
-def sanitized(what: str, work: Callable[[], Result]) -> Result:
+def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
     """Does work on rows in a task; errors are raised as BlockError without their cause, whose text
     may hold data."""
     try:

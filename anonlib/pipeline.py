@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.keys import backlog_key, ledger_key, pseudonym_key
-from anonlib.config.minimum_k import PROPERTY, minimum_k_problems
+from anonlib.config.minimum_k import PROPERTY, check_minimum_k
 from anonlib.config.model import Config
-from anonlib.config.places import overlap_problems
-from anonlib.config.reading import with_usual_measures
-from anonlib.config.resolve import bound_models
+from anonlib.config.places import check_overlaps
+from anonlib.config.reading import add_usual_measures
+from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.progress import Progress
@@ -121,7 +121,7 @@ def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
     if isinstance(given, Sweep):
         problems = [*sweep_problems(given, *limits)]
     else:
-        problems = [*minimum_k_problems(given, *limits)]
+        problems = [*check_minimum_k(given, *limits)]
     if problems:
         raise ConfigError(problems)
 
@@ -129,7 +129,7 @@ def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
 def _require_apart(spark: SparkSession, config: Config) -> None:
     """Raises ConfigError where what is private and what is public are one place, also where only
     their stores know that."""
-    problems = [*overlap_problems(config, lambda path: spelling(spark, path))]
+    problems = [*check_overlaps(config, lambda path: spelling(spark, path))]
     if problems:
         raise ConfigError(problems)
 
@@ -182,7 +182,7 @@ def evaluate(
 
     Raises as `release`; InputError where no table is published that can be of this source.
     """
-    config = with_usual_measures(config)
+    config = add_usual_measures(config)
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
     with accounted(verb, config, _new_run_id(), progress) as accounting:
@@ -313,7 +313,7 @@ def _label(plugin: registry.Plugin) -> str:
 
 def _labels(config: Config) -> Iterator[str]:
     """The privacy models, those that hold where other columns are known marked."""
-    for model in bound_models(config):
+    for model in bind_models(config.privacy.models, config.attributes):
         joint = config.privacy.joint and model.column is not None
         yield _label(model) + (" joint=True" if joint else "")
 

@@ -80,7 +80,7 @@ class Progress:
         """A line the user should see."""
 
 
-class Unseen(Progress):
+class SilentProgress(Progress):
     """Progress of work within a stage: nobody is told, and its jobs are those of the stage."""
 
     @contextmanager

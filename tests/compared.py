@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonlib import registry
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy.files import read_csv
+from anonlib.hierarchy.files import parse_csv
 from anonlib.measure import Findings
 from anonlib.measure.fidelity._axes import Axis, View
 from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, _merge, counted
@@ -22,7 +22,7 @@ from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
 
 #: The source never has e, so that its group has d alone.
-TOWNS = Hierarchy.of(read_csv("a;A;*\nb;A;*\nc;B;*\nd;C;*\ne;C;*\n"))
+TOWNS = Hierarchy.of(parse_csv("a;A;*\nb;A;*\nc;B;*\nd;C;*\ne;C;*\n"))
 GRADES = ("low", "middle", "high", "top")
 DOMAINS = {"grade": Domain(order=GRADES), "town": Domain(hierarchy=TOWNS)}
 SCALES = {

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING, Literal
 
 from anonlib.errors import AnonlibError, ProblemsError
-from anonlib.text import plain
+from anonlib.text import printable
 
 if TYPE_CHECKING:
     from anonlib.progress import Progress
@@ -53,11 +53,11 @@ def _lines(error: BaseException, config: str | None, verb: str | None) -> list[s
     head = [usage.rstrip()] if isinstance(usage, str) else []
     if not isinstance(error, ProblemsError):
         kind = "" if isinstance(error, KeyboardInterrupt) else "error: "
-        return [*head, kind + "\n".join(map(plain, _message(error, verb).splitlines()))]
+        return [*head, kind + "\n".join(map(printable, _message(error, verb).splitlines()))]
     n = len(error.problems)
     problems = "1 problem" if n == 1 else f"{n} problems"
-    place = f" in {plain(config)}" if config else ""
-    bullets = [f"  - {plain(str(problem))}" for problem in error.problems]
+    place = f" in {printable(config)}" if config else ""
+    bullets = [f"  - {printable(str(problem))}" for problem in error.problems]
     return [f"error: {problems}{place}:", *bullets]
 
 

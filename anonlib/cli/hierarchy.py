@@ -20,7 +20,7 @@ from anonlib.hierarchy import build as hierarchy_build
 from anonlib.hierarchy import learn as hierarchy_learn
 from anonlib.hierarchy.build import days_between, numbers_between
 from anonlib.table.coverage import Coverage, coverage
-from anonlib.text import plain
+from anonlib.text import printable
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +65,9 @@ def _dates(args: argparse.Namespace) -> Hierarchy:
 
 def _groups(args: argparse.Namespace) -> Hierarchy:
     order = _lines(args.values) if args.order is None else args.order
-    return hierarchy_build.groups(pa.array(order, pa.string()), args.fan_out, root=args.root)
+    return hierarchy_build.ordered_groups(
+        pa.array(order, pa.string()), args.fan_out, root=args.root
+    )
 
 
 def _frequency(args: argparse.Namespace) -> Hierarchy:
@@ -175,7 +177,7 @@ def _figures(hierarchy: Hierarchy, covered: Coverage | None) -> dict[str, Any]:
 
 def _print_values(values: Sequence[str]) -> None:
     """For the operator's eyes: on a terminal, never in a file."""
-    lines = [DEBUG_WARNING, *(f"  {plain(value)}" for value in values)]
+    lines = [DEBUG_WARNING, *(f"  {printable(value)}" for value in values)]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

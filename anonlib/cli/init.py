@@ -8,10 +8,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from anonlib.cli.shared import progress_of, write_text
-from anonlib.config.checks import database_problems, secret_problems
+from anonlib.config.checks import check_database, check_secrets
 from anonlib.config.keys import secret_options
-from anonlib.config.model import Source
-from anonlib.config.places import path_problems
+from anonlib.config.model import SourceSection
+from anonlib.config.places import check_paths
 from anonlib.config.reading import problems_of
 from anonlib.errors import ConfigError, InputError, Problem
 
@@ -35,19 +35,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _source(args: argparse.Namespace) -> Source:
+def _source(args: argparse.Namespace) -> SourceSection:
     """The options of the source, and those that are secret."""
     options, secrets = _pairs("--option", args.options), _pairs("--secret", args.secrets)
     given = {"format": args.format or "csv", "options": options, "secrets": secrets}
     try:
-        source = Source.model_validate(given)
-        places = path_problems({"source.path": args.source})
+        source = SourceSection.model_validate(given)
+        places = check_paths({"source.path": args.source})
         databases = _of_database(source, args.source) if args.format == "jdbc" else ()
-        if found := [*secret_problems(source), *places, *databases]:
+        if found := [*check_secrets(source), *places, *databases]:
             raise ConfigError(found)
         secret_options(source)
     except ValidationError as error:
-        problems = problems_of(error, Source, "source")
+        problems = problems_of(error, SourceSection, "source")
     except ConfigError as error:
         problems = [*error.problems]
     else:
@@ -55,7 +55,7 @@ def _source(args: argparse.Namespace) -> Source:
     raise ConfigError([*_of_arguments(problems)])
 
 
-def _of_database(source: Source, table: str) -> Iterator[Problem]:
+def _of_database(source: SourceSection, table: str) -> Iterator[Problem]:
     """What is wrong with options of a database, whose table SOURCE names."""
     named = [name for name in source.options if name.lower() in ("dbtable", "query")]
     if named:
@@ -63,7 +63,7 @@ def _of_database(source: Source, table: str) -> Iterator[Problem]:
         yield Problem(f"source.options.{named[0]}", text)
         return
     whole = source.model_copy(update={"options": {**source.options, "dbtable": table}})
-    yield from database_problems(whole)
+    yield from check_database(whole)
 
 
 def _of_arguments(problems: Sequence[Problem]) -> Iterator[Problem]:

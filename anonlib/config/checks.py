@@ -10,9 +10,16 @@ from collections.abc import Iterator, Sequence
 
 from anonlib import registry
 from anonlib.config.environment import SQL_OPTIONS
-from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, Gate, Source, Spark
-from anonlib.config.places import place_problems
-from anonlib.config.resolve import bound, joint_columns
+from anonlib.config.model import (
+    RESERVED_PREFIX,
+    Attribute,
+    Config,
+    Gate,
+    SourceSection,
+    SparkSection,
+)
+from anonlib.config.places import check_places
+from anonlib.config.resolve import bind_models, joint_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
@@ -32,11 +39,11 @@ FILES = ("delta", "parquet", "csv", "json", "orc")
 GUARDED = ("spark.anonlib.", "spark.redaction.", "spark.sql.redaction.", "spark.io.encryption.")
 
 
-def check(config: Config) -> list[Problem]:
+def check_config(config: Config) -> list[Problem]:
     """All problems that are visible without the source."""
     return [
         *_source(config),
-        *spark_problems(config.spark),
+        *check_spark(config.spark),
         *_names(config),
         *_attributes(config),
         *_hierarchies(config),
@@ -47,9 +54,9 @@ def check(config: Config) -> list[Problem]:
         *_recoders(config),
         *_steps(config),
         *_others(config),
-        *place_problems(config),
-        *measure_problems(config),
-        *gate_problems(config),
+        *check_places(config),
+        *check_measures(config),
+        *check_gates(config),
     ]
 
 
@@ -71,7 +78,7 @@ def _source(config: Config) -> Iterator[Problem]:
         if source.table is not None:
             yield Problem("source.table", "only with `format: table`")
         if source.format == "jdbc":
-            yield from database_problems(source)
+            yield from check_database(source)
         elif not source.path and _needs_path(source):
             yield Problem("source.path", f"required with `format: {source.format}`")
     if source.format != "generator":
@@ -79,17 +86,17 @@ def _source(config: Config) -> Iterator[Problem]:
             yield Problem(f"source.{field}", "only with `format: generator`; remove it")
     if source.version is not None and source.format not in ("delta", "table"):
         yield Problem("source.version", "only Delta tables have versions")
-    yield from secret_problems(source)
+    yield from check_secrets(source)
 
 
-def _needs_path(source: Source) -> bool:
+def _needs_path(source: SourceSection) -> bool:
     """Whether nothing says where the rows are."""
     if source.format in FILES:
         return "path" not in map(str.lower, source.options)
     return not source.options
 
 
-def spark_problems(spark: Spark) -> Iterator[Problem]:
+def check_spark(spark: SparkSection) -> Iterator[Problem]:
     """The settings of Spark that a config or a sweep file may not make."""
     for name in spark.conf:
         if name.lower().startswith(GUARDED):
@@ -272,13 +279,15 @@ def _joint(config: Config) -> Iterator[Problem]:
             f"takes two sensitive columns, or one and a target with a model; there is {len(known)}"
         )
         yield Problem("privacy.joint", text)
-    elif config.privacy.joint and not any(m.column for m in bound(config.all_models, config)):
+    elif config.privacy.joint and not any(
+        m.column for m in bind_models(config.all_models, config.attributes)
+    ):
         yield Problem("privacy.joint", "no model protects a column: add one, or remove this")
 
 
 def _without_hierarchy(config: Config) -> Iterator[Problem]:
     """Columns that a model measures by a hierarchy which they lack."""
-    for model in bound(config.all_models, config):
+    for model in bind_models(config.all_models, config.attributes):
         attribute = config.attributes.get(model.column or "")
         if model.by_hierarchy and attribute is not None and attribute.hierarchy is None:
             text = f"required by {model.type}: a file of the values and their generalizations"
@@ -410,7 +419,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BOUNDS = ("partitionColumn", "lowerBound", "upperBound")
 
 
-def secret_problems(source: Source) -> Iterator[Problem]:
+def check_secrets(source: SourceSection) -> Iterator[Problem]:
     """Secrets that stand in the config, or are not named as they should be."""
     kept = "name an environment variable that has it under source.secrets"
     for name, value in source.options.items():
@@ -438,7 +447,7 @@ def _has_user(url: str) -> bool:
     return "@" in host or (oracle is not None and "@" in oracle[1])
 
 
-def database_problems(source: Source) -> Iterator[Problem]:
+def check_database(source: SourceSection) -> Iterator[Problem]:
     """What is wrong with the options of `format: jdbc`. Spark takes their names in any case."""
     given = {name.lower(): text for name, text in source.options.items()}
     where = "source.options"
@@ -486,7 +495,7 @@ def _bounds(gate: Gate) -> tuple[float, float]:
     return least, math.inf if gate.at_most is None else gate.at_most
 
 
-def gate_problems(config: Config) -> Iterator[Problem]:
+def check_gates(config: Config) -> Iterator[Problem]:
     """What is wrong with the config's gates."""
     measures = () if config.evaluate is None else config.evaluate.measures
     known = {f"{m.type}.{name}": m for m in measures for name in m.names}
@@ -516,7 +525,7 @@ def _subject_problems(config: Config, measure: Measure, of: str, where: str) -> 
             yield Problem(where, f"no column that is released; these are: {', '.join(released)}")
 
 
-def measure_problems(config: Config) -> Iterator[Problem]:
+def check_measures(config: Config) -> Iterator[Problem]:
     """What is wrong with the config's measures."""
     measures = () if config.evaluate is None else config.evaluate.measures
     types = [measure.type for measure in measures]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib.config.secrets import is_secret_variable
-from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, join, parts_of
+from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, join, split_key
 from anonlib.errors import Problem
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -51,7 +51,7 @@ _BY_NAME = _SECRET + (
 )
 
 
-def interpolated(
+def interpolate(
     tree: Any, problems: list[Problem], where: str = "", secret: frozenset[str] = frozenset()
 ) -> Any:
     """The tree with ${NAME} and ${NAME:-default} in its texts replaced from the environment.
@@ -60,11 +60,11 @@ def interpolated(
     values with control characters, variables that hold secrets (by their names, as the tree says,
     or as `secret` does), and what would reach beyond the field that it stands in.
     """
-    environment = _Environment(secret_variables(tree) | secret, problems)
+    environment = _Environment(find_secret_variables(tree) | secret, problems)
     return environment.into(tree, where, ())
 
 
-def secret_variables(tree: Any) -> frozenset[str]:
+def find_secret_variables(tree: Any) -> frozenset[str]:
     """The variables that keys and secrets are read from, as they are named or by another one."""
     named = (
         text
@@ -92,7 +92,7 @@ def _below(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
     """The keys that lead below a key; places in lists are none."""
     if _DOTTED.isdisjoint(keys):
         return *keys, key
-    return *keys, *(part for part in parts_of(key) if not part.isdecimal())
+    return *keys, *(part for part in split_key(key) if not part.isdecimal())
 
 
 @dataclass

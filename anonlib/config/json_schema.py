@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from anonlib import registry
-from anonlib.config.listing import summary
+from anonlib.config.listing import first_paragraph
 from anonlib.config.model import Config
 from anonlib.config.reading import DEFAULTS
 from anonlib.registry import Plugin
@@ -27,7 +27,7 @@ def json_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = schema["$defs"]
     for name, family in _FAMILIES.items():
         definitions[name] = _choice(family, definitions)
-    for section, field in (("Source", "options"), ("Spark", "conf")):
+    for section, field in (("SourceSection", "options"), ("SparkSection", "conf")):
         definitions[section]["properties"][field]["additionalProperties"] = _OPTION
     _apply_defaults(schema, definitions)
     for definition in [schema, *definitions.values()]:
@@ -56,7 +56,7 @@ def _plugin(cls: type[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "title": cls.type,
-        "description": summary(cls),
+        "description": first_paragraph(cls),
         "properties": {"type": {"const": cls.type}, **schema.get("properties", {})},
         "required": ["type", *_required(cls)],
         "additionalProperties": False,
@@ -71,7 +71,7 @@ def _apply_defaults(schema: dict[str, Any], definitions: dict[str, Any]) -> None
     """What `config_file` fills in may be left out, or be left empty."""
     for name, default in DEFAULTS.items():
         schema["properties"][name]["default"] = default
-        section = definitions.get(name.capitalize(), {})
+        section = definitions.get(f"{name.capitalize()}Section", {})
         for field in default:
             if field in section.get("properties", {}):
                 section["properties"][field]["default"] = default[field]

@@ -7,7 +7,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from anonlib.config.model import Config, MasterKey, Source
+from anonlib.config.model import Config, MasterKey, SourceSection
 from anonlib.errors import ConfigError, Problem
 
 MIN_BYTES, MAX_BYTES = 16, 65_536
@@ -58,7 +58,7 @@ def token_key() -> bytes:
     return os.urandom(32)
 
 
-def secret_options(source: Source) -> dict[str, str]:
+def secret_options(source: SourceSection) -> dict[str, str]:
     """The options of a source that are secret, from the environment.
 
     Raises ConfigError where a variable is not set; its name may be the secret, put there by

@@ -30,7 +30,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Listing:
+class PluginInfo:
     """A plug-in. figures: what those that a measure finds mean, by name; cost: its running time in
     n, k and d. Both are empty where the family has none."""
 
@@ -42,12 +42,12 @@ class Listing:
     reference: str
 
 
-def list_plugins(family: str) -> tuple[Listing, ...]:
+def list_plugins(family: str) -> tuple[PluginInfo, ...]:
     """All plug-ins of a family, by name."""
     return tuple(
-        Listing(
+        PluginInfo(
             cls.type,
-            summary(cls),
+            first_paragraph(cls),
             tuple(_parameters(cls)),
             cls.names if issubclass(cls, Measure) else {},
             getattr(cls, "cost", ""),
@@ -57,7 +57,7 @@ def list_plugins(family: str) -> tuple[Listing, ...]:
     )
 
 
-def summary(plugin: type[Plugin]) -> str:
+def first_paragraph(plugin: type[Plugin]) -> str:
     """The first paragraph of its documentation, in one line."""
     return " ".join((plugin.__doc__ or "").strip().split("\n\n")[0].split())
 

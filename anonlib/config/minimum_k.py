@@ -13,7 +13,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 VARIABLE, PROPERTY = "ANONLIB_MIN_K", "spark.anonlib.minimumK"
 
 
-def minimum_k_problems(config: Config, *properties: str | None) -> Iterator[Problem]:
+def check_minimum_k(config: Config, *properties: str | None) -> Iterator[Problem]:
     """What in a config is below the minimum in the environment and in values of PROPERTY (None:
     not set). A minimum that can't be read is a problem too: it was meant to be one."""
     given = [(f"environment variable {VARIABLE}", os.environ.get(VARIABLE))]

@@ -119,7 +119,7 @@ Options = Annotated[_Texts, AfterValidator(_no_credentials), AfterValidator(_no_
 Settings = Annotated[_Texts, AfterValidator(_no_credentials), AfterValidator(_no_secrets)]
 
 
-class Source(Section):
+class SourceSection(Section):
     """Where the rows come from."""
 
     format: str = Field(
@@ -168,7 +168,7 @@ class Attribute(Section):
     public: bool = Field(False, description="target: acknowledge that it is published as it is")
 
 
-class Privacy(Section):
+class PrivacySection(Section):
     """What every cell of the release must satisfy."""
 
     models: tuple[PrivacyModel, ...] = Field(description="the privacy models, named by `type`")
@@ -199,7 +199,7 @@ class Privacy(Section):
         return int(self.suppression_limit * n_rows)
 
 
-class Partition(Section):
+class PartitionSection(Section):
     """How rows become blocks."""
 
     steps: tuple[Partitioner, ...] = Field(description="partitioners, applied in this order")
@@ -224,7 +224,7 @@ class Partition(Section):
         return None if self.controller is None else self.controller.column
 
 
-class Recode(Section):
+class RecodeSection(Section):
     """How cells become released values: a recoder by scale, or by column."""
 
     continuous: Recoder
@@ -245,7 +245,7 @@ class MasterKey(Section):
     key_file: str | None = Field(None, description="file with the key")
 
 
-class Ledger(MasterKey):
+class LedgerSection(MasterKey):
     """Who was released: keyed tokens of persons, private."""
 
     path: str | None = Field(
@@ -253,7 +253,7 @@ class Ledger(MasterKey):
     )
 
 
-class Backlog(MasterKey):
+class BacklogSection(MasterKey):
     """Rows that wait, encrypted, until the models can hold; `mode: append` only."""
 
     path: str | None = Field(
@@ -261,7 +261,7 @@ class Backlog(MasterKey):
     )
 
 
-class Release(Section):
+class ReleaseSection(Section):
     """Where the release goes."""
 
     path: str = Field(min_length=1, description="folder of the Delta table")
@@ -269,8 +269,8 @@ class Release(Section):
         "error",
         description="if the table is there; append adds the source's rows to it, and needs it",
     )
-    ledger: Ledger | None = None
-    backlog: Backlog | None = None
+    ledger: LedgerSection | None = None
+    backlog: BacklogSection | None = None
     acknowledge_returning: bool = Field(
         False,
         description="append: accept persons who were released before, or who can't be recognised",
@@ -299,7 +299,7 @@ class Release(Section):
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
 
 
-class Pseudonyms(MasterKey):
+class PseudonymsSection(MasterKey):
     """The master key of pseudonyms."""
 
     scope: Literal["release", "stable"] = Field(
@@ -307,7 +307,7 @@ class Pseudonyms(MasterKey):
     )
 
 
-class Spark(Section):
+class SparkSection(Section):
     """How Spark runs it."""
 
     grouped_map: Literal["arrow", "pandas"] = Field(
@@ -322,7 +322,7 @@ class Spark(Section):
     conf: Settings = Field(default_factory=dict, description="Spark's own settings")
 
 
-class Evaluate(Section):
+class EvaluateSection(Section):
     """What is measured of a release, beside its losses."""
 
     measures: tuple[Measure, ...] = Field(
@@ -347,7 +347,7 @@ def _readable(text: str) -> str:
 Words = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_readable)]
 
 
-class Accountability(Section):
+class AccountabilitySection(Section):
     """Who answers for a release, and what it is for: noted in the private table of runs."""
 
     approver: Words | None = Field(
@@ -384,21 +384,21 @@ class Gate(Section):
 class Config(Section):
     """A whole run. Made by `anonlib.load`."""
 
-    source: Source
+    source: SourceSection
     attributes: dict[str, Attribute]
     one_row_per_person: bool | str = Field(
         False, description="true: declared; or the column that identifies a person, checked"
     )
     unit: tuple[str, ...] = Field((), description="columns that identify a person with many rows")
-    privacy: Privacy
-    partition: Partition
+    privacy: PrivacySection
+    partition: PartitionSection
     kernel: Kernel
-    recode: Recode
-    release: Release
-    pseudonyms: Pseudonyms | None = None
-    evaluate: Evaluate | None = None
+    recode: RecodeSection
+    release: ReleaseSection
+    pseudonyms: PseudonymsSection | None = None
+    evaluate: EvaluateSection | None = None
     gates: tuple[Gate, ...] = Field((), description="what `evaluate` must find before the commit")
-    accountability: Accountability = Accountability()
+    accountability: AccountabilitySection = AccountabilitySection()
     events: str | None = Field(
         None,
         min_length=1,
@@ -409,7 +409,7 @@ class Config(Section):
         10_000, ge=2, le=MAX_INT, description="most distinct values of a nominal or ordinal column"
     )
     seed: int = Field(0, ge=0, lt=2**31, description="of samples and plans")
-    spark: Spark = Spark()
+    spark: SparkSection = SparkSection()
 
     @property
     def record_path(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from posixpath import normpath
 
-from anonlib.config.model import Config, Release
+from anonlib.config.model import Config, ReleaseSection
 from anonlib.config.secrets import has_password
 from anonlib.errors import Problem
 
@@ -83,19 +83,19 @@ def _real(path: str) -> str:
         return path
 
 
-def place_problems(config: Config) -> Iterator[Problem]:
+def check_places(config: Config) -> Iterator[Problem]:
     """What is wrong with the paths and names of a config."""
-    yield from name_problems(config.release)
-    yield from overlap_problems(config)
+    yield from check_table_name(config.release)
+    yield from check_overlaps(config)
     release, private = config.release.path, _private(config)
-    yield from path_problems(
+    yield from check_paths(
         {"source.path": config.source.path or "", "release.path": release, **private}
     )
     if has_scheme(config.events or ""):
         yield Problem("events", "must be a file or folder of this machine, as a plain path")
 
 
-def overlap_problems(config: Config, spelled: Callable[[str], str] = str) -> Iterator[Problem]:
+def check_overlaps(config: Config, spelled: Callable[[str], str] = str) -> Iterator[Problem]:
     """Where what is private lies in what is public, or the other way. spelled: the one spelling of
     each path, where more is known of stores than paths say."""
     release = spelled(config.release.path)
@@ -126,7 +126,7 @@ def _private(config: Config) -> dict[str, str]:
     return {where: path for where, path in given.items() if path}  # else below the record's
 
 
-def path_problems(paths: Mapping[str, str]) -> Iterator[Problem]:
+def check_paths(paths: Mapping[str, str]) -> Iterator[Problem]:
     """What is wrong with paths of stores, by their place in the config."""
     for where, path in paths.items():
         scheme, _, rest = path.partition("://")
@@ -141,7 +141,7 @@ def path_problems(paths: Mapping[str, str]) -> Iterator[Problem]:
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}(\.[A-Za-z0-9_]{1,128}){1,2}")
 
 
-def name_problems(release: Release) -> Iterator[Problem]:
+def check_table_name(release: ReleaseSection) -> Iterator[Problem]:
     """What is wrong with the name in the catalog."""
     name = release.catalog_table
     if name is not None and not _NAME.fullmatch(name):

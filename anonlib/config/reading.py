@@ -10,10 +10,10 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from anonlib import registry
-from anonlib.config.checks import check
-from anonlib.config.environment import interpolated, secret_variables
-from anonlib.config.model import NOT_A_NUMBER, Config, Evaluate, takes_number
-from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, join, read_yaml, too_many
+from anonlib.config.checks import check_config
+from anonlib.config.environment import find_secret_variables, interpolate
+from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
+from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, join, read_yaml
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
@@ -61,7 +61,7 @@ def load_columns(
     wrong. And which of the columns are sensitive or the target. Raises as `load`."""
     raw = read_raw(path)
     problems: list[Problem] = []
-    tree = copied(raw if isinstance(raw, Mapping) else {}, "", problems)
+    tree = copy_tree(raw if isinstance(raw, Mapping) else {}, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
     if problems:
@@ -85,8 +85,8 @@ def load_columns(
     if isinstance(tokens := given("privacy", "missing_tokens"), list):
         least["privacy"]["missing_tokens"] = tokens
     protected = {n for n, c in columns.items() if c.get("role") in ("sensitive", "target")}
-    filled = interpolated(least, problems, secret=secret_variables(tree))
-    return resolved(filled, None, problems), frozenset(protected)
+    filled = interpolate(least, problems, secret=find_secret_variables(tree))
+    return build_config(filled, None, problems), frozenset(protected)
 
 
 def read_raw(path: str | Path) -> Any:
@@ -116,16 +116,16 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     if not isinstance(raw, Mapping):
         raise ConfigError([Problem("", "a config is a mapping of sections; see `anonlib schema`")])
     problems: list[Problem] = []
-    tree = copied(raw, "", problems)
+    tree = copy_tree(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
-    return resolved(interpolated(tree, problems), folder, problems)
+    return build_config(interpolate(tree, problems), folder, problems)
 
 
-def resolved(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
+def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
     """The config in a tree that is all texts and numbers, without variables and overrides: what of
     it looks like a variable is none. Raises ConfigError with these problems and all others."""
-    if large := [*too_many(tree)]:
+    if large := [*check_sizes(tree)]:
         raise ConfigError([*problems, *large])
     tree = _with_defaults(tree)
     if folder is not None:
@@ -133,7 +133,7 @@ def resolved(tree: dict[str, Any], folder: Path | None, problems: list[Problem])
     _build_plugins(tree, problems)
     config = _validate(tree, problems)
     if config is not None:
-        problems += _unless_implied(check(config), problems)
+        problems += _unless_implied(check_config(config), problems)
     if problems or config is None:
         raise ConfigError(problems)
     return config
@@ -143,7 +143,7 @@ def _reason(error: Exception) -> str:
     return error.strerror or "I/O error" if isinstance(error, OSError) else "not UTF-8 text"
 
 
-def copied(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
+def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
     """The same in fresh dicts and lists, which the steps that follow may change."""
     if depth > MAX_DEPTH:
         problems.append(Problem(where, f"nested too deeply; at most {MAX_DEPTH} levels"))
@@ -151,13 +151,13 @@ def copied(value: object, where: str, problems: list[Problem], depth: int = 0) -
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
-        return [copied(v, join(where, i), problems, depth + 1) for i, v in enumerate(value)]
+        return [copy_tree(v, join(where, i), problems, depth + 1) for i, v in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
     if not all(isinstance(key, str) for key in value):
         problems.append(Problem(where, "keys are text; put the others in quotes"))
     items = [(key, item) for key, item in value.items() if isinstance(key, str)]
-    return {key: copied(item, join(where, key), problems, depth + 1) for key, item in items}
+    return {key: copy_tree(item, join(where, key), problems, depth + 1) for key, item in items}
 
 
 def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
@@ -175,12 +175,12 @@ def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def with_usual_measures(config: Config) -> Config:
+def add_usual_measures(config: Config) -> Config:
     """The config, with the usual measures if it says nothing of any."""
     if config.evaluate is not None:
         return config
     measures = tuple(cls() for cls in _usual_measures())
-    return config.model_copy(update={"evaluate": Evaluate(measures=measures, metrics=None)})
+    return config.model_copy(update={"evaluate": EvaluateSection(measures=measures, metrics=None)})
 
 
 def _usual_measures() -> list[type[Measure]]:

@@ -1,7 +1,7 @@
 """The config's columns found in the real table: every mismatch reported together."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     if problems:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
-    models = bound(config.all_models, config)
+    models = bind_models(config.all_models, config.attributes)
     protected = {model.column for model in models} | {*joint_columns(config)}
     return Schema(
         tuple(columns),
@@ -53,14 +53,12 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     )
 
 
-def bound_models(config: Config) -> tuple[PrivacyModel, ...]:
-    """The privacy models of the config, bound."""
-    return bound(config.privacy.models, config)
-
-
-def bound(models: Sequence[PrivacyModel], config: Config) -> tuple[PrivacyModel, ...]:
-    """The models, each that asks for `attribute` with one: by default every sensitive column."""
-    sensitive = [n for n, a in config.attributes.items() if a.role is Role.SENSITIVE]
+def bind_models(
+    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
+) -> tuple[PrivacyModel, ...]:
+    """The models with their columns: a model without `attribute` becomes one for every sensitive
+    column."""
+    sensitive = [n for n, a in attributes.items() if a.role is Role.SENSITIVE]
     found: list[PrivacyModel] = []
     for model in models:
         if "attribute" in type(model).model_fields and model.column is None:
@@ -75,7 +73,7 @@ def joint_columns(config: Config) -> tuple[str, ...]:
     the sensitive ones, and a target with a model. None where models need not hold then."""
     if not config.privacy.joint:
         return ()
-    modelled = {model.column for model in bound(config.all_models, config)}
+    modelled = {model.column for model in bind_models(config.all_models, config.attributes)}
     return tuple(
         name
         for name, attribute in config.attributes.items()
@@ -85,7 +83,11 @@ def joint_columns(config: Config) -> tuple[str, ...]:
 
 def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:
     """The hierarchies that models measure their columns by, folded, by the columns' names."""
-    names = {model.column for model in bound(config.all_models, config) if model.by_hierarchy}
+    names = {
+        model.column
+        for model in bind_models(config.all_models, config.attributes)
+        if model.by_hierarchy
+    }
     paths = {n: a.hierarchy for n, a in config.attributes.items() if n in names}
     return {name: read_hierarchy(path).folded() for name, path in paths.items() if path}
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 
 
-def settings(config: Config) -> dict[str, Any]:
+def summarize_config(config: Config) -> dict[str, Any]:
     """The config as private records keep it, an allow-list.
 
     Left out are conditions, categories, names of controllers and tokens, which are values of the
@@ -41,26 +41,26 @@ def settings(config: Config) -> dict[str, Any]:
         },
         "columns": {name: _column(config, name) for name in config.attributes},
         "persons": _persons(config),
-        "models": [label(model) for model in config.all_models],
+        "models": [plugin_label(model) for model in config.all_models],
         "joint": privacy.joint,
         "suppression_limit": privacy.suppression_limit,
         "suppress": privacy.suppress,
-        "partition": [label(step) for step in partition.steps],
+        "partition": [plugin_label(step) for step in partition.steps],
         "max_rows": partition.max_rows,
         "sample_rows": partition.sample_rows,
-        "kernel": label(config.kernel),
+        "kernel": plugin_label(config.kernel),
         "release": {
             "path": bare(config.release.path),
             "mode": config.release.mode,
             **({"register": name} if (name := config.release.catalog_table) else {}),
         },
-        "measures": [label(measure) for measure in measures],
+        "measures": [plugin_label(measure) for measure in measures],
         "gates": [gate.text for gate in config.gates],
         "seed": config.seed,
     }
 
 
-def label(plugin: registry.Plugin) -> str:
+def plugin_label(plugin: registry.Plugin) -> str:
     """A plug-in and its parameters in one line; of collections, how much they hold."""
     fields = type(plugin).model_fields
     given = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
@@ -94,7 +94,7 @@ def _column(config: Config, name: str) -> dict[str, Any]:
     if attribute.scale is not None:
         found["scale"] = str(attribute.scale)
     if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-        found["recoder"] = label(config.recode.of(name, attribute.scale))
+        found["recoder"] = plugin_label(config.recode.of(name, attribute.scale))
     if attribute.pseudonym:
         found["pseudonym"] = True
     if attribute.hierarchy is not None:

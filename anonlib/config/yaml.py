@@ -111,14 +111,14 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
     put(tree, key, parsed, where, problems)
 
 
-def parts_of(key: str) -> list[str]:
+def split_key(key: str) -> list[str]:
     """The parts of a dotted key such as `a.b.0.c`; one in double quotes may hold dots."""
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
 
 
 def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
     """Sets what is at a dotted key."""
-    parts = parts_of(key)
+    parts = split_key(key)
     if not parts:
         problems.append(Problem(where, "names nothing; write a key such as privacy.models.0.k"))
         return
@@ -179,7 +179,7 @@ MAX_ITEMS = {
 }
 
 
-def too_many(tree: Mapping[str, Any]) -> Iterator[Problem]:
+def check_sizes(tree: Mapping[str, Any]) -> Iterator[Problem]:
     """The fields of a config with more items than they may have."""
     for where, most in MAX_ITEMS.items():
         found: Any = tree

@@ -11,7 +11,7 @@ from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.view import View, make_view
 from anonlib.config.model import Config
-from anonlib.config.resolve import bound_models, joint_columns, protected_hierarchies
+from anonlib.config.resolve import bind_models, joint_columns, protected_hierarchies
 from anonlib.recode.proportional import Proportional
 from anonlib.recode.set import Set
 from anonlib.table.columns import TOKEN
@@ -92,7 +92,7 @@ def published_spec(config: Config) -> AuditSpec:
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),
-        models=bound_models(config),
+        models=bind_models(config.privacy.models, config.attributes),
         insensitive=tuple(n for n, a in released.items() if a.role is Role.INSENSITIVE),
         acknowledge_unique=config.privacy.acknowledge_unique,
         missing_tokens=config.privacy.missing_tokens,

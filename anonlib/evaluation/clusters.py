@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats, Ints
-from anonlib.errors import sanitized
+from anonlib.errors import run_sanitized
 from anonlib.evaluation.distributed_learning import vectors
 from anonlib.evaluation.splits import Part
 from anonlib.measure.features import Features, Sparse
@@ -78,7 +78,7 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
         for batch in batches:
             table = pa.Table.from_batches([batch])
             count = partial(_counts, table, features, centres, width)
-            total += sanitized("clustering rows", count)
+            total += run_sanitized("clustering rows", count)
         cells = np.flatnonzero(total)
         yield pa.RecordBatch.from_arrays(
             [pa.array(cells), pa.array(total.ravel()[cells])], ["cell", "n"]

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
-from anonlib.errors import sanitized
+from anonlib.errors import run_sanitized
 from anonlib.measure.examples import Target
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Given, Learner
@@ -75,7 +75,7 @@ def vectors(
         for batch in batches:
             table = pa.Table.from_batches([batch])
             encode = partial(_encoded, table, features, target, released)
-            yield sanitized("encoding rows", encode)
+            yield run_sanitized("encoding rows", encode)
 
     dense = dealt.mapInArrow(encoded, f"label double, {_VALUES} array<double>")
     dense = dense.withColumn(_VALUES, array_to_vector(F.col(_VALUES)))

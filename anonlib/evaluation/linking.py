@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from anonlib.errors import sanitized
+from anonlib.errors import run_sanitized
 from anonlib.measure.nearest import Attack, Linked
 
 
@@ -32,6 +32,6 @@ def _linked(
     for batch in batches:
         for first in batch.column(0).to_pylist():
             rows = slice(first, min(n, first + size))
-            found = sanitized(f"linking {rows.stop - first} rows", partial(attack.linked, rows))
+            found = run_sanitized(f"linking {rows.stop - first} rows", partial(attack.linked, rows))
             lists = [pa.array([each.astype(np.int64)]) for each in found]
             yield pa.RecordBatch.from_arrays([pa.array([first]), *lists], ["first", *found._fields])

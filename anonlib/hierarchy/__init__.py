@@ -13,25 +13,25 @@ from anonlib.errors import InputError
 from anonlib.hierarchy.files import (
     MAX_BYTES,
     MAX_YAML_BYTES,
-    Nodes,
-    csv_text,
-    read_csv,
-    read_yaml,
-    yaml_text,
+    NamedTree,
+    parse_csv,
+    parse_yaml,
+    to_csv,
+    to_yaml,
 )
 from anonlib.hierarchy.tree import Tree
 from anonlib.text import fold
 
 #: How a file's name ends -> how its text is read; any other name is read as the first.
-READERS: dict[str, Callable[[str], Nodes]] = {
-    ".csv": read_csv,
-    ".yaml": read_yaml,
-    ".yml": read_yaml,
+READERS: dict[str, Callable[[str], NamedTree]] = {
+    ".csv": parse_csv,
+    ".yaml": parse_yaml,
+    ".yml": parse_yaml,
 }
-WRITERS: dict[str, Callable[[Nodes], str]] = {
-    ".csv": csv_text,
-    ".yaml": yaml_text,
-    ".yml": yaml_text,
+WRITERS: dict[str, Callable[[NamedTree], str]] = {
+    ".csv": to_csv,
+    ".yaml": to_yaml,
+    ".yml": to_yaml,
 }
 
 
@@ -47,7 +47,7 @@ class Hierarchy:
     tree: Tree
 
     @classmethod
-    def of(cls, nodes: Nodes) -> "Hierarchy":
+    def of(cls, nodes: NamedTree) -> "Hierarchy":
         """The hierarchy of a tree in which each node has a name of its own, and the root is no
         leaf."""
         below = nodes.below()
@@ -71,9 +71,9 @@ class Hierarchy:
         loss[-1] = 1.0
         return cls(tuple(nodes.names[node] for node in order), Tree(parent, low, high, loss))
 
-    def nodes(self) -> Nodes:
+    def nodes(self) -> NamedTree:
         """The tree as `of` takes it."""
-        nodes = Nodes()
+        nodes = NamedTree()
         number: dict[int, int] = {}
         root, tree = len(self.names) - 1, self.tree
         # From the root down, siblings by their first leaf; of a chain the one that is above first.
@@ -153,7 +153,7 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
     """
     text = _text(Path(path))
     try:
-        nodes = READERS.get(Path(path).suffix.lower(), read_csv)(text)
+        nodes = READERS.get(Path(path).suffix.lower(), parse_csv)(text)
     except InputError as error:
         raise InputError(f"hierarchy {path}: {error}") from None
     return Hierarchy.of(nodes)
@@ -161,15 +161,15 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
 def _text(path: Path) -> str:
     """What a hierarchy's file says."""
-    read = READERS.get(path.suffix.lower(), read_csv)
-    most = MAX_BYTES if read is read_csv else MAX_YAML_BYTES
+    read = READERS.get(path.suffix.lower(), parse_csv)
+    most = MAX_BYTES if read is parse_csv else MAX_YAML_BYTES
     try:
         if path.exists() and not path.is_file():  # a device or a pipe might never end
             raise InputError(f"hierarchy {path}: can't be read (no plain file)")
         with path.open("rb") as file:
             data = file.read(most + 1)
         if len(data) > most:
-            more = "" if read is read_csv else "; write it as CSV"
+            more = "" if read is parse_csv else "; write it as CSV"
             raise InputError(f"hierarchy {path}: larger than {most:,} bytes{more}")
         return data.decode("utf-8-sig")
     except OSError as error:

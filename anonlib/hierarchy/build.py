@@ -25,7 +25,7 @@ import pyarrow as pa
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy.files import Row, grown
+from anonlib.hierarchy.files import Row, grow_tree
 
 ROOT = "*"
 MOST_OF_RANGE = 1_000_000
@@ -56,7 +56,7 @@ def intervals(
         raise InputError("widths: at least one is needed, and all are above 0")
     if any(wide <= narrow or (wide / narrow).denominator > 1 for narrow, wide in pairwise(steps)):
         raise InputError("widths: each is a multiple of the one before, such as 5, 10, 20")
-    texts, numbers = _numbers(texts_of(values))
+    texts, numbers = _numbers(distinct_texts(values))
     levels = []
     for step in steps:
         low = [zero + (number - zero) // step * step for number in numbers]
@@ -81,7 +81,7 @@ def equal_frequency(
     uneven = any(many % few or many == few for many, few in pairwise(parts) if few > 0)
     if not parts or min(parts) < 2 or uneven:
         raise InputError("parts: all at least 2, each dividing the one before, such as 16, 4")
-    rows = counted(values, counts)
+    rows = count_texts(values, counts)
     texts, numbers = _numbers(list(rows))
     ordered = sorted(set(numbers))
     place = [bisect_left(ordered, number) for number in numbers]
@@ -115,7 +115,7 @@ def mask(
     """
     if len(pad) > 1:
         raise InputError("pad: one character")
-    texts = sorted(texts_of(values))
+    texts = sorted(distinct_texts(values))
     length = max(map(len, texts))
     if masked is None:
         masked = range(1, length)
@@ -140,7 +140,7 @@ def dates(values: pa.Array, levels: Iterable[str] = DATE_LEVELS, *, root: str = 
     wanted = set(levels)
     if not wanted or wanted - DATE_LEVELS.keys():
         raise InputError(f"levels: some of {', '.join(DATE_LEVELS)}")
-    texts = sorted(texts_of(values))
+    texts = sorted(distinct_texts(values))
     days = [_day(text) for text in texts]
     found = [day for day in days if day is not None]
     _require_all(len(found), len(texts), "dates such as 2020-01-31")
@@ -148,12 +148,12 @@ def dates(values: pa.Array, levels: Iterable[str] = DATE_LEVELS, *, root: str = 
     return _levelled(texts, names, root)
 
 
-def groups(values: pa.Array, fan_outs: Sequence[int], *, root: str = ROOT) -> Hierarchy:
+def ordered_groups(values: pa.Array, fan_outs: Sequence[int], *, root: str = ROOT) -> Hierarchy:
     """Neighbours of an ordered list: of as many values as the first number says, of as many such
     groups as the second says, and so on. Names: such as low to medium."""
     if not fan_outs or min(fan_outs) < 2:
         raise InputError("fan_outs: numbers from 2, one for each level")
-    texts = texts_of(values)
+    texts = distinct_texts(values)
     levels = []
     for size in accumulate(fan_outs, lambda a, b: a * b):
         runs = [texts[i : i + size] for i in range(0, len(texts), size)]
@@ -181,7 +181,7 @@ def days_between(low: str, high: str, step: Any = 1) -> pa.Array:
     return pa.array([date.fromordinal(day).isoformat() for day in days], pa.string())
 
 
-def texts_of(values: pa.Array) -> list[str]:
+def distinct_texts(values: pa.Array) -> list[str]:
     """The distinct texts of the values that are there, in their order. Raises InputError where
     there are none."""
     texts = list(dict.fromkeys(values.cast(pa.string()).drop_null().to_pylist()))
@@ -190,9 +190,9 @@ def texts_of(values: pa.Array) -> list[str]:
     return texts
 
 
-def counted(values: pa.Array, counts: Ints) -> dict[str, int]:
+def count_texts(values: pa.Array, counts: Ints) -> dict[str, int]:
     """How often each distinct text is there."""
-    rows = dict.fromkeys(texts_of(values), 0)
+    rows = dict.fromkeys(distinct_texts(values), 0)
     for text, count in zip(values.cast(pa.string()).to_pylist(), counts.tolist(), strict=True):
         if text is not None:
             rows[text] += count
@@ -210,7 +210,7 @@ def _levelled(texts: Sequence[str], levels: Sequence[Sequence[str]], root: str) 
     require_apart(root, texts)
     levels = [level for level in levels if len(set(level)) > 1]
     ways = zip(texts, *levels, [root] * len(texts), strict=True)
-    nodes, values = grown(
+    nodes, values = grow_tree(
         [Row([name for i, name in enumerate(way) if i == 0 or name != way[i - 1]]) for way in ways]
     )
     groups = set(nodes.parent[1:])

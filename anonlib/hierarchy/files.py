@@ -26,7 +26,7 @@ _tag: Callable[..., str] = yaml.resolver.Resolver().resolve
 _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-class Nodes:
+class NamedTree:
     """A tree in the making: node 0 is the root, every other one comes after its parent, siblings in
     their order; `lines` is where a node is named first, 0 for nowhere."""
 
@@ -72,7 +72,7 @@ def _refuse(problems: Sequence[str]) -> NoReturn:
     raise InputError("; ".join(problems))
 
 
-def _require_single(nodes: Nodes, problems: Sequence[str] = ()) -> Nodes:
+def _require_single(nodes: NamedTree, problems: Sequence[str] = ()) -> NamedTree:
     """The nodes, if there is no problem and each has a name of its own."""
     repeated = [nodes.lines[node] for node in nodes.repeated()]
     if repeated:
@@ -91,7 +91,7 @@ class Row:
     line: int = 0
 
 
-def read_csv(text: str) -> Nodes:
+def parse_csv(text: str) -> NamedTree:
     """The tree in a CSV text. Raises InputError with all that is wrong, by line."""
     found = [rows for each in SEPARATORS if (rows := _rows(text, each)) is not None]
     if not found:
@@ -100,16 +100,16 @@ def read_csv(text: str) -> Nodes:
     problems = [*_row_problems(rows)]
     if problems:
         _refuse(problems)
-    nodes, values = grown(rows)
+    nodes, values = grow_tree(rows)
     inner = set(nodes.parent[1:])
     groups = [row.line for row, node in zip(rows, values, strict=True) if node in inner]
     problems = [f"{_lines(groups)} a value that is a group of others"] if groups else []
     return _require_single(nodes, problems)
 
 
-def grown(rows: Sequence[Row]) -> tuple[Nodes, list[int]]:
+def grow_tree(rows: Sequence[Row]) -> tuple[NamedTree, list[int]]:
     """The tree of the rows, which share their root, and the node of each row's value."""
-    nodes, values = Nodes(), []
+    nodes, values = NamedTree(), []
     nodes.add(rows[0].names[-1], None, rows[0].line)
     numbers: dict[tuple[int, str], int] = {}
     for row in rows:
@@ -167,8 +167,8 @@ def _row_problems(rows: list[Row]) -> Iterator[str]:
         yield f"{_lines(again)} a value of an earlier row"
 
 
-def csv_text(nodes: Nodes) -> str:
-    """The tree as `read_csv` reads it."""
+def to_csv(nodes: NamedTree) -> str:
+    """The tree as `parse_csv` reads it."""
     inner = set(nodes.parent[1:])
     above: list[list[str]] = []
     rows = []
@@ -189,7 +189,7 @@ def _csv_field(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_yaml(text: str) -> Nodes:
+def parse_yaml(text: str) -> NamedTree:
     """The tree in a nested YAML text. Raises InputError with all that is wrong, by line."""
     reader = _YamlReader()
     try:
@@ -214,7 +214,7 @@ class _Open:
 
 class _YamlReader:
     def __init__(self) -> None:
-        self.nodes = Nodes()
+        self.nodes = NamedTree()
         self.groups: list[int] = []
         self.open: list[_Open] = []
 
@@ -238,7 +238,7 @@ class _YamlReader:
             else:
                 self._collection(isinstance(event, yaml.MappingStartEvent), line)
 
-    def done(self) -> Nodes:
+    def done(self) -> NamedTree:
         """The tree, when all events are taken."""
         if not self.nodes.names:
             _refuse(["has no root"])
@@ -282,8 +282,8 @@ class _YamlReader:
             self.open[-1].key = None
 
 
-def yaml_text(nodes: Nodes) -> str:
-    """The tree as `read_yaml` reads it."""
+def to_yaml(nodes: NamedTree) -> str:
+    """The tree as `parse_yaml` reads it."""
     below = nodes.below()
     lines = []
     todo = [(0, 0, "")]  # node, indentation, what stands before it

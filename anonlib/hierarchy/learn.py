@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy.build import ROOT, counted, require_apart, texts_of
-from anonlib.hierarchy.files import Nodes
+from anonlib.hierarchy.build import ROOT, count_texts, distinct_texts, require_apart
+from anonlib.hierarchy.files import NamedTree
 
 #: The largest target-aware trees: all pairs of values are compared.
 MOST_VALUES, MOST_CLASSES = 2_000, 1_000
@@ -33,7 +33,7 @@ def frequency(values: pa.Array, counts: Ints, fan_out: int = 2, *, root: str = R
     Of equally rare groups those with the first text go first. Cost O(n log n).
     """
     _require_fan_out(fan_out)
-    rows = counted(values, counts)
+    rows = count_texts(values, counts)
     texts = sorted(rows)
     heap = [(rows[text], i, i) for i, text in enumerate(texts)]  # rows, first text, node
     heapq.heapify(heap)
@@ -68,7 +68,7 @@ def target_aware(
     O(n^3) where many pairs tie: some seconds for 1,000 values.
     """
     _require_fan_out(fan_out)
-    texts = sorted(texts_of(values))
+    texts = sorted(distinct_texts(values))
     labels = classes.unique()
     if len(texts) > MOST_VALUES:
         raise InputError(f"{len(texts):,} values; a tree by a target takes {MOST_VALUES:,} at most")
@@ -166,7 +166,7 @@ def _named(texts: Sequence[str], below: Sequence[Sequence[int]], root: str) -> H
     for nodes in below:
         first.append(min(first[node] for node in nodes))
         size.append(sum(size[node] for node in nodes))
-    tree, used = Nodes(), {root, *texts}
+    tree, used = NamedTree(), {root, *texts}
     top = n + len(below) - 1
     todo = [(top, tree.add(root, None))] if below else []
     if not below:

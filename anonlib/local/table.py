@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bound_models, protected_hierarchies, with_ids
+from anonlib.config.resolve import bind_models, protected_hierarchies, with_ids
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
 from anonlib.kernels import Found
 from anonlib.loss import Released
@@ -100,7 +100,12 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
             for c in schema.quasi_identifiers
         ),
         kernel=registry.spec(config.kernel),
-        models=tuple(map(registry.spec, with_ids(bound_models(config), schema))),
+        models=tuple(
+            map(
+                registry.spec,
+                with_ids(bind_models(config.privacy.models, config.attributes), schema),
+            )
+        ),
         metrics=(),
         protected=schema.protected,
         missing_tokens=config.privacy.missing_tokens,
@@ -154,7 +159,11 @@ def _ordered(column: Column, distinct: pa.Array) -> pa.Array:
 def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
     """What models that measure cells against the whole table measure them against."""
     hierarchies = protected_hierarchies(config)
-    for name in {m.column for m in bound_models(config) if m.looks_at == "counts"}:
+    for name in {
+        m.column
+        for m in bind_models(config.privacy.models, config.attributes)
+        if m.looks_at == "counts"
+    }:
         column = schema[name or ""]
         values = table.column(column.id).combine_chunks()
         found = protected_values(values, config.privacy.missing_tokens)

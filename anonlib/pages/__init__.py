@@ -10,7 +10,7 @@ from anonlib.errors import InputError
 from anonlib.pages.release import release_page
 from anonlib.pages.sweep import Row, sweep_page
 from anonlib.pages.words import breakable, coded, number
-from anonlib.text import plain
+from anonlib.text import printable
 
 #: What tells a report from other files; in its head.
 MARK = '<meta name="generator" content="anonlib report">'
@@ -52,7 +52,7 @@ def render_sweep(
     in sentences. Raises InputError where `by` or `lines` are no axes.
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
-    page = replace(page, summary=(*page.summary, *map(plain, notes)))
+    page = replace(page, summary=(*page.summary, *map(printable, notes)))
     return _environment().get_template("sweep.html").render(page=page)
 
 
@@ -64,7 +64,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    filters = {"number": number, "plain": plain, "breakable": breakable, "coded": coded}
+    filters = {"number": number, "plain": printable, "breakable": breakable, "coded": coded}
     environment.filters.update(filters)
     environment.tests["text"] = lambda cell: isinstance(cell, str)
     environment.globals["mark"] = MARK

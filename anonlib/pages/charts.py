@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from anonlib.measure import Cell
 from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
 from anonlib.pages.words import counted, number, percent, short, spoken
-from anonlib.text import plain
+from anonlib.text import printable
 
 Row: TypeAlias = Sequence[Cell]
 
@@ -184,7 +184,7 @@ def lines(
         ax.set_axisbelow(True)
         _plain_ticks(ax)
 
-    label = f"Line chart, {title} by {plain(x_name)}. {'; '.join(map(_course, shown))}"
+    label = f"Line chart, {title} by {printable(x_name)}. {'; '.join(map(_course, shown))}"
     left_out = len(given) - len(shown)
     notes = [spread] if spread else []
     if left_out:
@@ -226,7 +226,7 @@ def _axes(y: str, x: str) -> str:
 
 def _legend(names: Sequence[str]) -> tuple[tuple[int, str, str], ...]:
     pairs = zip(MARKERS, names, strict=False)
-    return tuple((j, mark, plain(name)) for j, ((_, mark), name) in enumerate(pairs, 1))
+    return tuple((j, mark, printable(name)) for j, ((_, mark), name) in enumerate(pairs, 1))
 
 
 def _height(rows: Sequence[Row]) -> float:
@@ -246,15 +246,15 @@ def _largest(rows: Sequence[Row]) -> str:
 
 
 def _named(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
-    return [f"{plain(n)} {number(v)}" for n, v in zip(names, values, strict=False)]
+    return [f"{printable(n)} {number(v)}" for n, v in zip(names, values, strict=False)]
 
 
 def _course(line: Line) -> str:
     """Where a line begins and ends, in words."""
     if not line.x:
-        return plain(line.name)
+        return printable(line.name)
     ends = [f"{number(line.mean[i])} at {number(line.x[i])}" for i in (0, -1)]
-    return f"{plain(line.name)}: from {' to '.join(ends)}"
+    return f"{printable(line.name)}: from {' to '.join(ends)}"
 
 
 def _value(cell: Cell) -> float:

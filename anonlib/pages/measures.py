@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from anonlib import registry
-from anonlib.config.listing import summary
+from anonlib.config.listing import first_paragraph
 from anonlib.measure import Measure
 from anonlib.pages.charts import Chart, Line, Table, bars, before_after, dots, lines
 from anonlib.pages.words import between, first_sentence, spoken
-from anonlib.text import plain
+from anonlib.text import printable
 
 Row: TypeAlias = tuple[str, ...]
 
@@ -99,7 +99,7 @@ def _measured(type: str, found: Mapping[str, Any]) -> Measured:
     series = sorted(series, key=lambda each: each["name"])
     return Measured(
         name=spoken(type),
-        about="" if known is None else first_sentence(summary(known)),
+        about="" if known is None else first_sentence(first_paragraph(known)),
         whole=tuple(
             Whole(spoken(f["name"]), f["value"], meanings.get(f["name"], "")) for f in whole
         ),
@@ -131,8 +131,8 @@ def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     said: dict[str, list[str]] = {}
     for figure in figures:
         if figure["note"]:
-            of = f" of {plain(figure['of'])}" if figure["of"] else ""
-            said.setdefault(plain(figure["note"]), []).append(f"{spoken(figure['name'])}{of}")
+            of = f" of {printable(figure['of'])}" if figure["of"] else ""
+            said.setdefault(printable(figure["note"]), []).append(f"{spoken(figure['name'])}{of}")
     return tuple(_noted(note, named, len(figures)) for note, named in said.items())
 
 
@@ -152,7 +152,7 @@ def _pivoted(figures: Sequence[Mapping[str, Any]]) -> Table | None:
     values: dict[tuple[Row, str], float | None] = {}
     for figure in figures:
         stem, form = split[figure["name"]]
-        row = (plain(figure["of"]), *([spoken(stem)] if apart else []))
+        row = (printable(figure["of"]), *([spoken(stem)] if apart else []))
         values[row, (form or RELEASE) if apart else stem] = figure["value"]
     rows = dict.fromkeys(row for row, _ in values)
     columns = dict.fromkeys(column for _, column in values)
@@ -178,7 +178,7 @@ def _part(
     charts: list[Chart] = []
     tables: list[Table] = []
     for each in series:
-        name = plain(each["of"]) or spoken(each["name"]).capitalize()
+        name = printable(each["of"]) or spoken(each["name"]).capitalize()
         table = Table(name, tuple(each["heads"]), tuple(map(tuple, each["rows"])))
         suited = draw or _suited(table)
         if suited is None or len(charts) == MAX_CHARTS or not table.rows:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from anonlib import registry
-from anonlib.config.listing import summary
+from anonlib.config.listing import first_paragraph
 from anonlib.config.summary import bare
 from anonlib.loss import Metric
 from anonlib.pages.charts import Chart, Table, bars
 from anonlib.pages.measures import Measured, Part, distributions, measured
 from anonlib.pages.words import between, counted, first_sentence, number, percent, spoken
-from anonlib.text import plain
+from anonlib.text import printable
 
 Record = Mapping[str, Any]
 Pairs = tuple[tuple[str, str], ...]
@@ -94,7 +94,7 @@ def release_page(record: Record) -> ReleasePage:
     judged = (*verdicts, *gates)
     return ReleasePage(
         title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {_name(record)}",
-        run=plain(record["run_id"]),
+        run=printable(record["run_id"]),
         passed=all(each.holds for each in judged) if judged else None,
         summary=tuple(_summary(record, verdicts, gates)),
         verdicts=verdicts,
@@ -130,7 +130,7 @@ def _verdicts(record: Record) -> Iterator[Judgement]:
         measured = each["value"] is not None
         found = number(each["value"]) if measured else "not measured"
         yield Judgement(
-            asked=plain(each["model"]),
+            asked=printable(each["model"]),
             found=f"{found} or better" if measured and not each["exact"] else found,
             required=number(each["required"]),
             holds=each["holds"],
@@ -139,8 +139,8 @@ def _verdicts(record: Record) -> Iterator[Judgement]:
 
 def _gates(evaluation: Record) -> Iterator[Judgement]:
     for each in evaluation.get("gates", ()):
-        asked = plain(each["gate"])
-        found = plain(each["found"]).removeprefix(f"{asked}: ")
+        asked = printable(each["gate"])
+        found = printable(each["found"]).removeprefix(f"{asked}: ")
         yield Judgement(asked, found, "", each["passed"])
 
 
@@ -194,24 +194,24 @@ def _remarks(record: Record) -> Iterator[str]:
     audit = _audit(record)
     for verdict in audit.get("verdicts", ()):
         if verdict["note"]:
-            yield f"{plain(verdict['model'])}: {plain(verdict['note'])}"
+            yield f"{printable(verdict['model'])}: {printable(verdict['note'])}"
     for problem in audit.get("problems", ()):
-        yield f"Problem: {plain(problem['where'])}: {plain(problem['text'])}"
+        yield f"Problem: {printable(problem['where'])}: {printable(problem['text'])}"
     if audit.get("insensitive") in _INSENSITIVE:
         yield _INSENSITIVE[audit["insensitive"]]
     for name, n in audit.get("lone", {}).items():
         if n:
             share = percent(n / audit["n_rows"])
             yield (
-                f"{plain(name)}: the shares tell of {counted(n, 'row')} ({share}) that no other "
-                "row of their class has their value."
+                f"{printable(name)}: the shares tell of {counted(n, 'row')} ({share}) that no "
+                "other row of their class has their value."
             )
-    yield from map(plain, record.get("notes", ()))
+    yield from map(printable, record.get("notes", ()))
 
 
 def _loss(name: str, value: float | None) -> Loss:
     known = registry.plugins("metric").get(name)
-    about = "" if known is None else first_sentence(summary(known))
+    about = "" if known is None else first_sentence(first_paragraph(known))
     if value is None and known is not None and issubclass(known, Metric):
         about = f"Not computable: {known.undefined}"
     share = value if value is not None and 0 <= value < 1 else None
@@ -220,7 +220,7 @@ def _loss(name: str, value: float | None) -> Loss:
 
 def _by_column(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
     columns = dict.fromkeys(column for found in losses.values() for column in found)
-    rows = tuple((plain(c), *[found.get(c) for found in losses.values()]) for c in columns)
+    rows = tuple((printable(c), *[found.get(c) for found in losses.values()]) for c in columns)
     return Table("Losses by column", ("column", *map(spoken, losses)), rows) if rows else None
 
 
@@ -260,7 +260,7 @@ def _source(record: Record) -> Table | None:
     names = list(dict.fromkeys([*missing, *moments, *kinds]))
     rows = tuple(
         (
-            plain(name),
+            printable(name),
             missing.get(name),
             kinds.get(name),
             moments.get(name, {}).get("mean"),
@@ -307,7 +307,7 @@ def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
             told = "; ".join(map(number, value))
         else:
             told = f"{value}" if key == "seed" else number(value)
-        yield spoken(key), plain(told)
+        yield spoken(key), printable(told)
     if "seed" not in settings and "seed" in record:
         yield "seed", str(record["seed"])
     for key in ("config_sha256", "source_version", "table_version"):
@@ -315,14 +315,14 @@ def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
             yield spoken(key), str(record[key])
     for key in ("table", "record"):
         if record.get(key):
-            yield key, plain(bare(record[key]))
+            yield key, printable(bare(record[key]))
 
 
 def _attributes(columns: Mapping[str, Record]) -> Table | None:
     heads = ("column", "role", "scale", "released")
     rows = tuple(
         (
-            plain(name),
+            printable(name),
             spoken(each["role"]),
             each.get("scale", ""),
             _released(each),

@@ -12,7 +12,7 @@ from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.pages.measures import MAX_CHARTS
 from anonlib.pages.words import counted, number, spoken
-from anonlib.text import plain
+from anonlib.text import printable
 
 Row = Mapping[str, Any]
 Key = tuple[Cell, ...]
@@ -57,12 +57,12 @@ def sweep_page(
     varied = [axis for axis in kept if axis in (*plan.panels, *plan.lines, plan.by)]
     fixed = [axis for axis in kept if axis not in varied] if rows else []
     return SweepPage(
-        title=plain(title),
+        title=printable(title),
         summary=tuple(_summary(done, failed, [a for a in axes if a in over])),
         figures=tuple((spoken(f), _charts(done, f, plan)) for f in figures),
         points=_points(done, varied, figures, plan.names),
         failed=_failed(failed, kept, plan.names),
-        fixed=tuple((plain(axis), number(_cell(rows[0].get(axis)))) for axis in fixed),
+        fixed=tuple((printable(axis), number(_cell(rows[0].get(axis)))) for axis in fixed),
     )
 
 
@@ -102,7 +102,7 @@ def _called(axes: Sequence[str]) -> dict[str, str]:
     """The last part of each dotted key; the whole where two have the same."""
     last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
     same = Counter(last.values())
-    return {axis: plain(name if same[name] == 1 else axis) for axis, name in last.items()}
+    return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
 
 
 def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
@@ -111,7 +111,7 @@ def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) ->
         yield f"{counted(len(failed), 'point')} failed; why stands below."
     for axis in over:
         n = len({_cell(row.get(axis)) for row in done})
-        yield f"Means and standard deviations are over {counted(n, 'value')} of {plain(axis)}."
+        yield f"Means and standard deviations are over {counted(n, 'value')} of {printable(axis)}."
     seconds = [row["seconds"] for row in done if row.get("seconds") is not None]
     if seconds:
         yield f"All took {number(round(sum(seconds)))} seconds of work."
@@ -155,7 +155,7 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
     places = list(dict.fromkeys(cell[1] for cell in cells))
     means = {(cell[1], cell[0]): cell[2] for cell in cells}
     rows = tuple((number(p), *[means.get((p, name)) for name in names]) for p in places)
-    table = Table(title, (plain(by), *names), rows)
+    table = Table(title, (printable(by), *names), rows)
     return bars(title, table) if len(names) == 1 else dots(title, table)
 
 
@@ -180,7 +180,8 @@ def _failed(rows: Sequence[Row], kept: Sequence[str], names: Mapping[str, str]) 
     groups = _groups(rows, (*kept, "error"))
     heads = (*(names[axis] for axis in kept), "points", "error")
     cells = [
-        (*map(number, key[:-1]), number(len(group)), plain(str(key[-1]))) for key, group in groups
+        (*map(number, key[:-1]), number(len(group)), printable(str(key[-1])))
+        for key, group in groups
     ]
     return Table("Points that failed", heads, tuple(cells)) if cells else None
 

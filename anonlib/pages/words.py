@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from anonlib.text import plain
+from anonlib.text import printable
 
 #: Letters that a label in a drawing may have.
 MAX_LABEL = 22
@@ -19,7 +19,7 @@ def number(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return plain(value)
+        return printable(value)
     if not math.isfinite(value):
         return "–"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -41,7 +41,7 @@ def counted(n: int, one: str, many: str = "") -> str:
 
 def spoken(name: str) -> str:
     """A name of ours, such as `mean_error`, as words."""
-    return plain(name).replace("_", " ")
+    return printable(name).replace("_", " ")
 
 
 def short(value: Any, most: int = MAX_LABEL) -> str:

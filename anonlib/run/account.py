@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonlib.config.model import Accountability, Config
+from anonlib.config.model import AccountabilitySection, Config
 from anonlib.config.places import lies_in
-from anonlib.config.summary import bare, config_digest, label, software
+from anonlib.config.summary import bare, config_digest, plugin_label, software
 from anonlib.errors import (
     AnonlibError,
     AuditError,
@@ -100,7 +100,7 @@ class Account:
             "config_sha256": config_digest(config),
             "anonlib": software()["anonlib"],
             "k": config.k,
-            "models": [label(model) for model in config.all_models],
+            "models": [plugin_label(model) for model in config.all_models],
             **self._found(),
             "approver": words.approver,
             "purpose": words.purpose,
@@ -133,14 +133,14 @@ def place(path: str) -> str:
     return bare(path) if "://" in path else str(Path(path).absolute())
 
 
-def require_words(words: Accountability) -> None:
+def require_words(words: AccountabilitySection) -> None:
     """Raises ConfigError where a release lacks what its operator asks for, or where that can't be
     understood."""
     if problems := [*_lacking(words, os.environ.get(REQUIRE, ""))]:
         raise ConfigError(problems)
 
 
-def _lacking(words: Accountability, required: str) -> Iterator[Problem]:
+def _lacking(words: AccountabilitySection, required: str) -> Iterator[Problem]:
     for name in filter(None, map(str.strip, required.split(","))):
         if name not in _WORDS:
             yield Problem("", f"{REQUIRE} of the environment may list {', '.join(_WORDS)} only")

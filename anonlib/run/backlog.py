@@ -25,7 +25,7 @@ from anonlib.errors import (
     InputError,
     Problem,
     StorageError,
-    sanitized,
+    run_sanitized,
 )
 from anonlib.source import Source
 from anonlib.spark.storage import Storage
@@ -158,7 +158,7 @@ def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
     for rows in batches:
         if rows.num_rows:
             what = f"sealing {rows.num_rows} rows"
-            sealed = sanitized(what, partial(seal, rows, key))
+            sealed = run_sanitized(what, partial(seal, rows, key))
             columns = [pa.array([rows.num_rows], pa.int32()), pa.array([sealed])]
             yield pa.RecordBatch.from_arrays(columns, ["n", "sealed"])
 
@@ -166,7 +166,7 @@ def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
 def _unsealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for n, sealed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            rows = sanitized(f"unsealing {n} rows", partial(unseal, sealed, key))
+            rows = run_sanitized(f"unsealing {n} rows", partial(unseal, sealed, key))
             yield rows.rename_columns([f"w{i}" for i in range(rows.num_columns)])
 
 

@@ -15,7 +15,7 @@ from anonlib.errors import AnonlibError, StorageError
 from anonlib.evaluation import Evaluation, judged
 from anonlib.evaluation.case import Case, held
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.progress import Progress, Unseen
+from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import place
 from anonlib.run.blocks import kept
 from anonlib.run.result import ReleaseResult
@@ -120,7 +120,7 @@ def _shadow_of(
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = token_key(), token_key()
             folder = f"{work}/shadow-{share:g}"
-            made = make(train, scanned, config, folder, *keys, Marks(), Unseen())
+            made = make(train, scanned, config, folder, *keys, Marks(), SilentProgress())
             chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
             return made.staged if chosen is None else made.staged.where(chosen)
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Codes, Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bound_models, with_ids
+from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
@@ -38,7 +38,7 @@ def infeasible(
     n = n_rows
     if config.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
-    for model in bound_models(config):
+    for model in bind_models(config.privacy.models, config.attributes):
         where = f"privacy.models.{model.type}"
         if model.min_rows > n_rows:
             yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
@@ -171,7 +171,7 @@ def joint_problems(
         return
     joint = _joint(found, schema, values, WHOLE)
     references = {id: each.reference for id, each in values.items()}
-    for model in with_ids(bound_models(config), schema):
+    for model in with_ids(bind_models(config.privacy.models, config.attributes), schema):
         if model.column is None:
             continue
         known = joint.known(model.column, references, bool(schema.unit))

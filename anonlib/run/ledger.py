@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib.config.keys import key_check
 from anonlib.config.model import Config
-from anonlib.errors import ConfigError, InputError, Problem, StorageError, sanitized
+from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.source import Source
 from anonlib.spark.digest import Digest
 from anonlib.spark.storage import Storage
@@ -198,7 +198,7 @@ class Ledger:
 def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         what = f"the tokens of {batch.num_rows} rows"
-        found = sanitized(what, partial(keyed, batch.columns, key))
+        found = run_sanitized(what, partial(keyed, batch.columns, key))
         yield pa.RecordBatch.from_arrays([found], ["token"])
 
 

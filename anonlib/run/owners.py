@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from anonlib import registry
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bound, with_ids
+from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.partition.cuts import no_cuts
@@ -152,7 +152,7 @@ def _found(
     asked[:, 0] = True
     for s, name in enumerate(step.models, 1):
         asked[names.index(name), s] = True
-    own = [with_ids(bound(each, config), schema) for each in step.models.values()]
+    own = [with_ids(bind_models(each, config.attributes), schema) for each in step.models.values()]
     return Owners(
         schema.controller,
         tuple(row["h"] for row in found),

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
-from anonlib.config.resolve import bound_models
+from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InputError, Problem
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.ledger import Ledger
@@ -179,7 +179,10 @@ def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
 
 def _require_counted(config: Config, target: Target, ledger: Ledger, found: Digest) -> None:
     """Raises ConfigError unless persons were counted, for these models, in all that is there."""
-    models = [registry.build("audit", registry.spec(model)) for model in bound_models(config)]
+    models = [
+        registry.build("audit", registry.spec(model))
+        for model in bind_models(config.privacy.models, config.attributes)
+    ]
     counting = [model.label for model in models if model.persons]
     if not ledger.proves(target.runs(), found, counting):
         text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from anonlib.config.model import Release
+from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.spark.delta_files import DELTA, Transaction, added, delta_log, name_mapping, save_mode
 from anonlib.spark.digest import Digest, digest
@@ -48,7 +48,7 @@ class Commit:
 class Target:
     """The table that a run publishes to, as it was when the run began."""
 
-    def __init__(self, spark: SparkSession, release: Release):
+    def __init__(self, spark: SparkSession, release: ReleaseSection):
         self._spark = spark
         self._release = release
         self._storage = Storage(spark, release.path)

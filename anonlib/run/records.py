@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonlib.config.model import Config
-from anonlib.config.summary import bare, config_digest, settings, software
+from anonlib.config.summary import bare, config_digest, software, summarize_config
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.result import ReleaseResult
 
@@ -74,7 +74,7 @@ def record(
         **result.to_dict(),
         **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
         "config_sha256": config_digest(config),
-        "settings": settings(config),
+        "settings": summarize_config(config),
         "seed": config.seed,
         "source_version": source.version,
         "plan": plan and plan.to_dict(),

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from anonlib import registry
 from anonlib.config.model import Config
-from anonlib.config.resolve import bound_models, with_ids
-from anonlib.errors import sanitized
+from anonlib.config.resolve import bind_models, with_ids
+from anonlib.errors import run_sanitized
 from anonlib.evaluation.case import held, sampled
 from anonlib.kernels.discriminant import class_moments
 from anonlib.partition import TaskPartitioner
@@ -112,7 +112,7 @@ def task_of(
     marks: Marks = Marks(),
 ) -> Task:
     """What the workers of a run need."""
-    models = with_ids(bound_models(config), schema)
+    models = with_ids(bind_models(config.privacy.models, config.attributes), schema)
     costs = config.privacy.suppress == "costliest"
     steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
     return Task(
@@ -173,7 +173,7 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
 
 def _partial(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """The moments of one task's rows."""
-    texts = sanitized("class moments", partial(_added_up, batches, task))
+    texts = run_sanitized("class moments", partial(_added_up, batches, task))
     yield pa.record_batch({"moments": pa.array(texts, pa.string())})
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Floats
 from anonlib.config.model import Config
-from anonlib.errors import sanitized
+from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import Tuples
 from anonlib.privacy import PrivacyModel
 from anonlib.run.scan import Scan, tuple_hash
@@ -106,7 +106,9 @@ def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> 
 def _keyed(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """With pseudonyms, and links as they are staged."""
     for batch in batches:
-        yield sanitized(f"pseudonyms of {batch.num_rows} rows", partial(_with_keys, batch, task))
+        yield run_sanitized(
+            f"pseudonyms of {batch.num_rows} rows", partial(_with_keys, batch, task)
+        )
 
 
 def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:

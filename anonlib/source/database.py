@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.config.keys import secret_options
-from anonlib.config.model import Source
+from anonlib.config.model import SourceSection
 from anonlib.spark.jars import postgresql_jar
 from anonlib.spark.jvm import found_class, java_class, scala_map
 
@@ -53,7 +53,7 @@ class Database:
                 self.connection.close()
 
 
-def open_database(spark: SparkSession, source: Source) -> Database:
+def open_database(spark: SparkSession, source: SourceSection) -> Database:
     """The source's table, pinned if it is PostgreSQL's: then it can't be truncated or altered
     before `close`, as while it is dumped by pg_dump."""
     options = jdbc_options(spark, source)
@@ -74,7 +74,7 @@ def open_database(spark: SparkSession, source: Source) -> Database:
         raise
 
 
-def jdbc_options(spark: SparkSession, source: Source) -> dict[str, str]:
+def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     """The options of a JDBC reader, those that are secret and defaults included; PostgreSQL's
     driver is then among the session's jars."""
     given = {**source.options, **secret_options(source)}

@@ -20,7 +20,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from anonlib.config.draft import MIN_UNIQUE, ColumnProfile, TableProfile
 from anonlib.config.keys import secret_options
-from anonlib.config.model import Source
+from anonlib.config.model import SourceSection
 from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.spark.session import session
@@ -83,7 +83,9 @@ def profile(
     count of the columns that look unique.
     """
     secrets = secrets or {}
-    secret = secret_options(Source.model_validate({"format": given or "", "secrets": secrets}))
+    secret = secret_options(
+        SourceSection.model_validate({"format": given or "", "secrets": secrets})
+    )
     with progress.stage("start"):
         spark = session()
     with progress.stage("look", spark), translated("source"):

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anonlib.encode import Categories, Domain, Encoder, Hierarchies, about, domains_of, encoders_of
-from anonlib.errors import InputError, sanitized
+from anonlib.errors import InputError, run_sanitized
 
 _DENSE = T.StructField("dense", T.ArrayType(T.DoubleType()))
 
@@ -85,5 +85,5 @@ def _dense(
         return pa.ListArray.from_arrays(offsets, pa.array(features.ravel()))
 
     for batch in batches:
-        dense = sanitized(f"encoding column {name}", partial(encode, batch.column(0)))
+        dense = run_sanitized(f"encoding column {name}", partial(encode, batch.column(0)))
         yield pa.record_batch([batch.column(0), dense], [batch.schema.names[0], _DENSE.name])

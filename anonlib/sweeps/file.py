@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from anonlib.config.checks import spark_problems
-from anonlib.config.environment import interpolated, secret_variables
+from anonlib.config.checks import check_spark
+from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import Config
-from anonlib.config.reading import build_plugin, copied, problems_of, read_raw, resolved
+from anonlib.config.reading import build_config, build_plugin, copy_tree, problems_of, read_raw
 from anonlib.config.summary import hierarchy_digests
-from anonlib.config.yaml import apply_override, parts_of, put
+from anonlib.config.yaml import apply_override, put, split_key
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.sweeps.settings import Case, Point, Sweep, SweepFile, Trial
@@ -51,22 +51,22 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     if not isinstance(raw, Mapping):
         raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
     problems: list[Problem] = []
-    tree = copied(raw, "", problems)
+    tree = copy_tree(raw, "", problems)
     for override in overrides:
         apply_override(tree, override, problems)
     files = _config_files(tree, folder, problems)
     # What is a key to one case is no value of another, or of the grid, which results show.
-    secret = frozenset[str]().union(*map(secret_variables, [tree, *files.values()]))
-    tree = interpolated(tree, problems, secret=secret)
+    secret = frozenset[str]().union(*map(find_secret_variables, [tree, *files.values()]))
+    tree = interpolate(tree, problems, secret=secret)
     configs = {
-        name: interpolated(copied(raw, "", problems), problems, f"cases.{name}.config", secret)
+        name: interpolate(copy_tree(raw, "", problems), problems, f"cases.{name}.config", secret)
         for name, raw in files.items()
     }
     try:
         file = SweepFile.model_validate(tree)
     except ValidationError as error:
         raise ConfigError([*problems, *problems_of(error, SweepFile, "")]) from None
-    problems += spark_problems(file.spark)
+    problems += check_spark(file.spark)
     cases = [
         _Expansion(file, name, case, folder, configs.get(name, case.config), problems)
         for name, case in file.cases.items()
@@ -85,12 +85,12 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
     """What the config files of cases say, by case; those with problems are left out."""
-    cases, secret, found = tree.get("cases"), secret_variables(tree), {}
+    cases, secret, found = tree.get("cases"), find_secret_variables(tree), {}
     for name, case in cases.items() if isinstance(cases, dict) else ():
         given = case.get("config") if isinstance(case, dict) else None
         if isinstance(given, str):
             wrong: list[Problem] = []
-            named = interpolated({"config": given}, wrong, f"cases.{name}", secret)
+            named = interpolate({"config": given}, wrong, f"cases.{name}", secret)
             try:
                 if not wrong:
                     found[name] = read_raw(folder / named["config"])
@@ -124,7 +124,7 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
 
 def _is_hidden(key: str) -> bool:
     """Whether a key is of what results may not show, a part of it, or what it is a part of."""
-    parts = parts_of(key)
+    parts = split_key(key)
     return bool(parts) and any(
         all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
         for path in _HIDDEN
@@ -133,7 +133,7 @@ def _is_hidden(key: str) -> bool:
 
 def _hides(key: str, values: Any) -> bool:
     """Whether something hidden is set by what is learned from: by `learn.version.set`."""
-    first, *rest = [*parts_of(key), ""]
+    first, *rest = [*split_key(key), ""]
     return first == "learn" and any(map(_is_hidden, (*rest, *_keys(values))))
 
 
@@ -202,9 +202,9 @@ class _Expansion:
 
     def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:
         problems: list[Problem] = []
-        tree = copied(tree, "", problems)
+        tree = copy_tree(tree, "", problems)
         for key, value in parameters.items():
-            put(tree, key, copied(value, key, problems), key, problems)
+            put(tree, key, copy_tree(value, key, problems), key, problems)
         trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
         config = None if problems else self._parsed(tree, home, problems)
         changed, version = None, None
@@ -224,7 +224,7 @@ class _Expansion:
         if text not in self._known:
             found: list[Problem] = []
             try:
-                self._known[text] = resolved(copied(tree, "", found), home, found)
+                self._known[text] = build_config(copy_tree(tree, "", found), home, found)
             except ConfigError as error:
                 problems += error.problems
         return self._known.get(text)
@@ -272,11 +272,11 @@ def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dic
     """The config of the rows to learn from, if that is another."""
     if trial.learn is None or trial.learn.version is None:
         return None
-    tree = copied(tree, "", problems)
+    tree = copy_tree(tree, "", problems)
     for key, value in trial.learn.version.set.items():
         where = f"learn.version.set: {key}"
-        if any(parts_of(key)[: len(part)] == [*part] for part in _VERSION):
-            put(tree, key, copied(value, where, problems), where, problems)
+        if any(split_key(key)[: len(part)] == [*part] for part in _VERSION):
+            put(tree, key, copy_tree(value, where, problems), where, problems)
         else:
             allowed = ", ".join(map(".".join, _VERSION))
             problems.append(Problem(where, f"must be one of these, or below: {allowed}"))

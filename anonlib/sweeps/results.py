@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from statistics import mean, stdev
 from typing import Any
 
-from anonlib.config.yaml import parts_of
+from anonlib.config.yaml import split_key
 from anonlib.measure.scores import ERRORS
 from anonlib.sweeps.file import short
 from anonlib.sweeps.settings import Pick, Point, SweepFile
@@ -50,9 +50,9 @@ class ResultRow:
         empty where this point has no such parameter."""
         if key not in self.parameters:
             return ""
-        keys, above = [*self.parameters], parts_of(key)
+        keys, above = [*self.parameters], split_key(key)
         value = self.parameters[key]
-        for later in map(parts_of, keys[keys.index(key) + 1 :]):
+        for later in map(split_key, keys[keys.index(key) + 1 :]):
             if later[: len(above)] == above and later != above:
                 value = _without(value, later[len(above) :])
         return short(value)

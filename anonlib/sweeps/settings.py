@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from anonlib.config.minimum_k import minimum_k_problems
-from anonlib.config.model import MAX_INT, Config, Section, Spark
+from anonlib.config.minimum_k import check_minimum_k
+from anonlib.config.model import MAX_INT, Config, Section, SparkSection
 from anonlib.errors import Problem
 from anonlib.measure.features import NodeEncoding
 from anonlib.measure.learners import Learner
@@ -142,7 +142,7 @@ class SweepFile(Section):
     figures: tuple[str, ...] = Field((), description="what the summary shows; all if left out")
     max_rows: int = Field(100_000, ge=1, le=MAX_INT, description="most rows of a case's table")
     out: str = Field(min_length=1, description="folder of the results, which are private")
-    spark: Spark = Spark()
+    spark: SparkSection = SparkSection()
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
     """The same of all points of a sweep, and of the versions that they learn from."""
     for point in sweep.points:
         for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
-            for problem in minimum_k_problems(config, *properties) if config else ():
+            for problem in check_minimum_k(config, *properties) if config else ():
                 of_point = problem.where.startswith("privacy.")
                 where = f"cases.{point.case}: {part}{problem.where}"
                 yield Problem(where, problem.text) if of_point else problem

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonlib import registry
 from anonlib.arrays import MISSING, Codes, Ints
-from anonlib.errors import sanitized
+from anonlib.errors import run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import Released
 from anonlib.loss.ncp import penalties
@@ -79,7 +79,7 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
     Errors are raised as BlockError without their cause, whose text may hold data.
     """
     what = f"a block of {table.num_rows} rows"
-    return sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
+    return run_sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
 
 
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonlib import registry
 from anonlib.arrays import Ints
-from anonlib.errors import BlockError, sanitized
+from anonlib.errors import BlockError, run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import Released
 from anonlib.recode import Cells
@@ -54,7 +54,7 @@ def search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
 
     Errors are raised as BlockError without their cause, whose text may hold data.
     """
-    return sanitized("the search", lambda: _search(table.combine_chunks(), task, bounds))
+    return run_sanitized("the search", lambda: _search(table.combine_chunks(), task, bounds))
 
 
 def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:

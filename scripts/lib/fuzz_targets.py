@@ -111,9 +111,9 @@ def _marked(path: Path) -> bytes:
 
 
 def _as_csv(conf: Path) -> bytes:
-    from anonlib.hierarchy.files import csv_text, read_yaml
+    from anonlib.hierarchy.files import parse_yaml, to_csv
 
-    text = csv_text(read_yaml((conf / "hierarchies" / "education.yaml").read_text("utf-8")))
+    text = to_csv(parse_yaml((conf / "hierarchies" / "education.yaml").read_text("utf-8")))
     return re.sub(r"[A-Za-z][\w-]*", rf"{MARK}\g<0>", text).encode()
 
 

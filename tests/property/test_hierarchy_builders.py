@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy.build import dates, equal_frequency, groups, intervals, mask
+from anonlib.hierarchy.build import dates, equal_frequency, intervals, mask, ordered_groups
 from anonlib.hierarchy.learn import frequency, information, target_aware
 from tests.oracles_builders import due_bounds, groups_of, huffman, target_tree, widened
 
@@ -60,7 +60,7 @@ def built(draw: st.DrawFn) -> tuple[pa.Array, Callable[[pa.Array, Any], Hierarch
             "parts": lambda values, counts: equal_frequency(values, counts, [12, 4, 2]),
             "mask": lambda values, _: mask(values, pad=pad),
             "dates": lambda values, _: dates(values, ["month", "year", "decade"]),
-            "groups": lambda values, _: groups(pa.array(sorted(texts(values))), [2, 3]),
+            "groups": lambda values, _: ordered_groups(pa.array(sorted(texts(values))), [2, 3]),
             "rare": lambda values, counts: frequency(values, counts, 3),
         }[kind],
         counts,

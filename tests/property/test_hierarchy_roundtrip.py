@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.hierarchy import Hierarchy, read_hierarchy, write_hierarchy
-from anonlib.hierarchy.files import Nodes, csv_text, read_csv, read_yaml, yaml_text
+from anonlib.hierarchy.files import NamedTree, parse_csv, parse_yaml, to_csv, to_yaml
 
 #: What files trip over, and anything else that is text.
 HARD = st.sampled_from(
@@ -40,10 +40,10 @@ NAMES = HARD | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> Nodes:
+def trees(draw: st.DrawFn) -> NamedTree:
     """Trees of any shape with distinct names; one leaf may be the empty text."""
     names = draw(st.lists(NAMES, min_size=2, max_size=25, unique=True))
-    nodes = Nodes()
+    nodes = NamedTree()
     for i, name in enumerate(names):
         nodes.add(name, None if i == 0 else draw(st.integers(max(0, i - 6), i - 1)))
     if draw(st.booleans()):
@@ -58,7 +58,7 @@ def same(one: Hierarchy, other: Hierarchy) -> bool:
 
 
 @given(trees())
-def test_both_forms_read_back_as_the_same(nodes: Nodes) -> None:
+def test_both_forms_read_back_as_the_same(nodes: NamedTree) -> None:
     hierarchy = Hierarchy.of(nodes)
     with TemporaryDirectory() as folder:
         for name in ("h.csv", "h.yaml", "h.yml"):
@@ -68,7 +68,7 @@ def test_both_forms_read_back_as_the_same(nodes: Nodes) -> None:
 
 
 @given(trees())
-def test_nodes_are_those_of_the_hierarchy(nodes: Nodes) -> None:
+def test_nodes_are_those_of_the_hierarchy(nodes: NamedTree) -> None:
     hierarchy = Hierarchy.of(nodes)
     assert same(Hierarchy.of(hierarchy.nodes()), hierarchy)
     again = hierarchy.nodes()
@@ -78,7 +78,7 @@ def test_nodes_are_those_of_the_hierarchy(nodes: Nodes) -> None:
 
 
 @given(trees())
-def test_other_readers_of_yaml_see_texts_too(nodes: Nodes) -> None:
+def test_other_readers_of_yaml_see_texts_too(nodes: NamedTree) -> None:
     """What is quoted is what YAML would read as something else."""
 
     def texts(value: object) -> list[object]:
@@ -88,14 +88,14 @@ def test_other_readers_of_yaml_see_texts_too(nodes: Nodes) -> None:
             return [text for held in value for text in texts(held)]
         return [value]
 
-    loaded = texts(yaml.safe_load(yaml_text(nodes)))
+    loaded = texts(yaml.safe_load(to_yaml(nodes)))
     assert sorted(map(repr, loaded)) == sorted(map(repr, nodes.names))
 
 
 @pytest.mark.parametrize("length", [1_000, 1_100, 3_000])
 def test_names_longer_than_yaml_likes(length: int) -> None:
-    nodes = Nodes()
+    nodes = NamedTree()
     for i, name in enumerate(["r" * length, "g" * length, "é'" * length, "v"]):
         nodes.add(name, None if i == 0 else i - 1)
-    for text, read in ((yaml_text(nodes), read_yaml), (csv_text(nodes), read_csv)):
+    for text, read in ((to_yaml(nodes), parse_yaml), (to_csv(nodes), parse_csv)):
         assert read(text).names == nodes.names

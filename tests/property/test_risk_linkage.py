@@ -14,7 +14,7 @@ from anonlib import registry
 from anonlib.arrays import snap
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy.files import read_csv
+from anonlib.hierarchy.files import parse_csv
 from anonlib.measure.nearest import CHUNK
 from anonlib.measure.risk._compared import compared
 from anonlib.measure.risk.linkage import _attack
@@ -26,7 +26,7 @@ LEVELS = ("low", "some, more", 'hi"gh')
 PATHS = {"a": ["AB"], "b": ["AB"], "c": ["CD", "CDE"], "d": ["CD", "CDE"], "e": ["CDE"]}
 #: the leaves under each inner node
 UNDER = {"AB": {"a", "b"}, "CD": {"c", "d"}, "CDE": {"c", "d", "e"}, "*": {*PATHS}}
-TREE = Hierarchy.of(read_csv("".join(";".join([v, *up, "*"]) + "\n" for v, up in PATHS.items())))
+TREE = Hierarchy.of(parse_csv("".join(";".join([v, *up, "*"]) + "\n" for v, up in PATHS.items())))
 NUMBERS, TEXTS, LETTERS = [-7, 0, 3, 4, 250, None], [*LEVELS, None], [*PATHS, None]
 INT = pa.int64()
 #: scale, recoder, hierarchy, type, values

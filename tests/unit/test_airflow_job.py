@@ -11,7 +11,7 @@ import pytest
 
 from anonlib.cli.parser import parse_args
 from anonlib.config.minimum_k import VARIABLE
-from anonlib.config.model import Release
+from anonlib.config.model import ReleaseSection
 from anonlib.config.summary import _CONTAINERS, bare
 from anonlib.run.account import REQUIRE, RUNS
 from anonlib.run.events import EVENTS
@@ -55,7 +55,7 @@ def test_run_ids_fit_and_tell_runs_apart(jobs: ModuleType) -> None:
     ids = [jobs.run_id(*names) for names in given]
     assert ids == [jobs.run_id(*names) for names in given]
     assert len({*ids}) == len(ids)
-    pattern = Release.model_json_schema()["properties"]["run_id"]["anyOf"][0]["pattern"]
+    pattern = ReleaseSection.model_json_schema()["properties"]["run_id"]["anyOf"][0]["pattern"]
     assert all(re.fullmatch(pattern, id) and id[0] not in ".-" for id in ids)
 
 

@@ -15,7 +15,7 @@ from anonlib.cli import main
 from anonlib.cli.parser import make_parser
 from anonlib.config import listing
 from anonlib.errors import AuditError, BusyError, ConfigError, InputError, Problem, StorageError
-from anonlib.text import plain
+from anonlib.text import printable
 
 CONFIG = """
 source: {format: csv, path: people.csv}
@@ -276,7 +276,7 @@ class TestFailures:
 
 
 def test_plain() -> None:
-    assert plain("ok Größe 東\x07\x9b\u202e") == "ok Größe 東\\x07\\x9b\\u202e"
+    assert printable("ok Größe 東\x07\x9b\u202e") == "ok Größe 東\\x07\\x9b\\u202e"
 
 
 class TestProcess:

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from anonlib.auditing.report import AuditReport, Verdict
-from anonlib.config.model import Accountability, Config
+from anonlib.config.model import AccountabilitySection, Config
 from anonlib.config.reading import parse
 from anonlib.errors import (
     AuditError,
@@ -259,17 +259,17 @@ class TestAccount:
 
 class TestRequired:
     def test_all_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        require_words(Accountability())
+        require_words(AccountabilitySection())
         monkeypatch.setenv(REQUIRE, "approver, purpose,recipients,")
         with pytest.raises(ConfigError) as caught:
-            require_words(Accountability(purpose="study"))
+            require_words(AccountabilitySection(purpose="study"))
         assert [problem.where for problem in caught.value.problems] == [
             "accountability.approver",
             "accountability.recipients",
         ]
-        require_words(Accountability(approver="a", purpose="p", recipients=("r",)))
+        require_words(AccountabilitySection(approver="a", purpose="p", recipients=("r",)))
 
     def test_what_it_can_not_understand(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(REQUIRE, "aprover")
         with pytest.raises(ConfigError, match="approver, purpose, recipients only"):
-            require_words(Accountability(approver="a"))
+            require_words(AccountabilitySection(approver="a"))

@@ -11,7 +11,7 @@ import pytest
 from anonlib.config.reading import load
 from anonlib.config.resolve import protected_hierarchies, resolve
 from anonlib.errors import ConfigError, InputError
-from anonlib.hierarchy import Hierarchy, read_csv, read_hierarchy
+from anonlib.hierarchy import Hierarchy, parse_csv, read_hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.local import cells
 from anonlib.privacy.t_closeness import TCloseness
@@ -376,7 +376,7 @@ class TestProtected:
 
 def test_tokens_of_a_protected_column_of_numbers_mean_values() -> None:
     """A token is missing by what it means, as in a release."""
-    codes = Hierarchy.of(read_csv("1;*\n2;*\n"))
+    codes = Hierarchy.of(parse_csv("1;*\n2;*\n"))
     values = pa.array([1, 2, 100, None], pa.int32())
     found = coverage(codes, values, np.array([5, 4, 3, 2]), (" 1e2", "?"))
     assert (found.n_values, found.n_missing_rows, found.lacking) == (2, 5, ())

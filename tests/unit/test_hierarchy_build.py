@@ -18,10 +18,10 @@ from anonlib.hierarchy.build import (
     dates,
     days_between,
     equal_frequency,
-    groups,
     intervals,
     mask,
     numbers_between,
+    ordered_groups,
 )
 from anonlib.hierarchy.learn import frequency, target_aware
 
@@ -181,7 +181,7 @@ class TestDates:
 
 class TestGroups:
     def test_names(self) -> None:
-        found = ways(groups(pa.array(list("abcdefg")), [2, 2]))
+        found = ways(ordered_groups(pa.array(list("abcdefg")), [2, 2]))
         assert found["a"] == ["a to b", "a to d", "*"]
         assert found["f"] == ["e to f", "e to g", "*"]
         assert found["g"] == ["e to g", "*"]
@@ -189,7 +189,7 @@ class TestGroups:
     @pytest.mark.parametrize("fan_outs", [[], [1], [2, 1]])
     def test_fan_outs_that_are_none(self, fan_outs: list[int]) -> None:
         with pytest.raises(InputError, match=r"^fan_outs: "):
-            groups(pa.array(["a"]), fan_outs)
+            ordered_groups(pa.array(["a"]), fan_outs)
 
 
 class TestFromData:
@@ -252,7 +252,7 @@ BUILDERS: dict[str, Callable[..., Hierarchy]] = {
     ),
     "mask": mask,
     "dates": dates,
-    "groups": lambda values, **more: groups(values, [2], **more),
+    "groups": lambda values, **more: ordered_groups(values, [2], **more),
     "frequency": lambda values, **more: frequency(values, np.ones(len(values), np.int64), **more),
     "target": lambda values, **more: target_aware(
         values, values, np.ones(len(values), np.int64), **more

@@ -57,8 +57,8 @@ def test_every_plugin_is_there_with_its_parameters(schema: dict[str, Any], famil
 
 def test_what_may_be_left_out(schema: dict[str, Any]) -> None:
     assert set(schema["required"]) == {"source", "attributes", "privacy", "release"}
-    assert "required" not in schema["$defs"]["Partition"]
-    assert "required" not in schema["$defs"]["Recode"]
+    assert "required" not in schema["$defs"]["PartitionSection"]
+    assert "required" not in schema["$defs"]["RecodeSection"]
     assert schema["properties"]["kernel"]["default"] == {"type": "mdav"}
 
 
@@ -67,14 +67,14 @@ def test_it_is_json_and_whole(schema: dict[str, Any]) -> None:
     assert schema["$schema"].endswith("2020-12/schema")
     assert references(schema) <= {f"#/$defs/{name}" for name in schema["$defs"]}
     assert set(schema["properties"]) == set(Config.model_fields)
-    for section in ("Source", "Attribute", "Release", "Spark"):
+    for section in ("SourceSection", "Attribute", "ReleaseSection", "SparkSection"):
         for field in schema["$defs"][section]["properties"].values():
             assert "title" not in field
 
 
 def test_descriptions_and_ranges_are_kept(schema: dict[str, Any]) -> None:
-    assert schema["$defs"]["Source"]["properties"]["path"]["description"]
-    assert schema["$defs"]["Partition"]["properties"]["max_rows"]["minimum"] == 100
+    assert schema["$defs"]["SourceSection"]["properties"]["path"]["description"]
+    assert schema["$defs"]["PartitionSection"]["properties"]["max_rows"]["minimum"] == 100
     assert "centroid" in json.dumps(schema["$defs"]["Recoder"])
 
 

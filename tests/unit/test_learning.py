@@ -11,7 +11,7 @@ from anonlib import registry
 from anonlib.arrays import Floats
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
-from anonlib.hierarchy.files import read_csv
+from anonlib.hierarchy.files import parse_csv
 from anonlib.measure.examples import Examples, Target, baseline, examples, fit_and_score, target_of
 from anonlib.measure.features import Features, fit, predictors
 from anonlib.measure.learners import Learner
@@ -19,7 +19,7 @@ from anonlib.measure.scores import Scores
 from anonlib.recode import Cells, Domain
 from anonlib.table.schema import Column, Role, Scale, Schema
 
-TREE = Hierarchy.of(read_csv("a;x;*\nb;x;*\nc;y;*\nd;y;*\n"))
+TREE = Hierarchy.of(parse_csv("a;x;*\nb;x;*\nc;y;*\nd;y;*\n"))
 MARKER = "RAWVALUE"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import anonlib
 from anonlib.errors import InfeasibleError, InputError
-from anonlib.hierarchy import Hierarchy, read_csv
+from anonlib.hierarchy import Hierarchy, parse_csv
 from anonlib.local import cells
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
@@ -178,11 +178,11 @@ def test_text_is_text_whatever_its_type(type: pa.DataType) -> None:
     expected = groups(cells(plain, k=2, scales=scale, models=[model]))
     assert max(map(len, expected)) > 4  # else nothing were shown
     assert groups(cells(other, k=2, scales=scale, models=[model])) == expected
-    kinds = Hierarchy.of(read_csv("flu;ill;*\ncold;ill;*\n"))
+    kinds = Hierarchy.of(parse_csv("flu;ill;*\ncold;ill;*\n"))
     close = TCloseness(t=0.3, distance="hierarchical", attribute="s")
     given = {"scales": scale, "models": [close], "hierarchies": {"s": kinds}}
     assert groups(cells(other, k=2, **given)) == groups(cells(plain, k=2, **given))
-    tree = Hierarchy.of(read_csv("Flu;f;*\nflu ;f;*\nFLU;f;*\n?;g;*\ncold;g;*\n"))
+    tree = Hierarchy.of(parse_csv("Flu;f;*\nflu ;f;*\nFLU;f;*\n?;g;*\ncold;g;*\n"))
     for kernel in ("mdav_generic", "peel", "mondrian"):
         given = {"scales": {"s": "nominal"}, "hierarchies": {"s": tree}}
         assert groups(cells(other, kernel, 2, **given)) == groups(cells(plain, kernel, 2, **given))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.config.places import lies_in, overlap, overlap_problems
+from anonlib.config.places import check_overlaps, lies_in, overlap
 from anonlib.config.reading import parse
 from anonlib.errors import ConfigError, InputError
 from anonlib.run.account import Account
@@ -146,7 +146,7 @@ def test_names_that_no_system_has(path: str) -> None:
 def test_places_that_only_their_store_knows_to_be_one() -> None:
     source = {"format": "csv", "path": "hdfs://a/in"}
     given = parse(good(source=source, release={"path": "hdfs://b:8020/in/out"}))
-    assert [*overlap_problems(given)] == []
-    (problem,) = overlap_problems(given, lambda path: path.replace("//a/", "//b:8020/"))
+    assert [*check_overlaps(given)] == []
+    (problem,) = check_overlaps(given, lambda path: path.replace("//a/", "//b:8020/"))
     assert problem.where == "release.path"
     assert "it is in the source" in problem.text

@@ -9,7 +9,7 @@ import pytest
 
 from anonlib.cli.failures import report
 from anonlib.errors import InputError
-from anonlib.progress import Progress, Unseen
+from anonlib.progress import Progress, SilentProgress
 
 GROUP = "spark.jobGroup.id"
 
@@ -57,7 +57,7 @@ class TestGroups:
             assert spark.group == spark.properties["spark.job.description"] == "anonlib r1 scan"
             with progress.stage("shadow", spark):
                 assert spark.group == "anonlib r1 shadow"
-                with Unseen().stage("anonymize", spark):
+                with SilentProgress().stage("anonymize", spark):
                     assert spark.group == "anonlib r1 shadow"
             assert spark.group == "anonlib r1 scan"
         assert spark.properties == {

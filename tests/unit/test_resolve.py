@@ -9,7 +9,7 @@ import pytest
 from anonlib.arrays import Ints
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import parse
-from anonlib.config.resolve import bound_models, joint_columns, resolve, with_ids
+from anonlib.config.resolve import bind_models, joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
 from anonlib.table.block import Block
@@ -274,7 +274,7 @@ def test_models_are_bound_to_columns() -> None:
     attributes = {"s": {"role": "sensitive"}, "t": {"role": "sensitive"}}
     k = {"type": "k_anonymity", "k": 5}
     found = config(attributes, privacy={"models": [k, model, {**model, "attribute": "s"}]})
-    bound = bound_models(found)
+    bound = bind_models(found.privacy.models, found.attributes)
     assert [getattr(m, "attribute", None) for m in bound] == [None, "s", "t"]  # each once
     schema: Schema = resolve(found, [Field("s", "string", TEXT), AGE, Field("t", "string", TEXT)])
     assert schema.protected == ("c0", "c2")

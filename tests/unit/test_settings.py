@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from anonlib import parse
-from anonlib.config.summary import bare, label, settings
+from anonlib.config.summary import bare, plugin_label, summarize_config
 
 SECRET = "Sesame"
 
@@ -53,19 +53,19 @@ def test_nothing_but_names_and_numbers() -> None:
     )
     # What a config may not say is left out all the same.
     source = made.source.model_copy(update={"path": f"hdfs://key:{SECRET}@host/in.csv"})
-    found = settings(made.model_copy(update={"source": source}))
+    found = summarize_config(made.model_copy(update={"source": source}))
     assert SECRET not in json.dumps(found)
     assert found["source"] == {"format": "csv", "path": "hdfs://…@host/in.csv", "filtered": True}
     assert found["partition"][0].startswith("controller column=owner models=[1]")
 
 
 def test_what_is_there() -> None:
-    found = settings(config())
+    found = summarize_config(config())
     assert found["columns"] == {
         "age": {
             "role": "quasi_identifier",
             "scale": "continuous",
-            "recoder": label(config().recode.continuous),
+            "recoder": plugin_label(config().recode.continuous),
         },
         "grade": {"role": "quasi_identifier", "scale": "ordinal", "recoder": "median"},
         "owner": {"role": "drop"},
@@ -81,7 +81,7 @@ def test_hierarchies_are_only_mentioned(tmp_path: Path) -> None:
     file = tmp_path / "job.csv"
     file.write_text(f"{SECRET};*\nother;*\n", encoding="utf-8")
     job = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(file)}
-    found = settings(config(attributes={"job": job}))
+    found = summarize_config(config(attributes={"job": job}))
     assert found["columns"]["job"]["hierarchy"] is True
     assert SECRET not in json.dumps(found)
 

@@ -16,10 +16,10 @@ from rich.text import Text
 from anonlib import registry
 from anonlib.cli.show.figures import figure_notes, print_figures
 from anonlib.cli.show.parts import bullets, headed, pairs, places
-from anonlib.config.listing import Listing, Parameter
+from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
 from anonlib.run.result import CheckResult, ReleaseResult
-from anonlib.text import plain
+from anonlib.text import printable
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport, Verdict
@@ -42,12 +42,14 @@ def print_release(
     """The summary of a release by a config and its `--set` overrides."""
     to = to or console()
     if result.n_waiting:
-        text = f"Run {plain(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
+        text = (
+            f"Run {printable(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
+        )
         to.print(Text(f"{text}the backlog for the next run.", style="bold"))
     elif result.already_done:
-        to.print(Text(f"Run {plain(result.run_id)} is done already; nothing happened again."))
+        to.print(Text(f"Run {printable(result.run_id)} is done already; nothing happened again."))
     else:
-        to.print(Text(f"Published by run {plain(result.run_id)}\n", style="bold"))
+        to.print(Text(f"Published by run {printable(result.run_id)}\n", style="bold"))
         to.print(pairs(_figures(result)))
         _print_found(result, to)
     bullets(to, "notes", _notes(result))
@@ -65,7 +67,7 @@ def print_evaluation(
     """The figures of a release, or of a trial, by a config and its `--set` overrides."""
     to = to or console()
     trial = result.table_version < 0
-    what = "a trial release, not published" if trial else plain(local(result.table))
+    what = "a trial release, not published" if trial else printable(local(result.table))
     to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
     to.print(pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
     _print_found(result, to)
@@ -92,7 +94,7 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
     """The verdict of an audit: models, problems, the sizes of the worst classes."""
     to = to or console()
     word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
-    to.print(Text.assemble("Audit of ", plain(table), ": ", (word, style)), soft_wrap=True)
+    to.print(Text.assemble("Audit of ", printable(table), ": ", (word, style)), soft_wrap=True)
     to.print()
     to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
     if report.verdicts:
@@ -102,17 +104,19 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
     if failing:
         to.print()
         to.print(_worst(failing))
-    notes = [f"{plain(verdict.model)}: {plain(verdict.note)}" for verdict in report.verdicts]
+    notes = [
+        f"{printable(verdict.model)}: {printable(verdict.note)}" for verdict in report.verdicts
+    ]
     notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
     bullets(to, "notes", [*notes, *lone_notes(report), *report.notes])
-    bullets(to, "problems", [plain(str(problem)) for problem in report.problems])
+    bullets(to, "problems", [printable(str(problem)) for problem in report.problems])
 
 
 def lone_notes(report: "AuditReport") -> list[str]:
     """What shares tell of single rows, in words."""
     return [
-        f"{plain(name)}: the shares tell of {n:,} rows ({n / report.n_rows:.1%}) that no other row "
-        "of their class has their value; round them by `steps`, or release lca"
+        f"{printable(name)}: the shares tell of {n:,} rows ({n / report.n_rows:.1%}) that no other "
+        "row of their class has their value; round them by `steps`, or release lca"
         for name, n in report.lone.items()
         if n
     ]
@@ -126,7 +130,7 @@ def print_check(
 ) -> None:
     """A config, with its `--set` overrides, as it was resolved against its source."""
     to = to or console()
-    head = Text.assemble(plain(config), ": ", ("fits its source", "bold green"))
+    head = Text.assemble(printable(config), ": ", ("fits its source", "bold green"))
     to.print(head, soft_wrap=True)
     to.print()
     table = headed("column", "role", "scale", "type", "released as")
@@ -135,18 +139,18 @@ def print_check(
         # Lines break at spaces, and Spark writes `struct<lower:double,upper:double>`.
         types = (re.sub("[,:]", r"\g<0> ", t) for t in (column.source_type, column.released_as))
         cells = (column.name, column.role, column.scale or "", *types)
-        table.add_row(*[Text(plain(cell)) for cell in cells])
+        table.add_row(*[Text(printable(cell)) for cell in cells])
     to.print(table)
     to.print()
     models = ", ".join(result.models)
     rows = [("rows", f"{result.n_rows:,}"), ("models", models), ("kernel", result.kernel)]
     to.print(pairs([*rows, ("partition", result.partition)]))
-    bullets(to, "notes", [plain(note) for note in result.notes])
+    bullets(to, "notes", [printable(note) for note in result.notes])
     to.print()
     places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
 
 
-def print_listings(listings: Iterable[Listing], to: Console | None = None) -> None:
+def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) -> None:
     """Plug-ins, as they describe themselves."""
     to = to or console()
     for i, listing in enumerate(listings):
@@ -184,7 +188,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: C
         max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
     ]
     if sum(widths) + 2 * len(widths) <= to.width:
-        table = headed(*map(plain, names))
+        table = headed(*map(printable, names))
         for row in shown:
             table.add_row(*map(Text, row))
         to.print(table)
@@ -266,7 +270,7 @@ def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
     table = headed("privacy model", ">measured", ">required", "verdict")
     for verdict in verdicts:
         table.add_row(
-            Text(plain(verdict.model)),
+            Text(printable(verdict.model)),
             Text(_number(verdict.value, exact=verdict.exact)),
             Text(_number(verdict.required)),
             Text("holds", style="green") if verdict.holds else Text("FAILS", style="bold red"),
@@ -278,7 +282,7 @@ def _worst(verdicts: "Iterable[Verdict]") -> Table:
     table = headed("privacy model", ">failing classes", "smallest (rows)")
     for verdict in verdicts:
         sizes = ", ".join(f"{size:,}" for size in verdict.worst)
-        table.add_row(Text(plain(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
+        table.add_row(Text(printable(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
     return table
 
 
@@ -286,13 +290,13 @@ def _losses(losses: dict[str, float | None]) -> Table:
     table = headed("information loss", ">value")
     for name, value in losses.items():
         text = "not computable" if value is None else f"{value:.4g}"
-        table.add_row(Text(plain(name)), Text(text))
+        table.add_row(Text(printable(name)), Text(text))
     return table
 
 
 def _notes(result: ReleaseResult) -> list[str]:
     found = [] if result.evaluation is None else figure_notes(result.evaluation)
-    return [*map(plain, (*result.notes, *_undefined(result.losses))), *found]
+    return [*map(printable, (*result.notes, *_undefined(result.losses))), *found]
 
 
 def _undefined(losses: dict[str, float | None]) -> list[str]:
@@ -312,5 +316,5 @@ def _number(value: float | None, *, exact: bool = True) -> str:
 def _short(value: str | None) -> str:
     if value is None:
         return "null"
-    text = plain(value)
+    text = printable(value)
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

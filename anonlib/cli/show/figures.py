@@ -10,7 +10,7 @@ from rich.text import Text
 from anonlib.cli.show.parts import headed, pairs
 from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
-from anonlib.text import plain
+from anonlib.text import printable
 
 #: At most so many figures stand side by side.
 ACROSS = 4
@@ -23,7 +23,7 @@ def print_figures(evaluation: Evaluation, to: Console) -> None:
     for measure, found in evaluation.findings.items():
         whole = [figure for figure in found.figures if not figure.of]
         parts = [figure for figure in found.figures if figure.of]
-        title = plain(measure)
+        title = printable(measure)
         if parts:
             to.print()
             to.print(_side_by_side(title, parts))
@@ -37,7 +37,9 @@ def print_figures(evaluation: Evaluation, to: Console) -> None:
         to.print(Text("gates", style="bold"))
     for judged in evaluation.gates:
         word, style = ("passed", "bold green") if judged.passed else ("failed", "bold red")
-        to.print(Text.assemble("  - ", (word, style), f"  {plain(judged.text)}"), soft_wrap=True)
+        to.print(
+            Text.assemble("  - ", (word, style), f"  {printable(judged.text)}"), soft_wrap=True
+        )
 
 
 def figure_notes(evaluation: Evaluation) -> list[str]:
@@ -47,7 +49,7 @@ def figure_notes(evaluation: Evaluation) -> list[str]:
         if figure.note:
             about = f" of {figure.of}" if figure.of else ""
             notes[figure.note].append(f"{measure}.{figure.name}{about}")
-    return [f"{plain(_some(names))}: {plain(note)}" for note, names in notes.items()]
+    return [f"{printable(_some(names))}: {printable(note)}" for note, names in notes.items()]
 
 
 def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
@@ -57,16 +59,16 @@ def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
     parts = list(dict.fromkeys(figure.of for figure in figures))
     known = {(figure.name, figure.of): _value(figure) for figure in figures}
     if len(names) <= ACROSS:
-        shown = headed(title, *[f">{plain(name)}" for name in names])
+        shown = headed(title, *[f">{printable(name)}" for name in names])
         rows = [(part, [known.get((name, part), "") for name in names]) for part in parts]
     elif len(parts) <= ACROSS:
-        shown = headed(title, *[f">{plain(part)}" for part in parts])
+        shown = headed(title, *[f">{printable(part)}" for part in parts])
         rows = [(name, [known.get((name, part), "") for part in parts]) for name in names]
     else:
         shown = headed(title, "of", ">value")
-        rows = [(figure.name, [plain(figure.of), _value(figure)]) for figure in figures]
+        rows = [(figure.name, [printable(figure.of), _value(figure)]) for figure in figures]
     for head, cells in rows:
-        shown.add_row(Text(plain(head)), *map(Text, cells))
+        shown.add_row(Text(printable(head)), *map(Text, cells))
     return shown
 
 

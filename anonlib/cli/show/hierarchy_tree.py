@@ -11,13 +11,13 @@ from anonlib.cli.show import console
 from anonlib.cli.show.parts import pairs
 from anonlib.hierarchy import Hierarchy
 from anonlib.table.coverage import Coverage
-from anonlib.text import plain
+from anonlib.text import printable
 
 
 def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | None = None) -> None:
     """The tree, of which `most` nodes are shown at most: the upper ones first."""
     to = to or console()
-    to.print(Text(plain(path), style="bold"), soft_wrap=True)
+    to.print(Text(printable(path), style="bold"), soft_wrap=True)
     to.print(pairs(_figures(hierarchy)))
     to.print()
     nodes = hierarchy.nodes()
@@ -45,7 +45,7 @@ def print_check(
 ) -> None:
     """The figures of a hierarchy, and what it has of a column."""
     to = to or console()
-    to.print(Text.assemble(plain(path), ": ", ("a hierarchy", "bold green")), soft_wrap=True)
+    to.print(Text.assemble(printable(path), ": ", ("a hierarchy", "bold green")), soft_wrap=True)
     to.print()
     figures = _figures(hierarchy)
     if covered is not None:
@@ -71,4 +71,4 @@ def _figures(hierarchy: Hierarchy) -> list[tuple[str, str]]:
 
 def _label(name: str, size: int) -> Text:
     """A node; of a group also the number of values in it."""
-    return Text.assemble(plain(name), (f"  {size:,}", "dim") if size else "")
+    return Text.assemble(printable(name), (f"  {size:,}", "dim") if size else "")

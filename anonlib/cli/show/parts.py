@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from anonlib.text import plain
+from anonlib.text import printable
 
 
 def headed(*heads: str) -> Table:
@@ -25,14 +25,14 @@ def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(Text(plain(name)), Text(plain(value)))
+        table.add_row(Text(printable(name)), Text(printable(value)))
     return table
 
 
 def places(to: Console, places: Iterable[tuple[str, str]]) -> None:
     """Paths and commands on one line each, however long, so that they can be copied."""
     for name, place in places:
-        to.print(Text.assemble((f"{name:<10}", "dim"), "  ", plain(place)), soft_wrap=True)
+        to.print(Text.assemble((f"{name:<10}", "dim"), "  ", printable(place)), soft_wrap=True)
 
 
 def bullets(to: Console, title: str, lines: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from anonlib.cli.show import console
 from anonlib.cli.show.parts import bullets, headed
-from anonlib.text import plain
+from anonlib.text import printable
 
 _GOOD = ("published", "waiting", "evaluated")
 
@@ -21,7 +21,7 @@ def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> 
     for i, target in enumerate(dict.fromkeys(run["target"] for run in runs)):
         if i:
             to.print()
-        to.print(Text(plain(target or ""), style="bold"), soft_wrap=True)
+        to.print(Text(printable(target or ""), style="bold"), soft_wrap=True)
         table = headed("ended (UTC)", "run", "outcome", ">rows", "verdicts")
         for column in table.columns[:-1]:
             column.no_wrap = True
@@ -36,8 +36,8 @@ def _cells(run: Mapping[str, Any]) -> list[Text]:
     style = "" if outcome in _GOOD else "red"
     return [
         Text((run["ended"] or "")[:16].replace("T", " ")),
-        Text(plain(run["run_id"] or "")),
-        Text(plain(outcome), style=style),
+        Text(printable(run["run_id"] or "")),
+        Text(printable(outcome), style=style),
         Text("" if rows is None else f"{rows:,}"),
         Text(_verdicts(run)),
     ]
@@ -49,7 +49,7 @@ def _verdicts(run: Mapping[str, Any]) -> str:
     told = [f"{sum(bool(v['holds']) for v in models)}/{len(models)} hold"] if models else []
     if gates:
         told.append(f"{sum(bool(gate['passed']) for gate in gates)}/{len(gates)} gates")
-    return ", ".join(told) or plain(run.get("error") or "")
+    return ", ".join(told) or printable(run.get("error") or "")
 
 
 def print_person(found: Mapping[str, bool | None], to: Console | None = None) -> None:
@@ -58,7 +58,7 @@ def print_person(found: Mapping[str, bool | None], to: Console | None = None) ->
     words = {True: "released", False: "not released", None: "unknown"}
     table = headed("run", "person")
     for run_id, released in found.items():
-        table.add_row(Text(plain(run_id)), Text(words[released]))
+        table.add_row(Text(printable(run_id)), Text(words[released]))
     to.print(table if found else Text("no runs"))
     if None in found.values():
         text = "unknown: the ledger lacks the run, or was written with another key"

@@ -6,15 +6,15 @@ from rich.text import Text
 from anonlib.cli.show import console, local
 from anonlib.cli.show.parts import pairs
 from anonlib.sweeps.results import SweepResult, summaries
-from anonlib.text import plain
+from anonlib.text import printable
 
 
 def print_sweep(result: SweepResult, to: Console | None = None) -> None:
     """The means of every case, and where all results are."""
     to = to or console()
     for each in summaries(result):
-        to.print(Text(plain(each.case), style="bold"))
-        lines = [[plain(cell) for cell in line] for line in (each.heads, *each.rows)]
+        to.print(Text(printable(each.case), style="bold"))
+        lines = [[printable(cell) for cell in line] for line in (each.heads, *each.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
             padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
@@ -24,10 +24,10 @@ def print_sweep(result: SweepResult, to: Console | None = None) -> None:
     if failed:
         to.print(Text(f"{len(failed):,} points failed", style="bold red"))
         for text in dict.fromkeys(f"{row.case}: {row.error}" for row in failed[:1000]):
-            to.print(Text(f"  - {plain(text)}"), soft_wrap=True)
+            to.print(Text(f"  - {printable(text)}"), soft_wrap=True)
         to.print()
     for note in result.notes:
-        to.print(Text(plain(note)), soft_wrap=True)
+        to.print(Text(printable(note)), soft_wrap=True)
         to.print()
     points = f"{result.n_points:,}, of which {result.n_new:,} tried now"
     to.print(

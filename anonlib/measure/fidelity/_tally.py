@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats
-from anonlib.errors import sanitized
+from anonlib.errors import run_sanitized
 from anonlib.measure import Findings, Measure
 from anonlib.measure.fidelity._axes import Axis, View, view_of
 from anonlib.measure.fidelity._distribution import N_BINS, Distribution, Points, spread
@@ -185,13 +185,13 @@ def counted_in_spark(parts: Parts, frame: "DataFrame", view: View, *, released: 
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = _gathered(batches)
-        states = sanitized(
+        states = run_sanitized(
             "comparing columns", lambda: counted(parts, tables, view, released=released)
         )
         yield _batch(states)
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _batch(sanitized("comparing columns", lambda: _merged(parts, batches)))
+        yield _batch(run_sanitized("comparing columns", lambda: _merged(parts, batches)))
 
     found = frame.select(*columns).coalesce(n_tasks).mapInArrow(work, _STATES)
     apart = found.repartition(max(min(cores, len(parts)), 1), "part").mapInArrow(merge, _STATES)
