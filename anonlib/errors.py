@@ -3,11 +3,23 @@
 Texts name fields, columns, types and counts: never a raw data value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
 
 Result = TypeVar("Result")
+
+#: pydantic's kinds of error -> the text for users
+_TEXTS = {
+    "missing": "required",
+    "model_type": "a mapping of fields is needed",
+    "model_attributes_type": "a mapping of fields is needed",
+    "dict_type": "a mapping is needed",
+    "tuple_type": "a list is needed",
+    "string_type": "text is needed; put it in quotes",
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -34,7 +46,12 @@ class ProblemsError(AnonlibError):
 
     def __init__(self, problems: Sequence[Problem]):
         self.problems = tuple(sorted(set(problems)))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+    @property
+    def line(self) -> str:
+        """All problems in one line."""
+        return "; ".join(map(str, self.problems))
 
 
 class ConfigError(ProblemsError):
@@ -85,3 +102,53 @@ def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
     except Exception as error:
         text = f"{what} failed with {type(error).__name__}"
     raise BlockError(text) from None
+
+
+def join_path(where: str, part: int | str) -> str:
+    """The path of a field or list item within `where`, as in `privacy.models.0`."""
+    return f"{where}.{part}" if where else str(part)
+
+
+def problems_of(error: ValidationError, model: type[BaseModel], where: str = "") -> list[Problem]:
+    """pydantic's errors as problems, without the values that it quotes.
+
+    Args:
+        error: raised by the validation of `model`.
+        model: names the fields that are allowed.
+        where: the path of `model` in the config.
+    """
+    problems = []
+    for item in error.errors(include_url=False, include_input=False, include_context=False):
+        loc = item["loc"]
+        if item["type"] == "extra_forbidden":
+            text = f"unknown field; allowed: {', '.join(_field_names(model, loc[:-1])) or 'none'}"
+        elif item["type"] == "string_pattern_mismatch":
+            field = _section(model, loc[:-1]).model_fields.get(str(loc[-1]))
+            about = field.description if field is not None else None
+            text = f"not valid; {about or item['msg']}"
+        else:
+            text = _TEXTS.get(item["type"], item["msg"]).removeprefix("Value error, ")
+            text = text.replace("Input should", "must").replace("String should", "must")
+        place = where
+        for part in loc:
+            place = join_path(place, part)
+        problems.append(Problem(place, text[:1].lower() + text[1:]))
+    return problems
+
+
+def _field_names(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
+    """The names of the fields of the section at `loc`, as configs write them."""
+    return [f.alias or name for name, f in _section(model, loc).model_fields.items()]
+
+
+def _section(model: type[BaseModel], loc: Iterable[int | str]) -> type[BaseModel]:
+    """The model of the section at `loc`."""
+    for part in loc:
+        field = model.model_fields.get(str(part))
+        if field is None:
+            continue
+        candidates = [field.annotation, *get_args(field.annotation)]
+        models = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
+        if models:
+            model = models[0]
+    return model

@@ -10,11 +10,11 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from anonlib.errors import AnonlibError, ConfigError, Problem
+from anonlib.errors import AnonlibError, ConfigError, Problem, problems_of
 
 #: family of plug-ins -> the packages whose modules define them
 FOLDERS: dict[str, tuple[str, ...]] = {
@@ -36,6 +36,9 @@ class Plugin(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
     family: ClassVar[str]
     type: ClassVar[str]
+
+
+AnyPlugin = TypeVar("AnyPlugin", bound=Plugin)
 
 
 class PluginError(AnonlibError):
@@ -109,6 +112,21 @@ def spec(plugin: Plugin) -> dict[str, Any]:
 
 
 def build(family: str, spec: Mapping[str, Any]) -> Any:
-    """The inverse of `spec`, for workers that get names and parameters only."""
+    """The plug-in that `spec` names by its `type`: the inverse of the function `spec`.
+
+    Raises ConfigError, without the parameters' values, when there is no such plug-in or a
+    parameter is not valid.
+    """
     parameters = {key: value for key, value in spec.items() if key != "type"}
-    return plugin(family, spec["type"])(**parameters)
+    return construct(plugin(family, spec["type"]), parameters, spec["type"])
+
+
+def construct(cls: type[AnyPlugin], parameters: Mapping[str, Any], where: str = "") -> AnyPlugin:
+    """A plug-in of this class with these parameters; `where` is its path in the config.
+
+    Raises ConfigError, without the parameters' values, with everything that is wrong with them.
+    """
+    try:
+        return cls.model_validate(dict(parameters))
+    except ValidationError as error:
+        raise ConfigError(problems_of(error, cls, where)) from None

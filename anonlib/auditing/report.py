@@ -7,6 +7,7 @@ from typing import Any, Literal
 from anonlib.errors import Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import PrivacyModel
+from anonlib.text import MISSING_TOKENS
 
 #: How persons are counted: every row is one; by the staged token of the unit; or not at all,
 #: since the unit is not in the table.
@@ -39,7 +40,7 @@ class AuditSpec:
     models: tuple[PrivacyModel, ...]
     insensitive: tuple[str, ...] = ()
     acknowledge_unique: bool = False
-    missing_tokens: tuple[str, ...] = ("?", "")
+    missing_tokens: tuple[str, ...] = MISSING_TOKENS
     persons: Persons = "rows"
     token: str | None = None
     private: tuple[str, ...] = ()

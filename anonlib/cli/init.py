@@ -12,8 +12,7 @@ from anonlib.config.checks import check_database, check_secrets
 from anonlib.config.keys import secret_options
 from anonlib.config.model import SourceSection
 from anonlib.config.places import check_paths
-from anonlib.config.reading import problems_of
-from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.errors import ConfigError, InputError, Problem, problems_of
 
 
 def run(args: argparse.Namespace) -> int:

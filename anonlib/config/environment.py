@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib.config.secrets import is_secret_variable
-from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, join, split_key
-from anonlib.errors import Problem
+from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, split_key
+from anonlib.errors import Problem, join_path
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 #: Fields that are a place. A value that begins one may be any place: the writer has left all of it
@@ -106,9 +106,9 @@ class _Environment:
     def into(self, value: Any, where: str, keys: tuple[str, ...]) -> Any:
         """What is at `where`, which `keys` lead to."""
         if isinstance(value, dict):
-            return {k: self.into(v, join(where, k), _below(keys, k)) for k, v in value.items()}
+            return {k: self.into(v, join_path(where, k), _below(keys, k)) for k, v in value.items()}
         if isinstance(value, list):
-            return [self.into(v, join(where, i), keys) for i, v in enumerate(value)]
+            return [self.into(v, join_path(where, i), keys) for i, v in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
         return self._filled(value, where, _kind(keys))

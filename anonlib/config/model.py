@@ -14,7 +14,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     field_validator,
 )
 
@@ -27,6 +30,7 @@ from anonlib.partition.tuples import Tuples
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
+from anonlib.text import MISSING_TOKENS
 
 #: Column names with this prefix are the pipeline's own.
 RESERVED_PREFIX = "__anonlib_"
@@ -63,6 +67,16 @@ def _option_text(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
+
+
+def _setting_text(value: Any) -> Any:
+    text = _option_text(value)
+    if not isinstance(text, str):
+        raise ValueError(
+            "text is needed; put it in quotes, and behind --set the setting's name, too: "
+            "'spark.conf.\"spark.driver.memory\"=8g'"
+        )
+    return text
 
 
 #: How to give what is no setting of a config.
@@ -110,13 +124,26 @@ def _without(options: dict[str, str], secret: Callable[[str, str], bool]) -> dic
     return options
 
 
-_Texts = dict[str, Annotated[str, BeforeValidator(_option_text)]]
+#: Options of readers. `check_secrets` refuses those that are secret by their name.
+Options = Annotated[
+    dict[str, Annotated[str, BeforeValidator(_option_text)]],
+    AfterValidator(_no_credentials),
+    AfterValidator(_no_fail_fast),
+]
 
-#: Options of readers. Which others are secret is told with the source.
-Options = Annotated[_Texts, AfterValidator(_no_credentials), AfterValidator(_no_fail_fast)]
+#: Spark's settings.
+Settings = Annotated[
+    dict[str, Annotated[str, BeforeValidator(_setting_text)]],
+    AfterValidator(_no_credentials),
+    AfterValidator(_no_secrets),
+]
 
-#: Spark's own.
-Settings = Annotated[_Texts, AfterValidator(_no_credentials), AfterValidator(_no_secrets)]
+
+def _true_or_column(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        raise ValueError("must be true, or the name of a column") from None
 
 
 class SourceSection(Section):
@@ -185,7 +212,7 @@ class PrivacySection(Section):
         description="models hold even where the other sensitive columns of a person are known",
     )
     missing_tokens: tuple[str, ...] = Field(
-        ("?", ""), description="texts that mean a missing sensitive value"
+        MISSING_TOKENS, description="texts that mean a missing sensitive value"
     )
     acknowledge_unique: bool = Field(
         False, description="accept combinations of insensitive columns rarer than k"
@@ -386,7 +413,7 @@ class Config(Section):
 
     source: SourceSection
     attributes: dict[str, Attribute]
-    one_row_per_person: bool | str = Field(
+    one_row_per_person: Annotated[bool | str, WrapValidator(_true_or_column)] = Field(
         False, description="true: declared; or the column that identifies a person, checked"
     )
     unit: tuple[str, ...] = Field((), description="columns that identify a person with many rows")

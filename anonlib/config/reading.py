@@ -4,17 +4,17 @@ of these in one report."""
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.config.checks import check_config
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
-from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, join, read_yaml
-from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, read_yaml
+from anonlib.errors import ConfigError, InputError, Problem, join_path, problems_of
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 
@@ -27,15 +27,6 @@ DEFAULTS: dict[str, Any] = {
 GENERALIZING: dict[str, Any] = {
     "partition": {"steps": [{"type": "tuples"}]},
     "recode": {**DEFAULTS["recode"], "nominal": "lca"},
-}
-#: Pydantic's kinds of error in the words of a config's writer.
-_TEXTS = {
-    "missing": "required",
-    "model_type": "a mapping of fields is needed",
-    "model_attributes_type": "a mapping of fields is needed",
-    "dict_type": "a mapping is needed",
-    "tuple_type": "a list is needed",
-    "string_type": "text is needed; put it in quotes",
 }
 #: Where the checks look at attributes, so find what a wrong attribute entails.
 _ON_ATTRIBUTES = (
@@ -151,13 +142,13 @@ def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
-        return [copy_tree(v, join(where, i), problems, depth + 1) for i, v in enumerate(value)]
+        return [copy_tree(v, join_path(where, i), problems, depth + 1) for i, v in enumerate(value)]
     if not isinstance(value, Mapping):
         return value
     if not all(isinstance(key, str) for key in value):
         problems.append(Problem(where, "keys are text; put the others in quotes"))
     items = [(key, item) for key, item in value.items() if isinstance(key, str)]
-    return {key: copy_tree(item, join(where, key), problems, depth + 1) for key, item in items}
+    return {key: copy_tree(item, join_path(where, key), problems, depth + 1) for key, item in items}
 
 
 def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
@@ -248,11 +239,9 @@ def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) ->
         flags = [key for key in given if isinstance(given[key], bool) and takes_number(cls, key)]
         if flags:
             raise ConfigError([Problem(f"{where}.{key}", NOT_A_NUMBER) for key in flags])
-        return cls.model_validate(given)
+        return registry.construct(cls, given, where)
     except ConfigError as error:
         problems.extend(error.problems)
-    except ValidationError as error:
-        problems.extend(problems_of(error, cls, where))
     return _stand_in(family)
 
 
@@ -276,7 +265,7 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
             if attempt == 0:  # later errors come from what was taken out
                 problems += [
                     problem
-                    for problem in problems_of(error, Config, "")
+                    for problem in problems_of(error, Config)
                     # A plug-in that could not be built has been reported with its own fields.
                     if not any(_within(where, problem.where) for where in reported)
                 ]
@@ -321,46 +310,3 @@ def _place(where: str) -> str:
 
 def _within(where: str, other: str) -> bool:
     return bool(other) and (where == other or where.startswith(f"{other}."))
-
-
-def problems_of(error: ValidationError, model: type[BaseModel], prefix: str) -> list[Problem]:
-    """Pydantic's errors as problems: never with the value that was given."""
-    found = []
-    for item in error.errors(include_url=False, include_input=False, include_context=False):
-        loc = item["loc"]
-        if item["type"] == "extra_forbidden":
-            text = f"unknown field; allowed: {', '.join(_fields(model, loc[:-1])) or 'none'}"
-        elif item["type"] == "string_pattern_mismatch":
-            field = _section(model, loc[:-1]).model_fields[str(loc[-1])]
-            text = f"not valid; {field.description}"
-        elif item["type"] == "string_type" and loc[:2] == ("spark", "conf"):
-            text = "text is needed; put it in quotes, and behind --set the setting's name, too: "
-            text += "'spark.conf.\"spark.driver.memory\"=8g'"
-        elif loc[:1] == ("one_row_per_person",):
-            loc, text = loc[:1], "must be true, or the name of a column"
-        else:
-            text = _TEXTS.get(item["type"], item["msg"]).removeprefix("Value error, ")
-            text = text.replace("Input should", "must").replace("String should", "must")
-        where = prefix
-        for part in loc:
-            where = join(where, part)
-        found.append(Problem(where, text[:1].lower() + text[1:]))
-    return found
-
-
-def _fields(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:
-    """The field names of the section at `loc`."""
-    return [f.alias or name for name, f in _section(model, loc).model_fields.items()]
-
-
-def _section(model: type[BaseModel], loc: Iterable[int | str]) -> type[BaseModel]:
-    """The section at `loc`."""
-    for part in loc:
-        field = model.model_fields.get(str(part))
-        if field is None:
-            continue
-        candidates = [field.annotation, *get_args(field.annotation)]
-        models = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
-        if models:
-            model = models[0]
-    return model

@@ -147,11 +147,6 @@ def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[P
             node = node[index]
 
 
-def join(where: str, part: int | str) -> str:
-    """The path of a part of what is at `where`."""
-    return f"{where}.{part}" if where else str(part)
-
-
 #: Of a file.
 MAX_BYTES = 1_000_000
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import pyarrow as pa
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from anonlib import registry
 from anonlib.encode._published import from_parents
@@ -143,10 +143,7 @@ def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
             try:
                 built[name] = registry.build("encoding", spec)
             except ConfigError as error:
-                raise InputError(str(error)) from None
-            except ValidationError as error:
-                told = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-                raise InputError(f"encoding {spec['type']}: {'; '.join(told)}") from None
+                raise InputError(error.line) from None
     return built
 
 

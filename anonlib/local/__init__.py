@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.arrays import Codes, Floats, Ints
-from anonlib.errors import InputError
+from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row
@@ -33,9 +32,9 @@ from anonlib.table.encoding import (
     to_float,
 )
 from anonlib.table.schema import Scale, target_scale
+from anonlib.text import MISSING_TOKENS
 
 #: Sensitive text that means a missing value, as in a config that does not say.
-MISSING_TOKENS = ("?", "")
 
 
 def cells(
@@ -122,20 +121,18 @@ def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, 
 
 
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
-    known = registry.plugins("kernel")
-    if name not in known:
-        raise InputError(f"kernel: unknown kernel {name!r}; there are: {', '.join(known)}")
     try:
-        return cast(Kernel, known[name](**parameters))
-    except ValidationError as error:
-        raise InputError(_told(f"kernel {name}", error)) from None
+        cls = registry.plugin("kernel", name, "kernel")
+        return cast(Kernel, registry.construct(cls, parameters, f"kernel {name}"))
+    except ConfigError as error:
+        raise InputError(error.line) from None
 
 
 def _k_anonymity(k: int) -> KAnonymity:
     try:
-        return KAnonymity(k=k)
-    except ValidationError as error:
-        raise InputError(_told("k_anonymity", error)) from None
+        return registry.construct(KAnonymity, {"k": k}, "k_anonymity")
+    except ConfigError as error:
+        raise InputError(error.line) from None
 
 
 def _checked(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
@@ -143,13 +140,6 @@ def _checked(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
         if not isinstance(model, PrivacyModel):
             raise InputError(f"models: {type(model).__name__} is not a privacy model")
     return models
-
-
-def _told(what: str, error: ValidationError) -> str:
-    """The errors of pydantic, without the values they quote."""
-    return "; ".join(
-        f"{what}: {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
-    )
 
 
 def _quasi_identifiers(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pydantic import Field, ValidationError, field_serializer, field_validator
+from pydantic import Field, field_serializer, field_validator
 
 from anonlib import registry
 from anonlib.errors import ConfigError
@@ -60,8 +60,5 @@ def _model(spec: Any) -> PrivacyModel:
     try:
         built: PrivacyModel = registry.build("privacy model", spec)
     except ConfigError as error:
-        raise ValueError("; ".join(problem.text for problem in error.problems)) from None
-    except ValidationError as error:
-        told = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise ValueError(f"{spec['type']}: {'; '.join(told)}") from None
+        raise ValueError(error.line) from None
     return built

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from anonlib.config.checks import check_spark
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import Config
-from anonlib.config.reading import build_config, build_plugin, copy_tree, problems_of, read_raw
+from anonlib.config.reading import build_config, build_plugin, copy_tree, read_raw
 from anonlib.config.summary import hierarchy_digests
 from anonlib.config.yaml import apply_override, put, split_key
-from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.errors import ConfigError, InputError, Problem, problems_of
 from anonlib.partition.controller import Controller
 from anonlib.sweeps.settings import Case, Point, Sweep, SweepFile, Trial
 from anonlib.table.schema import Role
@@ -65,7 +65,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     try:
         file = SweepFile.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError([*problems, *problems_of(error, SweepFile, "")]) from None
+        raise ConfigError([*problems, *problems_of(error, SweepFile)]) from None
     problems += check_spark(file.spark)
     cases = [
         _Expansion(file, name, case, folder, configs.get(name, case.config), problems)
@@ -264,7 +264,7 @@ def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
     try:
         return Trial.model_validate(tree)
     except ValidationError as error:
-        problems += problems_of(error, Trial, "")
+        problems += problems_of(error, Trial)
         return None
 
 

@@ -28,7 +28,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("own_model", {**GOOD, "partition": {"steps": [owners("age", a=[{"type": "k_anon"}])]}},
      "partition.steps.0.models", "unknown privacy model 'k_anon'; there are: "),
     ("own_parameter", {**GOOD, "partition": {"steps": [owners("age", a=[K | {"k": 1}])]}},
-     "partition.steps.0.models", "k_anonymity: k: "),
+     "partition.steps.0.models", "k_anonymity.k: must be greater"),
     ("own_list", {**GOOD, "partition": {"steps": [owners("age", a=K)]}},
      "partition.steps.0.models", "each controller has a list of privacy models"),
     ("own_attribute",

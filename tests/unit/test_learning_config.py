@@ -28,8 +28,8 @@ def test_models_are_named_or_given_with_parameters() -> None:
     [
         (["svm"], "unknown learner 'svm'; there are: boosted_trees"),
         ([{"trees": 3}], "name each model by `type`: boosted_trees"),
-        ([{"type": "mlp", "epochs": 0}], "mlp: epochs: Input should be greater than"),
-        ([{"type": "mlp", "layers": 2}], "mlp: layers: Extra inputs are not permitted"),
+        ([{"type": "mlp", "epochs": 0}], "mlp.epochs: must be greater than"),
+        ([{"type": "mlp", "layers": 2}], "mlp.layers: unknown field; allowed: "),
         (["mlp", {"type": "mlp"}], "mlp is there twice; remove one"),
         ("mlp", "tuple"),
         ([], "at least 1 item"),

@@ -266,9 +266,9 @@ def test_infeasible() -> None:
     ("arguments", "text"),
     [
         ({"kernel": "mdaw"}, f"unknown kernel 'mdaw'; there are: {', '.join(plugins('kernel'))}"),
-        ({"k": 1}, "k_anonymity: k: "),
-        ({"variant": "x"}, "kernel mdav: variant: "),
-        ({"gamma": 1}, "kernel mdav: gamma: "),
+        ({"k": 1}, "k_anonymity.k: must be greater"),
+        ({"variant": "x"}, r"kernel mdav\.variant: "),
+        ({"gamma": 1}, r"kernel mdav\.gamma: "),
         ({"models": ["l_diversity"]}, "models: str is not a privacy model"),
         ({"models": [LDiversity(l=2, attribute="x")]}, "attribute must name a column of a table"),
         ({"scales": {"x": "continuous"}}, "the columns of an array are continuous"),

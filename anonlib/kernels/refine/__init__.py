@@ -8,7 +8,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     WithJsonSchema,
     field_validator,
 )
@@ -86,10 +85,7 @@ class Refine(Kernel):
         try:
             registry.build("kernel", start.model_dump())
         except ConfigError as error:
-            raise ValueError("; ".join(problem.text for problem in error.problems)) from None
-        except ValidationError as error:
-            found = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-            raise ValueError("; ".join(found)) from None
+            raise ValueError(error.line) from None
         return start
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError, WithJsonSchema, field_serializer, field_validator
+from pydantic import Field, WithJsonSchema, field_serializer, field_validator
 
 from anonlib import registry
 from anonlib.errors import ConfigError
@@ -219,8 +219,5 @@ def _learner(spec: Any) -> Learner:
     try:
         built: Learner = registry.build("learner", spec)
     except ConfigError as error:
-        raise ValueError("; ".join(problem.text for problem in error.problems)) from None
-    except ValidationError as error:
-        told = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise ValueError(f"{spec['type']}: {'; '.join(told)}") from None
+        raise ValueError(error.line) from None
     return built
