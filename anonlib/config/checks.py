@@ -1,12 +1,8 @@
-"""What a config must satisfy beyond the types of its fields, before any table is looked at.
+"""What a config must satisfy beyond the types of its fields, checked before any table is read."""
 
-What a config says of databases, secrets and catalogs, checked without them.
-"""
-
-import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from anonlib import registry
 from anonlib.config.environment import SQL_OPTIONS
@@ -14,7 +10,6 @@ from anonlib.config.model import (
     RESERVED_PREFIX,
     Attribute,
     Config,
-    Gate,
     SourceSection,
     SparkSection,
 )
@@ -35,40 +30,57 @@ from anonlib.table.schema import Role, Scale
 #: Formats of files and folders.
 FILES = ("delta", "parquet", "csv", "json", "orc")
 
-#: Settings of Spark that guard what is private, or that are the operator's.
+#: Prefixes of Spark's settings that guard private data or belong to the operator.
 GUARDED = ("spark.anonlib.", "spark.redaction.", "spark.sql.redaction.", "spark.io.encryption.")
+
+#: Roles of columns that are not released.
+HIDDEN = (Role.DROP, Role.IDENTIFIER)
+
+#: Oracle's drivers take a user and a password before the @ of a URL without //.
+_ORACLE = re.compile(r":(?:thin|oci8?):(?!@)(.*)", re.IGNORECASE | re.DOTALL)
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+_BOUNDS = ("partitionColumn", "lowerBound", "upperBound")
 
 
 def check_config(config: Config) -> list[Problem]:
-    """All problems that are visible without the source."""
+    """All problems that show without the source. Reads the files of hierarchies."""
+    attributes, measures = config.attributes, _measures(config)
     return [
-        *_source(config),
+        *_check_source(config.source),
         *check_spark(config.spark),
-        *_names(config),
-        *_attributes(config),
-        *_hierarchies(config),
-        *_persons(config),
-        *_keys(config),
-        *_later(config),
-        *_models(config),
-        *_recoders(config),
-        *_steps(config),
-        *_others(config),
+        *_check_names(attributes),
+        *_check_attributes(config),
+        *_check_hierarchies(config),
+        *_check_persons(config),
+        *_check_pseudonyms(config),
+        *_check_keys(config),
+        *_check_ledger(config),
+        *_check_models(config),
+        *_check_recoders(config),
+        *_check_steps(config),
+        *_check_suppression(config),
+        *_check_partition_by(config.release.partition_by, attributes),
         *check_places(config),
-        *check_measures(config),
+        *check_measures(measures),
         *check_gates(config),
     ]
 
 
-def _source(config: Config) -> Iterator[Problem]:
-    source = config.source
+def _measures(config: Config) -> tuple[Measure, ...]:
+    return () if config.evaluate is None else config.evaluate.measures
+
+
+def _check_source(source: SourceSection) -> Iterator[Problem]:
     if source.format != source.format.lower():
         yield Problem("source.format", "write it in lower case")
     if source.format in ("generator", "dataframe"):
         for field in ("path", "table", "version", "options", "secrets"):
             if getattr(source, field) not in (None, {}):
-                text = f"a {source.format} has no such thing; remove it"
-                yield Problem(f"source.{field}", text)
+                yield Problem(
+                    f"source.{field}", f"not used with `format: {source.format}`; remove it"
+                )
     elif source.format == "table":
         if source.table is None:
             yield Problem("source.table", "required with `format: table`: a catalog table's name")
@@ -76,86 +88,96 @@ def _source(config: Config) -> Iterator[Problem]:
             yield Problem("source.path", "a catalog table is named by `table`; remove it")
     else:
         if source.table is not None:
-            yield Problem("source.table", "only with `format: table`")
+            yield Problem("source.table", "only used with `format: table`; remove it")
         if source.format == "jdbc":
             yield from check_database(source)
         elif not source.path and _needs_path(source):
             yield Problem("source.path", f"required with `format: {source.format}`")
     if source.format != "generator":
         for field in sorted({"rows", "seed"} & source.model_fields_set):
-            yield Problem(f"source.{field}", "only with `format: generator`; remove it")
+            yield Problem(f"source.{field}", "only used with `format: generator`; remove it")
     if source.version is not None and source.format not in ("delta", "table"):
-        yield Problem("source.version", "only Delta tables have versions")
+        yield Problem("source.version", "only Delta tables have versions; remove it")
     yield from check_secrets(source)
 
 
 def _needs_path(source: SourceSection) -> bool:
-    """Whether nothing says where the rows are."""
+    """Whether no option says where the rows are."""
     if source.format in FILES:
         return "path" not in map(str.lower, source.options)
     return not source.options
 
 
 def check_spark(spark: SparkSection) -> Iterator[Problem]:
-    """The settings of Spark that a config or a sweep file may not make."""
+    """Settings of Spark that neither a config nor a sweep file may have."""
     for name in spark.conf:
         if name.lower().startswith(GUARDED):
-            yield Problem(f"spark.conf.{name}", "is not for configs to set; remove it")
+            yield Problem(f"spark.conf.{name}", "a config may not set this; remove it")
 
 
-def _names(config: Config) -> Iterator[Problem]:
-    if not config.attributes:
+def _check_names(attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+    if not attributes:
         yield Problem("attributes", "give every column of the source a role")
-    folded = Counter(name.casefold() for name in config.attributes)
-    for name in config.attributes:
+    folded = Counter(name.casefold() for name in attributes)
+    for name in attributes:
         where = f"attributes.{name}"
         if folded[name.casefold()] > 1:
             yield Problem(where, "another column differs from this one in case only; rename one")
         if name.startswith(RESERVED_PREFIX):
-            yield Problem(where, f"names that begin with {RESERVED_PREFIX} are anonlib's own")
+            yield Problem(
+                where, f"names that begin with {RESERVED_PREFIX} are reserved; rename the column"
+            )
         if not name.strip():
-            yield Problem("attributes", "a column name is blank")
+            yield Problem("attributes", "a column name is blank; rename the column")
 
 
-def _attributes(config: Config) -> Iterator[Problem]:
+def _check_attributes(config: Config) -> Iterator[Problem]:
     by_role: Counter[Role] = Counter(a.role for a in config.attributes.values())
     if not by_role[Role.QUASI_IDENTIFIER]:
-        yield Problem("attributes", "at least one column must be a quasi_identifier")
+        yield Problem("attributes", "at least one column must have `role: quasi_identifier`")
     if by_role[Role.TARGET] > 1:
-        yield Problem("attributes", f"{by_role[Role.TARGET]} targets; at most one is allowed")
+        yield Problem(
+            "attributes", f"{by_role[Role.TARGET]} columns have `role: target`; at most one may"
+        )
     modelled = {model.column for model in config.privacy.models}
     for name, attribute in config.attributes.items():
+        yield from _check_scale(config.kernel, name, attribute)
         where = f"attributes.{name}"
-        quasi = attribute.role is Role.QUASI_IDENTIFIER
-        if quasi and attribute.scale is None:
-            yield Problem(f"{where}.scale", f"required; one of: {', '.join(Scale)}")
-        elif quasi and _must_be_nominal(config, attribute):
-            text = f"kernel {config.kernel.type} generalizes along hierarchies; make it nominal"
-            yield Problem(f"{where}.scale", text)
-        if attribute.role is Role.TARGET and attribute.scale is Scale.ORDINAL:
-            yield Problem(f"{where}.scale", "a target is continuous or nominal")
-        elif not quasi and attribute.role is not Role.TARGET and attribute.scale is not None:
-            text = "only quasi-identifiers and the target have a scale; remove it"
-            yield Problem(f"{where}.scale", text)
         if attribute.order is not None:
             if attribute.scale is not Scale.ORDINAL:
                 yield Problem(f"{where}.order", "only ordinal columns have an order; remove it")
             if len(attribute.order) < 2 or len(set(attribute.order)) < len(attribute.order):
-                yield Problem(f"{where}.order", "at least two categories, each once")
+                yield Problem(f"{where}.order", "give at least two categories, each once")
         if attribute.pseudonym and attribute.role is not Role.IDENTIFIER:
-            yield Problem(f"{where}.pseudonym", "only identifiers can become pseudonyms")
+            yield Problem(f"{where}.pseudonym", "only identifiers can become pseudonyms; remove it")
         if attribute.public and attribute.role is not Role.TARGET:
-            yield Problem(f"{where}.public", "only a target is acknowledged as public")
+            yield Problem(f"{where}.public", "only a target can be public; remove it")
         if attribute.role is Role.TARGET and not attribute.public and name not in modelled:
-            text = "the target is published: acknowledge it (true), or give it a privacy model"
-            yield Problem(f"{where}.public", text)
+            yield Problem(
+                f"{where}.public",
+                "the target is published: set `public: true` to accept that, or protect the "
+                "column with a privacy model",
+            )
 
 
-def _must_be_nominal(config: Config, attribute: Attribute) -> bool:
-    return config.kernel.needs_hierarchies and attribute.scale is not Scale.NOMINAL
+def _check_scale(kernel: Kernel, name: str, attribute: Attribute) -> Iterator[Problem]:
+    where = f"attributes.{name}.scale"
+    quasi = attribute.role is Role.QUASI_IDENTIFIER
+    if quasi and attribute.scale is None:
+        yield Problem(where, f"required; one of: {', '.join(Scale)}")
+    elif quasi and _must_be_nominal(kernel, attribute):
+        yield Problem(where, f"must be nominal: kernel {kernel.type} generalizes along hierarchies")
+    if attribute.role is Role.TARGET and attribute.scale is Scale.ORDINAL:
+        yield Problem(where, "a target must be continuous or nominal")
+    elif not quasi and attribute.role is not Role.TARGET and attribute.scale is not None:
+        yield Problem(where, "only quasi-identifiers and the target have a scale; remove it")
 
 
-def _hierarchies(config: Config) -> Iterator[Problem]:
+def _must_be_nominal(kernel: Kernel, attribute: Attribute) -> bool:
+    return kernel.needs_hierarchies and attribute.scale is not Scale.NOMINAL
+
+
+def _check_hierarchies(config: Config) -> Iterator[Problem]:
     modelled = {model.column for model in config.all_models}
     for name, attribute in config.attributes.items():
         where = f"attributes.{name}.hierarchy"
@@ -167,62 +189,70 @@ def _hierarchies(config: Config) -> Iterator[Problem]:
         if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not Scale.NOMINAL:
             yield Problem(where, "only nominal columns have a hierarchy; remove it")
         elif attribute.role is not Role.QUASI_IDENTIFIER and not protected:
-            text = "only quasi-identifiers, sensitive columns and a target with a privacy model "
-            yield Problem(where, f"{text}have a hierarchy; remove it")
+            yield Problem(
+                where,
+                "only quasi-identifiers, sensitive columns and a target with a privacy model "
+                "have a hierarchy; remove it",
+            )
         else:
             try:
-                found = read_hierarchy(attribute.hierarchy)
+                hierarchy = read_hierarchy(attribute.hierarchy)
                 if protected:
-                    found.folded()
+                    hierarchy.folded()
             except InputError as error:
                 yield Problem(where, str(error))
 
 
-def _persons(config: Config) -> Iterator[Problem]:
-    column = config.one_row_per_person
-    if bool(column) == bool(config.unit):
-        text = (
+def _check_persons(config: Config) -> Iterator[Problem]:
+    column, unit = config.one_row_per_person, config.unit
+    if bool(column) == bool(unit):
+        yield Problem(
+            "one_row_per_person",
             "say how persons are counted, by exactly one of: `one_row_per_person: COLUMN` (a "
-            "unique identifier), `one_row_per_person: true` (a declaration), `unit: [COLUMNS]`"
+            "unique identifier), `one_row_per_person: true` (a declaration), `unit: [COLUMNS]`",
         )
-        yield Problem("one_row_per_person", text)
     if isinstance(column, str):
         attribute = config.attributes.get(column)
         if attribute is None or attribute.role is not Role.IDENTIFIER:
-            yield Problem("one_row_per_person", "names a column with role identifier, or is true")
-    if len(set(config.unit)) < len(config.unit):
-        yield Problem("unit", "a column is named twice")
-    for i, name in enumerate(config.unit):
+            yield Problem(
+                "one_row_per_person", "must be true, or name a column with `role: identifier`"
+            )
+    if len(set(unit)) < len(unit):
+        yield Problem("unit", "a column is named twice; remove one")
+    for i, name in enumerate(unit):
         attribute = config.attributes.get(name)
         if attribute is None:
             yield Problem(f"unit.{i}", "no such column under `attributes`")
-        elif attribute.role not in (Role.IDENTIFIER, Role.DROP):
-            yield Problem(f"unit.{i}", "a unit column has role identifier or drop")
-    yield from _pseudonyms(config)
+        elif attribute.role not in HIDDEN:
+            yield Problem(f"unit.{i}", "must name a column with `role: identifier` or `role: drop`")
 
 
-def _pseudonyms(config: Config) -> Iterator[Problem]:
-    """What is wrong with pseudonyms: a key is needed; and those that several rows may have link
-    these, while models count the persons of each class by itself."""
-    found = [n for n, a in config.attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
-    if found and not config.pseudonyms:
-        text = "required since an identifier has `pseudonym: true`: key_env or key_file"
-        yield Problem("pseudonyms", text)
+def _check_pseudonyms(config: Config) -> Iterator[Problem]:
+    """Pseudonyms need a key. Rows with one pseudonym are linked, while models count the persons of
+    each class by itself; so it must be unique, or the link accepted."""
+    names = [n for n, a in config.attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
+    if names and not config.pseudonyms:
+        yield Problem(
+            "pseudonyms", "required by an identifier with `pseudonym: true`: key_env or key_file"
+        )
     if config.privacy.acknowledge_linked:
         return
-    for name in found:
+    for name in names:
         if name != config.one_row_per_person:
-            text = "rows with one pseudonym are linked, so who knows some of them finds the others;"
-            text += " name it in `one_row_per_person`, if no two rows have the same, or set "
-            yield Problem(f"attributes.{name}.pseudonym", f"{text}privacy.acknowledge_linked: true")
+            yield Problem(
+                f"attributes.{name}.pseudonym",
+                "rows with one pseudonym are linked: who knows some of them finds the others. If "
+                "no two rows have the same, name the column in `one_row_per_person`; else set "
+                "privacy.acknowledge_linked: true",
+            )
 
 
-def _keys(config: Config) -> Iterator[Problem]:
+def _check_keys(config: Config) -> Iterator[Problem]:
     release, pseudonyms = config.release, config.pseudonyms
     sections = {"release.ledger": release.ledger, "release.backlog": release.backlog}
     for where, section in {"pseudonyms": pseudonyms, **sections}.items():
         if section is not None and (section.key_env is None) == (section.key_file is None):
-            yield Problem(where, "exactly one of key_env and key_file")
+            yield Problem(where, "give exactly one of key_env and key_file")
     for where, section in sections.items():
         for field in ("key_env", "key_file"):
             key = getattr(section, field, None)
@@ -230,213 +260,248 @@ def _keys(config: Config) -> Iterator[Problem]:
                 yield Problem(f"{where}.{field}", "the pseudonyms' key; make another one for this")
 
 
-def _later(config: Config) -> Iterator[Problem]:
-    """What releases after the first need."""
+def _check_ledger(config: Config) -> Iterator[Problem]:
+    """The ledger, by which later releases recognise persons."""
     release = config.release
     if release.ledger is not None and config.one_row_per_person is True:
-        text = "`one_row_per_person: true` names nobody; name a column or a `unit`, or remove this"
-        yield Problem("release.ledger", text)
+        yield Problem(
+            "release.ledger",
+            "`one_row_per_person: true` names nobody; name a column or a `unit`, or remove this",
+        )
     if release.mode != "append" or release.ledger is not None:
         return
     if config.unit:
-        text = "required by `mode: append` with a `unit`: who counted the published persons is here"
-        yield Problem("release.ledger", text)
-    elif not release.acknowledge_returning:
-        text = (
-            "required by `mode: append`, to recognise persons who were released before; or set "
-            "`acknowledge_returning: true`"
+        yield Problem(
+            "release.ledger",
+            "required by `mode: append` with a `unit`, to count the persons published before",
         )
-        yield Problem("release.ledger", text)
+    elif not release.acknowledge_returning:
+        yield Problem(
+            "release.ledger",
+            "required by `mode: append`, to recognise persons who were released before; or set "
+            "`acknowledge_returning: true`",
+        )
 
 
-def _models(config: Config) -> Iterator[Problem]:
+def _check_models(config: Config) -> Iterator[Problem]:
+    attributes, models = config.attributes, bind_models(config.all_models, config.attributes)
     if not any(model.type == "k_anonymity" for model in config.privacy.models):
         yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
-    yield from _attributes_of(config, config.privacy.models, "privacy.models")
-    yield from _without_hierarchy(config)
-    yield from _joint(config)
+    yield from _check_protected(attributes, config.privacy.models, "privacy.models")
+    for model in models:
+        attribute = attributes.get(model.column or "")
+        if model.by_hierarchy and attribute is not None and attribute.hierarchy is None:
+            yield Problem(
+                f"attributes.{model.column}.hierarchy",
+                f"required by {model.type}: a file of the values and their generalizations",
+            )
+    known = joint_columns(config)
+    if config.privacy.joint and len(known) < 2:
+        yield Problem(
+            "privacy.joint",
+            "needs two sensitive columns, or a sensitive column and a target with a privacy "
+            f"model; the config has {len(known)}",
+        )
+    elif config.privacy.joint and not any(model.column for model in models):
+        yield Problem(
+            "privacy.joint", "no privacy model protects a column: add one, or remove this"
+        )
 
 
-def _attributes_of(config: Config, models: Sequence[PrivacyModel], where: str) -> Iterator[Problem]:
-    """What is wrong with the columns that models look at."""
-    roles = {name: attribute.role for name, attribute in config.attributes.items()}
+def _check_protected(
+    attributes: Mapping[str, Attribute], models: Sequence[PrivacyModel], where: str
+) -> Iterator[Problem]:
+    """The columns that models protect: sensitive ones, or the target."""
+    roles = {name: attribute.role for name, attribute in attributes.items()}
     sensitive = [name for name, role in roles.items() if role is Role.SENSITIVE]
     for i, model in enumerate(models):
         if "attribute" not in type(model).model_fields:
             continue
         place, attribute = f"{where}.{i}.attribute", model.column
-        if attribute is None and not sensitive:
-            yield Problem(place, "no column is sensitive; name one, or remove the model")
+        if not sensitive and (attribute is None or roles.get(attribute) is not Role.TARGET):
+            yield Problem(
+                place,
+                f"no column has `role: sensitive`; {model.type} needs one, or `attribute: TARGET`",
+            )
         elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):
-            allowed = ", ".join(sensitive) or "none is"
-            yield Problem(place, f"must be a sensitive column or the target; sensitive: {allowed}")
+            yield Problem(
+                place,
+                "must be a sensitive column or the target; sensitive columns: "
+                f"{', '.join(sensitive)}",
+            )
 
 
-def _joint(config: Config) -> Iterator[Problem]:
-    known = joint_columns(config)
-    if config.privacy.joint and len(known) < 2:
-        text = (
-            f"takes two sensitive columns, or one and a target with a model; there is {len(known)}"
-        )
-        yield Problem("privacy.joint", text)
-    elif config.privacy.joint and not any(
-        m.column for m in bind_models(config.all_models, config.attributes)
-    ):
-        yield Problem("privacy.joint", "no model protects a column: add one, or remove this")
-
-
-def _without_hierarchy(config: Config) -> Iterator[Problem]:
-    """Columns that a model measures by a hierarchy which they lack."""
-    for model in bind_models(config.all_models, config.attributes):
-        attribute = config.attributes.get(model.column or "")
-        if model.by_hierarchy and attribute is not None and attribute.hierarchy is None:
-            text = f"required by {model.type}: a file of the values and their generalizations"
-            yield Problem(f"attributes.{model.column}.hierarchy", text)
-
-
-def _recoders(config: Config) -> Iterator[Problem]:
+def _check_recoders(config: Config) -> Iterator[Problem]:
     for scale in Scale:
-        recoder = getattr(config.recode, scale)
-        if scale not in recoder.scales:
-            text = f"{recoder.type} is for scale {_listed(recoder.scales)}"
-            yield Problem(f"recode.{scale}", text)
+        yield from _check_recoder_scale(getattr(config.recode, scale), scale, f"recode.{scale}")
     for name, recoder in config.recode.columns.items():
         where = f"recode.columns.{name}"
         attribute = config.attributes.get(name)
         if attribute is None or attribute.role is not Role.QUASI_IDENTIFIER:
-            yield Problem(where, "not a quasi_identifier of this config")
-        elif attribute.scale is not None and attribute.scale not in recoder.scales:
-            yield Problem(where, f"{recoder.type} is for scale {_listed(recoder.scales)}")
-    for name, attribute in config.attributes.items():
-        if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
-            continue
-        recoder = config.recode.of(name, attribute.scale)
+            yield Problem(where, "must name a column with `role: quasi_identifier`")
+        elif attribute.scale is not None:
+            yield from _check_recoder_scale(recoder, attribute.scale, where)
+    for name, attribute, recoder in _column_recoders(config):
         if recoder.needs_hierarchy and attribute.hierarchy is None:
-            text = f"required by recoder {recoder.type}: a file of the values and their "
-            yield Problem(f"attributes.{name}.hierarchy", f"{text}generalizations")
-
-
-def _others(config: Config) -> Iterator[Problem]:
-    if config.privacy.suppress == "costliest":
-        if config.privacy.suppression_limit == 0:
-            text = "costliest needs a suppression_limit above 0"
-            yield Problem("privacy.suppress", text)
-        if relative := [m.type for m in config.all_models if m.relative]:
-            text = (
-                f"{', '.join(sorted({*relative}))} measure cells against all rows released, which "
-                "change with every suppressed cell; use `needed`"
+            yield Problem(
+                f"attributes.{name}.hierarchy",
+                f"required by recoder {recoder.type}: a file of the values and their "
+                "generalizations",
             )
-            yield Problem("privacy.suppress", text)
-    released = {
-        name
-        for name, attribute in config.attributes.items()
-        if attribute.role not in (Role.DROP, Role.IDENTIFIER)
-    }
-    for i, name in enumerate(config.release.partition_by):
+
+
+def _check_recoder_scale(recoder: Recoder, scale: Scale, where: str) -> Iterator[Problem]:
+    if scale not in recoder.scales:
+        yield Problem(
+            where, f"recoder {recoder.type} is for scale {', '.join(sorted(recoder.scales))} only"
+        )
+
+
+def _column_recoders(config: Config) -> Iterator[tuple[str, Attribute, Recoder]]:
+    """Name, attribute and recoder of the quasi-identifiers that have a scale."""
+    for name, attribute in config.attributes.items():
+        if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
+            yield name, attribute, config.recode.of(name, attribute.scale)
+
+
+def _check_suppression(config: Config) -> Iterator[Problem]:
+    if config.privacy.suppress != "costliest":
+        return
+    if config.privacy.suppression_limit == 0:
+        yield Problem("privacy.suppress", "costliest needs a suppression_limit above 0")
+    if relative := _relative(config.all_models):
+        yield Problem(
+            "privacy.suppress",
+            f"{relative} measure cells against all released rows, which change with every "
+            "suppressed cell; use `needed`",
+        )
+
+
+def _relative(models: Sequence[PrivacyModel]) -> str:
+    """The names of the models that compare cells with the whole table."""
+    return ", ".join(sorted({model.type for model in models if model.relative}))
+
+
+def _check_partition_by(
+    names: Sequence[str], attributes: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    released = {name for name, attribute in attributes.items() if attribute.role not in HIDDEN}
+    for i, name in enumerate(names):
         if name not in released:
             yield Problem(f"release.partition_by.{i}", "not a column that is released")
-        if name in config.release.partition_by[:i]:
-            yield Problem(f"release.partition_by.{i}", "named twice")
+        if name in names[:i]:
+            yield Problem(f"release.partition_by.{i}", "this column is named twice; remove one")
 
 
-def _steps(config: Config) -> Iterator[Problem]:
+def _check_steps(config: Config) -> Iterator[Problem]:
     steps = config.partition.steps
     if not steps:
-        yield Problem("partition.steps", "at least one step; `{type: single}` is one block")
+        yield Problem("partition.steps", "give at least one step; `{type: single}` is one block")
     if config.kernel.finds_levels and not config.partition.by_tuples:
-        text = f"kernel {config.kernel.type} finds one level for the whole table: use tuples"
-        yield Problem("partition.steps", text)
+        yield Problem(
+            "partition.steps",
+            f"kernel {config.kernel.type} finds one level for the whole table: use tuples",
+        )
     for i, step in enumerate(steps):
         where = f"partition.steps.{i}"
         if isinstance(step, Controller):
             if i:
-                yield Problem(where, "controller is the first step")
-            yield from _controller(config, step, where)
+                yield Problem(where, "controller must be the first step")
+            yield from _check_controller(step, config.attributes, where)
         if isinstance(step, Tuples):
-            yield from _by_tuples(config, where)
+            yield from _check_tuples(config, where)
         if isinstance(step, TaskPartitioner) and i < len(steps) - 1:
-            yield Problem(where, f"{step.type} is the last step: it works inside the blocks")
+            yield Problem(where, f"{step.type} works inside the blocks: it must be the last step")
         if step.whole is not None and any(isinstance(s, TreePartitioner) for s in steps):
             yield Problem(where, f"{step.type} keeps the table whole; remove the steps that cut it")
 
 
-def _by_tuples(config: Config, where: str) -> Iterator[Problem]:
-    """What one search over the whole table can't do."""
+def _check_tuples(config: Config, where: str) -> Iterator[Problem]:
+    """What one search over the tuples of the whole table does not support."""
+    kernel = config.kernel
     if len(config.partition.steps) > 1:
-        yield Problem(where, "tuples is one search over the whole table: it is the only step")
-    if not config.kernel.takes_weights:
-        text = f"kernel {config.kernel.type} works on rows; with tuples: {_weighing('kernel')}"
-        yield Problem("kernel.type", text)
+        yield Problem(where, "tuples searches the whole table: it must be the only step")
+    if not kernel.takes_weights:
+        yield Problem(
+            "kernel.type",
+            f"kernel {kernel.type} does not work with tuples; these do: "
+            f"{_weighted_types('kernel')}",
+        )
     if config.unit:
-        yield Problem(where, "tuples counts rows, and a unit has several; use kmeans")
-    relative = sorted({m.type for m in config.all_models if m.relative})
-    if config.kernel.suppresses and config.privacy.suppression_limit and relative:
-        text = f"{', '.join(relative)} measure cells against all rows released, which rows that "
-        text += f"{config.kernel.type} suppresses would change; set it to 0"
-        yield Problem("privacy.suppression_limit", text)
+        yield Problem(where, "tuples counts rows, but a unit has several; use kmeans")
+    relative = _relative(config.all_models)
+    if kernel.suppresses and config.privacy.suppression_limit and relative:
+        yield Problem(
+            "privacy.suppression_limit",
+            f"{relative} measure cells against all released rows, which change when "
+            f"{kernel.type} suppresses some; set it to 0",
+        )
     if config.privacy.suppress != "needed":
-        yield Problem("privacy.suppress", "costliest works on blocks; with tuples use needed")
-    for name, attribute in config.attributes.items():
-        if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-            recoder = config.recode.of(name, attribute.scale)
-            if _must_be_nominal(config, attribute):
-                continue
-            if not recoder.takes_weights:
-                text = f"{recoder.type} works on rows; with tuples: {_weighing('recoder')}"
-                yield Problem(f"recode.columns.{name}", text)
-            elif config.kernel.finds_levels and recoder.type != "lca":
-                text = f"kernel {config.kernel.type} finds levels, which lca releases"
-                yield Problem(f"recode.columns.{name}", text)
+        yield Problem("privacy.suppress", "costliest does not work with tuples; use `needed`")
+    for name, attribute, recoder in _column_recoders(config):
+        if _must_be_nominal(kernel, attribute):
+            continue
+        if not recoder.takes_weights:
+            yield Problem(
+                f"recode.columns.{name}",
+                f"recoder {recoder.type} does not work with tuples; these do: "
+                f"{_weighted_types('recoder')}",
+            )
+        elif kernel.finds_levels and recoder.type != "lca":
+            yield Problem(
+                f"recode.columns.{name}",
+                f"kernel {kernel.type} finds levels of hierarchies; use recoder lca",
+            )
 
 
-def _weighing(family: str) -> str:
-    """The plug-ins that take rows which stand for several."""
+def _weighted_types(family: str) -> str:
+    """The names of the plug-ins that take rows with weights."""
     known = registry.plugins(family).items()
-    able = (name for name, p in known if issubclass(p, (Kernel, Recoder)) and p.takes_weights)
-    return ", ".join(able)
+    names = (name for name, p in known if issubclass(p, (Kernel, Recoder)) and p.takes_weights)
+    return ", ".join(names)
 
 
-def _controller(config: Config, step: Controller, where: str) -> Iterator[Problem]:
-    attribute = config.attributes.get(step.column)
+def _check_controller(
+    step: Controller, attributes: Mapping[str, Attribute], where: str
+) -> Iterator[Problem]:
+    attribute = attributes.get(step.column)
     if attribute is None:
-        yield Problem(f"{where}.column", f"no column {step.column} under attributes")
+        yield Problem(f"{where}.column", f"no column {step.column} under `attributes`")
     elif attribute.role not in (Role.QUASI_IDENTIFIER, Role.DROP):
-        text = "must be a quasi_identifier, or drop: it is then not published"
-        yield Problem(f"{where}.column", text)
+        yield Problem(
+            f"{where}.column",
+            "the column must have `role: quasi_identifier`, or `role: drop`, which does not "
+            "publish it",
+        )
     for name, models in step.models.items():
-        yield from _attributes_of(config, models, f"{where}.models.{name}")
-
-
-def _listed(scales: frozenset[Scale]) -> str:
-    return ", ".join(sorted(scales))
-
-
-#: Oracle's drivers take a user and a password before the @ of a URL without //.
-_ORACLE = re.compile(r":(?:thin|oci8?):(?!@)(.*)", re.IGNORECASE | re.DOTALL)
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-_BOUNDS = ("partitionColumn", "lowerBound", "upperBound")
+        yield from _check_protected(attributes, models, f"{where}.models.{name}")
 
 
 def check_secrets(source: SourceSection) -> Iterator[Problem]:
-    """Secrets that stand in the config, or are not named as they should be."""
-    kept = "name an environment variable that has it under source.secrets"
+    """Secrets that stand in the config itself, and wrong names of their variables."""
     for name, value in source.options.items():
         sql = name.lower() in SQL_OPTIONS  # where `token = 1` is a condition
         if is_secret_setting(name):
-            yield Problem(f"source.options.{name}", f"is secret: take it out, and {kept}")
+            yield Problem(
+                f"source.options.{name}",
+                "a secret does not belong in a config: remove it, and name an environment "
+                "variable that has it under source.secrets",
+            )
         elif (has_secret(value) and not sql) or (name.lower() == "url" and _has_user(value)):
-            text = "has a user or a password in it: give the user as an option of its own, and "
-            yield Problem(f"source.options.{name}", f"{text}{kept}")
-    plain = {name.lower() for name in source.options}
+            yield Problem(
+                f"source.options.{name}",
+                "has a user or a password in it: give the user as an option of its own, and "
+                "name an environment variable that has the password under source.secrets",
+            )
+    options = {name.lower() for name in source.options}
     for name, variable in source.secrets.items():
         where = f"source.secrets.{name}"
-        if name.lower() in plain:
-            yield Problem(where, "is under source.options too; keep one of them")
+        if name.lower() in options:
+            yield Problem(where, "is under source.options too; remove one of them")
         if not _VARIABLE.fullmatch(variable):  # it may be the secret itself: never shown
-            text = "must be the name of an environment variable, of letters, digits and _"
-            yield Problem(where, text)
+            yield Problem(
+                where, "must be the name of an environment variable, of letters, digits and _"
+            )
 
 
 def _has_user(url: str) -> bool:
@@ -448,87 +513,88 @@ def _has_user(url: str) -> bool:
 
 
 def check_database(source: SourceSection) -> Iterator[Problem]:
-    """What is wrong with the options of `format: jdbc`. Spark takes their names in any case."""
-    given = {name.lower(): text for name, text in source.options.items()}
+    """The options of `format: jdbc`. Spark ignores the case of their names."""
+    options = {name.lower(): text for name, text in source.options.items()}
     where = "source.options"
     if source.path is not None:
         yield Problem("source.path", "a database is named by options.url; remove it")
-    url = given.get("url", "")
-    if not url.startswith("jdbc:"):
-        text = "required with `format: jdbc`, for example jdbc:postgresql://HOST/DATABASE"
-        yield Problem(f"{where}.url", text)
-    if ("dbtable" in given) == ("query" in given):
-        yield Problem(where, "exactly one of dbtable (a table, or `(SELECT ...) AS t`) and query")
+    if not options.get("url", "").startswith("jdbc:"):
+        yield Problem(
+            f"{where}.url",
+            "required with `format: jdbc`, for example jdbc:postgresql://HOST/DATABASE",
+        )
+    if ("dbtable" in options) == ("query" in options):
+        yield Problem(
+            where, "give exactly one of dbtable (a table, or `(SELECT ...) AS t`) and query"
+        )
     for name in ("numPartitions", "fetchsize"):
-        text = given.get(name.lower(), "1")
+        text = options.get(name.lower(), "1")
         if not (text.isascii() and text.isdigit() and int(text) > 0):
             yield Problem(f"{where}.{name}", "must be a whole number, at least 1")
-    yield from _parts(given)
+    yield from _check_parts(options)
 
 
-def _parts(given: dict[str, str]) -> Iterator[Problem]:
-    """What is wrong with how a table is read in parts."""
+def _check_parts(options: Mapping[str, str]) -> Iterator[Problem]:
+    """The options by which a database's table is read in parts; their names in lower case."""
     wanted = [*_BOUNDS, "numPartitions"]
-    there = [name for name in wanted if name.lower() in given]
+    present = [name for name in wanted if name.lower() in options]
     for name in wanted:
-        if there and name not in there:
-            text = f"required with {', '.join(there)}: a table is read in parts by all four"
-            yield Problem(f"source.options.{name}", text)
-    if "query" in given and "partitioncolumn" in given:
-        text = "a query can't be read in parts: use `dbtable: (SELECT ...) AS t` instead of it"
-        yield Problem("source.options.query", text)
-    low, high = (_whole(given.get(name.lower(), "")) for name in _BOUNDS[1:])
+        if present and name not in present:
+            yield Problem(
+                f"source.options.{name}",
+                f"required with {', '.join(present)}: to read a table in parts, give all four",
+            )
+    if "query" in options and "partitioncolumn" in options:
+        yield Problem(
+            "source.options.query",
+            "a query can't be read in parts: use `dbtable: (SELECT ...) AS t` instead",
+        )
+    low, high = (_whole_number(options.get(name.lower(), "")) for name in _BOUNDS[1:])
     if low is not None and high is not None and low >= high:
         yield Problem("source.options.lowerBound", "must be less than upperBound")
 
 
-def _whole(text: str) -> int | None:
+def _whole_number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,30}", text) else None
 
 
-#: The roles of columns that are not released.
-HIDDEN = (Role.DROP, Role.IDENTIFIER)
-
-
-def _bounds(gate: Gate) -> tuple[float, float]:
-    least = -math.inf if gate.at_least is None else gate.at_least
-    return least, math.inf if gate.at_most is None else gate.at_most
-
-
 def check_gates(config: Config) -> Iterator[Problem]:
-    """What is wrong with the config's gates."""
-    measures = () if config.evaluate is None else config.evaluate.measures
-    known = {f"{m.type}.{name}": m for m in measures for name in m.names}
+    """The config's gates: their bounds, and whether a measure gives their figure."""
+    known = {f"{m.type}.{name}": m for m in _measures(config) for name in m.names}
     for i, gate in enumerate(config.gates):
         where = f"gates.{i}"
-        least, most = _bounds(gate)
+        least, most = gate.bounds
         if gate.at_most is None and gate.at_least is None:
             yield Problem(where, "give `at_most`, `at_least` or both")
         elif least > most:
-            yield Problem(where, "`at_least` is above `at_most`, which nothing can be")
+            yield Problem(where, "`at_least` is above `at_most`: nothing could pass")
         if config.evaluate is None:
-            yield Problem(where, "nothing is measured; add `evaluate`")
+            yield Problem(where, "needs a measure; add `evaluate`")
         elif gate.figure not in known:
-            text = f"no measure of `evaluate` finds it; they find: {', '.join(sorted(known))}"
-            yield Problem(f"{where}.figure", text)
+            yield Problem(
+                f"{where}.figure",
+                "no measure under `evaluate` has this figure; they have: "
+                f"{', '.join(sorted(known))}",
+            )
         elif gate.of is not None:
-            yield from _subject_problems(config, known[gate.figure], gate.of, f"{where}.of")
+            yield from _check_subject(known[gate.figure], gate.of, config.attributes, f"{where}.of")
 
 
-def _subject_problems(config: Config, measure: Measure, of: str, where: str) -> Iterator[Problem]:
-    """What is wrong with what a gate is about."""
+def _check_subject(
+    measure: Measure, subject: str, attributes: Mapping[str, Attribute], where: str
+) -> Iterator[Problem]:
+    """The column, model or estimator that a gate names."""
     if measure.subjects == "table":
         yield Problem(where, f"figures of {measure.type} are about the whole table; remove it")
     elif measure.subjects == "columns":
-        released = [n for n, a in config.attributes.items() if a.role not in HIDDEN]
-        if of not in released:
-            yield Problem(where, f"no column that is released; these are: {', '.join(released)}")
+        released = [name for name, a in attributes.items() if a.role not in HIDDEN]
+        if subject not in released:
+            yield Problem(where, f"must be a column that is released: {', '.join(released)}")
 
 
-def check_measures(config: Config) -> Iterator[Problem]:
-    """What is wrong with the config's measures."""
-    measures = () if config.evaluate is None else config.evaluate.measures
+def check_measures(measures: Sequence[Measure]) -> Iterator[Problem]:
+    """The measures under `evaluate`: each type once."""
     types = [measure.type for measure in measures]
     for i, type in enumerate(types):
         if type in types[:i]:
-            yield Problem(f"evaluate.measures.{i}", f"{type} is there twice; remove one")
+            yield Problem(f"evaluate.measures.{i}", f"{type} is named twice; remove one")

@@ -3,6 +3,7 @@
 Settings of Spark and of its readers, as configs have them.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable
@@ -401,11 +402,17 @@ class Gate(Section):
     at_least: float | None = Field(None, allow_inf_nan=False)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that the figures may be; infinite where not given."""
+        least = -math.inf if self.at_least is None else self.at_least
+        return least, math.inf if self.at_most is None else self.at_most
+
+    @property
     def text(self) -> str:
-        """The bound in words."""
-        bounds = [("at most", self.at_most), ("at least", self.at_least)]
-        told = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
-        return f"{self.figure}{f' of {self.of}' if self.of else ''} {' and '.join(told)}"
+        """The gate in words, such as `sse.relative at most 0.2`."""
+        limits = [("at most", self.at_most), ("at least", self.at_least)]
+        words = [f"{word} {limit:g}" for word, limit in limits if limit is not None]
+        return f"{self.figure}{f' of {self.of}' if self.of else ''} {' and '.join(words)}"
 
 
 class Config(Section):

@@ -1,4 +1,4 @@
-"""The config's columns found in the real table: every mismatch reported together."""
+"""Matches the columns of a config with those of its source; reports all mismatches together."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,21 +23,25 @@ from anonlib.table.schema import (
 
 
 def resolve(config: Config, fields: Sequence[Field]) -> Schema:
-    """The schema of a run. `fields` are the source's columns after the casts of the config.
+    """The schema of a run.
+
+    Args:
+        config: the config.
+        fields: the columns of the source, after the casts of the config.
 
     Raises ConfigError with all problems: columns without a role, roles without a column, types
-    that a role or recoder can't take.
+    that a role or a recoder does not support.
     """
-    problems = [*_names(config, fields), *_target(config)]
+    problems = [*_check_names(config, fields), *_check_target(config)]
     columns = []
     for i, field in enumerate(fields):
         attribute = config.attributes.get(field.name)
         needed = {*config.unit, config.partition.controller_column}
         if attribute is None or (attribute.role is Role.DROP and field.name not in needed):
             continue
-        found = list(_types(config, field, attribute))
-        problems += found
-        if not found and field.arrow is not None:
+        wrong = list(_check_type(config, field, attribute))
+        problems += wrong
+        if not wrong and field.arrow is not None:
             columns.append(_column(config, f"c{i}", field, attribute))
     if problems:
         raise ConfigError(problems)
@@ -59,18 +63,18 @@ def bind_models(
     """The models with their columns: a model without `attribute` becomes one for every sensitive
     column."""
     sensitive = [n for n, a in attributes.items() if a.role is Role.SENSITIVE]
-    found: list[PrivacyModel] = []
+    result: list[PrivacyModel] = []
     for model in models:
         if "attribute" in type(model).model_fields and model.column is None:
-            found += [model.model_copy(update={"attribute": name}) for name in sensitive]
+            result += [model.model_copy(update={"attribute": name}) for name in sensitive]
         else:
-            found.append(model)
-    return tuple(dict.fromkeys(found))
+            result.append(model)
+    return tuple(dict.fromkeys(result))
 
 
 def joint_columns(config: Config) -> tuple[str, ...]:
-    """The columns that an attacker may know of a person, all but the one that a model protects:
-    the sensitive ones, and a target with a model. None where models need not hold then."""
+    """The sensitive columns, and a target with a privacy model: with `privacy.joint`, an attacker
+    may know all of them but the one that a model protects. Empty without `privacy.joint`."""
     if not config.privacy.joint:
         return ()
     modelled = {model.column for model in bind_models(config.all_models, config.attributes)}
@@ -82,7 +86,7 @@ def joint_columns(config: Config) -> tuple[str, ...]:
 
 
 def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:
-    """The hierarchies that models measure their columns by, folded, by the columns' names."""
+    """The hierarchies by which models measure their columns, folded, by the columns' names."""
     names = {
         model.column
         for model in bind_models(config.all_models, config.attributes)
@@ -93,7 +97,7 @@ def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:
 
 
 def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
-    """The models with column ids in place of names, as blocks name their columns."""
+    """The models with the ids of their columns in place of the names, as blocks need them."""
     result = []
     for model in models:
         name = model.column
@@ -111,20 +115,24 @@ def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyM
     return tuple(result)
 
 
-def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
+def _check_names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
     names = [field.name for field in fields]
     if config.attributes and not {*names} & {*config.attributes}:
-        # The names may be the first row of a table without a header.
-        text = f"none of its {len(names)} columns stands under `attributes`"
-        n_there = len(config.attributes)
-        yield Problem("source", f"{text} ({n_there} there); is it the right table, with a header?")
+        # The names may be the first row of a table without a header: they are not shown.
+        yield Problem(
+            "source",
+            f"none of its {len(names)} columns is among the {len(config.attributes)} under "
+            "`attributes`; is it the right table, with a header?",
+        )
         return
     unknown = [name for name in names if name not in config.attributes]
     if config.source.format == "csv" and 2 * len(unknown) > len(names):
-        # As where a header has lost the end of its line.
-        text = f"{len(unknown)} of its {len(names)} columns have no role; their names may be values"
-        text += ", so they are not shown: is the header whole? Add what is missing to `attributes`"
-        yield Problem("source", text)
+        # As where the header has lost the end of its line, and runs into the first row.
+        yield Problem(
+            "source",
+            f"{len(unknown)} of its {len(names)} columns have no role. Their names are not shown, "
+            "since they may be values: is the header complete? Then add the others to `attributes`",
+        )
         names = [name for name in names if name in config.attributes]
     folded = Counter(name.casefold() for name in names)
     for name in names:
@@ -132,90 +140,106 @@ def _names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
         if folded[name.casefold()] > 1:
             yield Problem(where, "another column of the source differs in case only; rename one")
         if name.startswith(RESERVED_PREFIX):
-            yield Problem(where, f"names that begin with {RESERVED_PREFIX} are anonlib's own")
+            yield Problem(
+                where, f"names that begin with {RESERVED_PREFIX} are reserved; rename the column"
+            )
         if name not in config.attributes:
-            text = f"has no role; add it under `attributes` with one of: {', '.join(Role)}"
-            yield Problem(where, text)
+            yield Problem(
+                where, f"has no role; add it under `attributes` with one of: {', '.join(Role)}"
+            )
     for name in config.attributes:
         if name not in names:
             yield Problem(f"attributes.{name}", "the source has no such column")
 
 
-def _target(config: Config) -> Iterator[Problem]:
+def _check_target(config: Config) -> Iterator[Problem]:
     kernel = config.kernel
     targets = {n: a.scale for n, a in config.attributes.items() if a.role is Role.TARGET}
     steps = enumerate(config.partition.steps)
-    needing = [("kernel", kernel.type)] if kernel.needs_target else []
-    needing += [(f"partition.steps.{i}", step.type) for i, step in steps if step.needs_target]
-    for where, type in needing if not targets else ():
-        yield Problem(where, f"{type} needs a target; give a column the role target")
+    plugins = [("kernel", kernel.type)] if kernel.needs_target else []
+    plugins += [(f"partition.steps.{i}", step.type) for i, step in steps if step.needs_target]
+    for where, type in plugins if not targets else ():
+        yield Problem(where, f"{type} needs a target; give a column `role: target`")
     for name, scale in targets.items():
         if kernel.needs_classes and scale is Scale.CONTINUOUS:
-            text = f"kernel {kernel.type} needs classes; make it nominal"
-            yield Problem(f"attributes.{name}.scale", text)
+            yield Problem(
+                f"attributes.{name}.scale",
+                f"must be nominal: kernel {kernel.type} needs a target of classes",
+            )
 
 
-def _types(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
+def _check_type(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
     where = f"column {field.name}"
     if field.arrow is None:
-        text = f"type {field.type} is not supported; give it the role drop"
         if attribute.role is Role.DROP:
-            text = f"type {field.type} can't identify a person"
-        yield Problem(where, text)
+            yield Problem(where, f"type {field.type} can't identify a person")
+        else:
+            yield Problem(where, f"type {field.type} is not supported; give it `role: drop`")
         return
     if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
-        text = f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
-        yield Problem(where, text)
+        yield Problem(
+            where, f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
+        )
     if field.name == config.partition.controller_column and (
         not is_atomic(field.arrow) or pa.types.is_floating(field.arrow)
     ):
         yield Problem(where, f"type {field.type} can't name data controllers")
     quasi = attribute.role is Role.QUASI_IDENTIFIER
-    if attribute.hierarchy is not None and not quasi and not _is_written_alike(field.arrow):
-        text = "a protected column with a hierarchy has text, whole numbers, booleans or dates"
-        yield Problem(where, f"type {field.type} has no hierarchy; {text}")
+    if attribute.hierarchy is not None and not quasi and not _has_one_text(field.arrow):
+        yield Problem(
+            where,
+            f"type {field.type} can't have a hierarchy; a protected column with a hierarchy must "
+            "be text, whole numbers, booleans or dates",
+        )
     if field.name in config.unit and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't identify a person")
     if attribute.pseudonym and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't become a pseudonym")
     if quasi and not is_atomic(field.arrow):
-        text = f"type {field.type} can't be anonymized; it can be insensitive or dropped"
-        yield Problem(where, text)
+        yield Problem(
+            where, f"type {field.type} can't be anonymized; it can be insensitive or dropped"
+        )
     elif attribute.scale is not None and is_atomic(field.arrow):
-        yield from _measured(config, field, attribute, field.arrow, attribute.scale)
+        yield from _check_scale(config, field, attribute, field.arrow, attribute.scale)
 
 
-def _is_written_alike(type: pa.DataType) -> bool:
-    """Whether values have one text everywhere, by which a file can name them."""
+def _has_one_text(type: pa.DataType) -> bool:
+    """Whether each value has one text everywhere, so that a file can name it."""
     at = pa.types
     return any(holds(type) for holds in (at.is_string, at.is_integer, at.is_boolean, at.is_date))
 
 
-def _measured(
+def _check_scale(
     config: Config, field: Field, attribute: Attribute, type: pa.DataType, scale: Scale
 ) -> Iterator[Problem]:
-    """What is wrong with the scale of a quasi-identifier or a target."""
+    """The scale of a quasi-identifier or a target, against the column's type."""
     where = f"column {field.name}"
     text_column = pa.types.is_string(type)
     if scale is Scale.CONTINUOUS and not is_number(type):
-        hint = (
-            "its numbers or dates are stored as text: add `type: double` (int, date, ...) to read "
-            "them as such, or choose another scale"
-            if text_column
-            else "choose the scale nominal"
-        )
-        yield Problem(where, f"type {field.type} is not continuous; {hint}")
+        if text_column:
+            yield Problem(
+                where,
+                f"type {field.type} is not continuous; if these are numbers or dates stored as "
+                "text, add `type: double` (int, date, ...); else choose another scale",
+            )
+        else:
+            yield Problem(where, f"type {field.type} is not continuous; use `scale: nominal`")
         return
     if attribute.role is Role.TARGET:
         return
     if scale is Scale.ORDINAL:
         if text_column and attribute.order is None:
-            yield Problem(f"attributes.{field.name}.order", "required: the source has text here")
+            yield Problem(
+                f"attributes.{field.name}.order",
+                "required, since the column is text: all categories, low to high",
+            )
         if not text_column and attribute.order is not None:
-            text = f"only for text: the source has {field.type}, which orders itself"
-            yield Problem(f"attributes.{field.name}.order", text)
+            yield Problem(
+                f"attributes.{field.name}.order",
+                f"only for text; type {field.type} has an order of its own, remove it",
+            )
         if pa.types.is_boolean(type):
-            yield Problem(where, "a boolean has no order; choose the scale nominal")
+            yield Problem(where, "a boolean has no order; use `scale: nominal`")
     try:
         config.recode.of(field.name, scale).output(type)
     except InputError as error:

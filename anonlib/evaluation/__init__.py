@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from anonlib.config.checks import _bounds
 from anonlib.config.model import Config, Gate
 from anonlib.errors import ConfigError, GateError, Problem
 from anonlib.measure import Figure, Findings
@@ -82,7 +81,7 @@ def _margin(gate: Gate, figure: Figure) -> float:
     value = figure.value
     if value is None or not math.isfinite(value):
         return -math.inf
-    least, most = _bounds(gate)
+    least, most = gate.bounds
     return min(most - value, value - least)
 
 

@@ -155,20 +155,20 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("two_keys", {**GOOD, "pseudonyms": {"key_env": "A", "key_file": "b"}},
      "pseudonyms", "exactly one"),
     ("two_targets", changed("attributes", "illness", to={"role": "target", "public": True}),
-     "attributes", "2 targets"),
+     "attributes", "2 columns have `role: target`"),
     ("target_unacknowledged", changed("attributes", "label", public=False),
-     "attributes.label.public", "acknowledge"),
+     "attributes.label.public", "set `public: true` to accept that"),
     ("public_sensitive", changed("attributes", "illness", public=True),
      "attributes.illness.public", "only a target"),
     ("no_quasi_identifier", changed("attributes", to={"id": {"role": "identifier"}}),
      "attributes", "at least one"),
     ("reserved_name", changed("attributes", "__anonlib_x", role="drop"),
-     "attributes.__anonlib_x", "anonlib's own"),
+     "attributes.__anonlib_x", "are reserved"),
     ("no_persons", changed("one_row_per_person", to=False), "one_row_per_person", "exactly one"),
     ("persons_twice", {**GOOD, "unit": ["id"]}, "one_row_per_person", "exactly one"),
     ("person_is_a_number", changed("one_row_per_person", to=3), "one_row_per_person", "true, or"),
     ("person_is_no_identifier", changed("one_row_per_person", to="age"),
-     "one_row_per_person", "role identifier"),
+     "one_row_per_person", "`role: identifier`"),
     ("unknown_unit", {**GOOD, "one_row_per_person": False, "unit": ["who"]},
      "unit.0", "no such column"),
     ("unit_is_text", {**GOOD, "one_row_per_person": False, "unit": "id"}, "unit", "list"),
@@ -177,7 +177,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("diversity_of_nothing",
      changed("privacy", to={"models": [{"type": "k_anonymity", "k": 2},
                                        {"type": "l_diversity", "l": 2, "attribute": "age"}]}),
-     "privacy.models.1.attribute", "sensitive: illness"),
+     "privacy.models.1.attribute", "sensitive columns: illness"),
     ("suppression_of_all", changed("privacy", suppression_limit=1.0),
      "privacy.suppression_limit", "less than 1"),
     ("suppression_is_nan", changed("privacy", suppression_limit=float("nan")),
@@ -187,7 +187,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("recoder_of_other_scale_by_default", {**GOOD, "recode": {"nominal": "centroid"}},
      "recode.nominal", "scale continuous"),
     ("recoder_of_nothing", {**GOOD, "recode": {"columns": {"id": "mode"}}},
-     "recode.columns.id", "not a quasi_identifier"),
+     "recode.columns.id", "must name a column with `role: quasi_identifier`"),
     ("no_release", changed("release", to={}), "release.path", "required"),
     ("empty_path", changed("release", path=""), "release.path", "at least 1 character"),
     ("unknown_mode", changed("release", mode="replace"), "release.mode", "'append' or 'overwrite'"),
@@ -235,18 +235,24 @@ def test_not_a_mapping(raw: Any) -> None:
 def test_diversity_without_a_sensitive_column() -> None:
     raw = changed("attributes", "illness", to={"role": "drop"})
     raw["privacy"]["models"].append({"type": "l_diversity", "l": 2})
-    assert "no column is sensitive" in problems(raw)["privacy.models.1.attribute"]
+    assert (
+        "no column has `role: sensitive`; l_diversity needs one"
+        in problems(raw)["privacy.models.1.attribute"]
+    )
 
 
 def test_joint_takes_several_columns_and_a_model_of_one() -> None:
     diverse = {"type": "l_diversity", "l": 2, "attribute": "illness"}
     joint = {"joint": True, "models": [*GOOD["privacy"]["models"], diverse]}
-    text = "takes two sensitive columns, or one and a target with a model; there is 1"
+    text = (
+        "needs two sensitive columns, or a sensitive column and a target with a privacy model; "
+        "the config has 1"
+    )
     assert problems(changed("privacy", to=joint)) == {"privacy.joint": text}
     two = changed("attributes", city={"role": "sensitive"})
     plain = {"joint": True, "models": GOOD["privacy"]["models"]}
     found = problems({**two, "privacy": plain})
-    assert found == {"privacy.joint": "no model protects a column: add one, or remove this"}
+    assert found == {"privacy.joint": "no privacy model protects a column: add one, or remove this"}
     assert parse({**two, "privacy": joint}).privacy.joint
     modelled = [*joint["models"], {**diverse, "attribute": "label"}]
     assert parse(changed("privacy", to={"joint": True, "models": modelled})).privacy.joint

@@ -104,7 +104,7 @@ def test_secrets_of_other_readers() -> None:
     source = {"format": "csv", "path": "x", "options": {"token": PASSWORD}}
     assert "source.secrets" in problems(source)["source.options.token"]
     there = {"format": "csv", "path": "x", "secrets": {"Header": "A"}, "options": {"header": 1}}
-    assert "keep one" in problems(there)["source.secrets.Header"]
+    assert "remove one" in problems(there)["source.secrets.Header"]
     generated = {"format": "generator", "secrets": {"a": "A"}}
     assert "remove" in problems(generated)["source.secrets"]
 

@@ -20,11 +20,11 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("cut_whole", {**GOOD, "partition": {"steps": ["kmeans", "single"]}}, "partition.steps.1",
      "single keeps the table whole; remove the steps that cut it"),
     ("late_controller", {**GOOD, "partition": {"steps": ["kmeans", owners("age")]}},
-     "partition.steps.1", "controller is the first step"),
+     "partition.steps.1", "controller must be the first step"),
     ("strange_controller", {**GOOD, "partition": {"steps": [owners("hospital")]}},
-     "partition.steps.0.column", "no column hospital under attributes"),
+     "partition.steps.0.column", "no column hospital under `attributes`"),
     ("kept_controller", {**GOOD, "partition": {"steps": [owners("id")]}},
-     "partition.steps.0.column", "must be a quasi_identifier, or drop"),
+     "partition.steps.0.column", "must have `role: quasi_identifier`, or `role: drop`"),
     ("own_model", {**GOOD, "partition": {"steps": [owners("age", a=[{"type": "k_anon"}])]}},
      "partition.steps.0.models", "unknown privacy model 'k_anon'; there are: "),
     ("own_parameter", {**GOOD, "partition": {"steps": [owners("age", a=[K | {"k": 1}])]}},
@@ -38,7 +38,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "privacy.suppress", "needs a suppression_limit above 0"),
     ("relative_cost", {**GOOD, "privacy": {"models": [K, {"type": "t_closeness", "t": 0.2}],
      "suppress": "costliest", "suppression_limit": 0.1}},
-     "privacy.suppress", "t_closeness measure cells against all rows released"),
+     "privacy.suppress", "t_closeness measure cells against all released rows"),
 ]
 # fmt: on
 

@@ -125,8 +125,8 @@ def test_what_is_no_number_passes_no_gate(order: int) -> None:
 @pytest.mark.parametrize(
     ("gate", "where", "text"),
     [
-        ({"of": "agee"}, "gates.0.of", "no column that is released; these are: "),
-        ({"of": "name"}, "gates.0.of", "no column that is released; these are: "),
+        ({"of": "agee"}, "gates.0.of", "must be a column that is released: "),
+        ({"of": "name"}, "gates.0.of", "must be a column that is released: "),
         ({"at_least": 0.2}, "gates.0", "`at_least` is above `at_most`"),
         ({"at_most": float("nan")}, "gates.0.at_most", "finite"),
         ({"at_most": float("inf")}, "gates.0.at_most", "finite"),

@@ -349,7 +349,9 @@ class TestProtected:
         fields = [("age", "int", pa.int32()), ("kind", "string", pa.string())]
         resolve(config, [Field(*field) for field in [*fields, ("other", "string", pa.string())]])
         fields[1] = ("kind", "double", pa.float64())
-        with pytest.raises(ConfigError, match="type double has no hierarchy; a protected column"):
+        with pytest.raises(
+            ConfigError, match="type double can't have a hierarchy; a protected column"
+        ):
             resolve(config, [Field(*field) for field in [*fields, ("other", "int", pa.int32())]])
 
     def test_one_that_no_model_measures_by_is_left_alone(self, tmp_path: Path) -> None:

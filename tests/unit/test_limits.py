@@ -307,9 +307,9 @@ class TestEnvironment:
     ],
 )
 def test_settings_that_are_not_for_configs(name: str) -> None:
-    wrong = {f"spark.conf.{name}": "is not for configs to set; remove it"}
+    wrong = {f"spark.conf.{name}": "a config may not set this; remove it"}
     assert refused(good(spark={"conf": {name: "1"}})) == wrong
-    with pytest.raises(ConfigError, match="not for configs"):
+    with pytest.raises(ConfigError, match="a config may not set this"):
         parse_sweep(
             {"cases": {"a": {"config": good()}}, "out": "o", "spark": {"conf": {name: "1"}}}
         )
