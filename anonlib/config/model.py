@@ -1,7 +1,4 @@
-"""The config: one YAML file -> a frozen, validated `Config`, all problems reported together.
-
-Settings of Spark and of its readers, as configs have them.
-"""
+"""The fields of a config, section by section, as frozen pydantic models."""
 
 import math
 import re
@@ -33,13 +30,13 @@ from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS
 
-#: Column names with this prefix are the pipeline's own.
+#: Prefix of the columns that a run adds; no column of a source may have it.
 RESERVED_PREFIX = "__anonlib_"
 
-#: What fits in Spark's and numpy's integers.
+#: The largest int32 and int64.
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
-#: YAML reads yes, no, on and off as booleans, and pydantic booleans as 1 and 0.
+#: Where YAML's yes, no, on and off would become 1 and 0.
 NOT_A_NUMBER = "a number is needed, not true or false"
 
 
@@ -64,7 +61,7 @@ class Section(BaseModel):
 
 
 def _option_text(value: Any) -> Any:
-    """YAML's true and 1 as the text that Spark's options are."""
+    """YAML's true and 1 as text, as Spark's options need them."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -80,7 +77,7 @@ def _setting_text(value: Any) -> Any:
     return text
 
 
-#: How to give what is no setting of a config.
+#: Where credentials belong.
 _ELSEWHERE = (
     "give them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), in Spark's own "
     "settings (spark-submit --properties-file) or by the machine's role"
@@ -94,49 +91,52 @@ _STORES = re.compile(
 )
 
 
-def _no_credentials(options: dict[str, str]) -> dict[str, str]:
-    """Settings without credentials: configs are copied, mailed and committed."""
-    return _without(options, lambda key, value: bool(_STORES.search(f"{key} {value}")))
+def _require_no_credentials(options: dict[str, str]) -> dict[str, str]:
+    """Raises ValueError for credentials of stores: configs are copied, mailed and committed."""
+    return _require_none(options, lambda key, value: bool(_STORES.search(f"{key} {value}")))
 
 
-def _no_fail_fast(options: dict[str, str]) -> dict[str, str]:
-    """Options of readers that do not end with the text of a row they can't read."""
-    if found := [key for key, value in options.items() if value.strip().lower() == "failfast"]:
-        said = "Spark's event log and UI would show the rows that can't be read"
-        raise ValueError(f"remove {', '.join(found)}: FAILFAST: {said}")
+def _require_no_failfast(options: dict[str, str]) -> dict[str, str]:
+    """Raises ValueError where a reader would end with the text of a row that it can't read."""
+    if names := [key for key, value in options.items() if value.strip().lower() == "failfast"]:
+        raise ValueError(
+            f"remove {', '.join(names)}: with FAILFAST, Spark's event log and UI would show the "
+            "rows that can't be read"
+        )
     return options
 
 
-def _no_secrets(settings: dict[str, str]) -> dict[str, str]:
-    """The same for Spark's settings, of which none may be secret."""
-    return _without(settings, _is_secret)
+def _require_no_secrets(settings: dict[str, str]) -> dict[str, str]:
+    """Raises ValueError for any secret among Spark's settings."""
+    return _require_none(settings, _is_secret)
 
 
 def _is_secret(key: str, value: str) -> bool:
-    # The name of a key that a service keeps.
-    named = value.startswith("arn:") or value.lower() in ("true", "false")
-    return (is_secret_setting(key) and not named) or has_secret(value)
+    # An ARN names a key that a service keeps; true and false are no secrets either.
+    harmless = value.startswith("arn:") or value.lower() in ("true", "false")
+    return (is_secret_setting(key) and not harmless) or has_secret(value)
 
 
-def _without(options: dict[str, str], secret: Callable[[str, str], bool]) -> dict[str, str]:
-    if found := sorted(key for key, value in options.items() if secret(key, value)):
-        text = f"credentials don't belong in a config: remove {', '.join(found)}, and {_ELSEWHERE}"
-        raise ValueError(text)
+def _require_none(options: dict[str, str], secret: Callable[[str, str], bool]) -> dict[str, str]:
+    if names := sorted(key for key, value in options.items() if secret(key, value)):
+        raise ValueError(
+            f"credentials don't belong in a config: remove {', '.join(names)}, and {_ELSEWHERE}"
+        )
     return options
 
 
 #: Options of readers. `check_secrets` refuses those that are secret by their name.
 Options = Annotated[
     dict[str, Annotated[str, BeforeValidator(_option_text)]],
-    AfterValidator(_no_credentials),
-    AfterValidator(_no_fail_fast),
+    AfterValidator(_require_no_credentials),
+    AfterValidator(_require_no_failfast),
 ]
 
 #: Spark's settings.
 Settings = Annotated[
     dict[str, Annotated[str, BeforeValidator(_setting_text)]],
-    AfterValidator(_no_credentials),
-    AfterValidator(_no_secrets),
+    AfterValidator(_require_no_credentials),
+    AfterValidator(_require_no_secrets),
 ]
 
 
@@ -151,49 +151,53 @@ class SourceSection(Section):
     """Where the rows come from."""
 
     format: str = Field(
-        description="delta, parquet, csv, json, orc, jdbc, table, generator, any Spark format, or "
-        "dataframe for one that is given in Python"
+        description="delta, parquet, csv, json, orc, jdbc, any other Spark format; table: of the "
+        "catalog; generator: synthetic rows; dataframe: passed in Python"
     )
-    path: str | None = Field(None, description="file or folder; several may match a glob")
-    table: str | None = Field(None, description="a catalog table, with `format: table`")
+    path: str | None = Field(None, description="file or folder, or a glob of several")
+    table: str | None = Field(None, description="name of a catalog table, with `format: table`")
     options: Options = Field(default_factory=dict, description="options of the Spark reader")
     secrets: dict[str, str] = Field(
         default_factory=dict,
-        description="options that are secret, such as password: each the name of the environment "
-        "variable that has it",
+        description="secret options, such as password: for each, the name of the environment "
+        "variable that holds it",
     )
-    where: str | None = Field(None, description="SQL condition: the rows that are released")
+    where: str | None = Field(
+        None, description="SQL condition: only rows that meet it are released"
+    )
     version: int | None = Field(
-        None, ge=0, le=MAX_LONG, description="Delta: the version; latest if left out"
+        None, ge=0, le=MAX_LONG, description="Delta: version of the table; the latest by default"
     )
     rows: int = Field(100_000, ge=0, le=10_000_000_000, description="generator: number of rows")
     seed: int = Field(0, ge=-MAX_LONG - 1, le=MAX_LONG, description="generator: seed")
 
 
 class Attribute(Section):
-    """What one column is and how it is treated."""
+    """The role of a column, and how the column is treated."""
 
     role: Role
-    scale: Scale | None = Field(None, description="quasi-identifiers, target: how it is measured")
+    scale: Scale | None = Field(
+        None, description="quasi-identifiers and the target: scale of the values"
+    )
     order: tuple[str, ...] | None = Field(
         None, description="ordinal text: all categories, low to high"
     )
     hierarchy: str | None = Field(
         None,
         min_length=1,
-        description="nominal, sensitive: file of the values and their generalizations, CSV as ARX "
-        "has it (value first) or nested YAML (.yaml, .yml); see `anonlib hierarchy`; its path is "
-        "relative to the config file",
+        description="nominal or sensitive columns: file of the values and their generalizations, "
+        "CSV in ARX's form (value first) or nested YAML (.yaml, .yml), see `anonlib hierarchy`; "
+        "the path is relative to the config file",
     )
     type: str | None = Field(
         None,
         pattern=r"^(byte|tinyint|short|smallint|int|integer|bigint|long|float|double"
         r"|decimal\(\d+, ?\d+\)|boolean|date|timestamp|timestamp_ntz|string)$",
-        description="Spark type to read the column as: boolean, tinyint, smallint, int, bigint, "
-        "float, double, decimal(12,2), date, timestamp, timestamp_ntz, string",
+        description="Spark type that the column is cast to: boolean, tinyint, smallint, int, "
+        "bigint, float, double, decimal(12,2), date, timestamp, timestamp_ntz, string",
     )
     pseudonym: bool = Field(False, description="identifiers: release a keyed pseudonym")
-    public: bool = Field(False, description="target: acknowledge that it is published as it is")
+    public: bool = Field(False, description="target: accept that it is published unchanged")
 
 
 class PrivacySection(Section):
@@ -201,29 +205,32 @@ class PrivacySection(Section):
 
     models: tuple[PrivacyModel, ...] = Field(description="the privacy models, named by `type`")
     suppression_limit: float = Field(
-        0.0, ge=0.0, lt=1.0, description="largest share of rows that may be suppressed"
+        0.0, ge=0.0, lt=1.0, description="largest share of the rows that may be suppressed"
     )
     suppress: Literal["needed", "costliest"] = Field(
         "needed",
-        description="rows that can't be placed only; or, as far as the limit goes, also the cells "
-        "that lose the most",
+        description="needed: only rows that fit no cell; costliest: also the cells that lose the "
+        "most, up to the limit",
     )
     joint: bool = Field(
         False,
-        description="models hold even where the other sensitive columns of a person are known",
+        description="the models also hold against an attacker who knows the person's other "
+        "sensitive columns",
     )
     missing_tokens: tuple[str, ...] = Field(
-        MISSING_TOKENS, description="texts that mean a missing sensitive value"
+        MISSING_TOKENS, description="texts that stand for a missing sensitive value"
     )
     acknowledge_unique: bool = Field(
-        False, description="accept combinations of insensitive columns rarer than k"
+        False, description="accept combinations of insensitive columns in fewer than k rows"
     )
     acknowledge_linked: bool = Field(
-        False, description="accept pseudonyms that link rows: who knows some finds the others"
+        False,
+        description="accept pseudonyms that link rows: who knows some rows of a person "
+        "finds the others",
     )
 
     def may_suppress(self, n_rows: int) -> int:
-        """The most rows that may be suppressed of so many."""
+        """The most of n_rows rows that may be suppressed."""
         return int(self.suppression_limit * n_rows)
 
 
@@ -233,12 +240,15 @@ class PartitionSection(Section):
     steps: tuple[Partitioner, ...] = Field(description="partitioners, applied in this order")
     max_rows: int = Field(20_000, ge=100, le=MAX_INT, description="most rows of a block")
     sample_rows: int = Field(
-        100_000, ge=1_000, le=5_000_000, description="most rows of the sample that plans see"
+        100_000,
+        ge=1_000,
+        le=5_000_000,
+        description="most rows of the sample by which the table is partitioned",
     )
 
     @property
     def by_tuples(self) -> bool:
-        """Whether the table is searched as a whole, tuple by tuple."""
+        """Whether a search over the tuples of the whole table makes the cells."""
         return any(isinstance(step, Tuples) for step in self.steps)
 
     @property
@@ -248,12 +258,12 @@ class PartitionSection(Section):
 
     @property
     def controller_column(self) -> str | None:
-        """The column that says whose a row is."""
+        """The column that names the data controller of each row."""
         return None if self.controller is None else self.controller.column
 
 
 class RecodeSection(Section):
-    """How cells become released values: a recoder by scale, or by column."""
+    """How the values of a cell become one released value: a recoder by scale, or by column."""
 
     continuous: Recoder
     ordinal: Recoder
@@ -262,67 +272,68 @@ class RecodeSection(Section):
 
     def of(self, name: str, scale: Scale) -> Recoder:
         """The recoder of a quasi-identifier."""
-        found: Recoder = self.columns.get(name) or getattr(self, scale)
-        return found
+        recoder: Recoder = self.columns.get(name) or getattr(self, scale)
+        return recoder
 
 
 class MasterKey(Section):
-    """A master key: in the environment or in a file, never in the config."""
+    """Where a master key is: in the environment or in a file, never in the config."""
 
     key_env: str | None = Field(None, description="name of the environment variable with the key")
     key_file: str | None = Field(None, description="file with the key")
 
 
 class LedgerSection(MasterKey):
-    """Who was released: keyed tokens of persons, private."""
+    """The private ledger: keyed tokens of all persons released so far."""
 
     path: str | None = Field(
-        None, min_length=1, description="folder of the ledger; RECORD/ledger if left out"
+        None, min_length=1, description="folder of the ledger; RECORD/ledger by default"
     )
 
 
 class BacklogSection(MasterKey):
-    """Rows that wait, encrypted, until the models can hold; `mode: append` only."""
+    """The private backlog: encrypted rows that wait for more of their kind; `mode: append` only."""
 
     path: str | None = Field(
-        None, min_length=1, description="folder of the backlog; RECORD/backlog if left out"
+        None, min_length=1, description="folder of the backlog; RECORD/backlog by default"
     )
 
 
 class ReleaseSection(Section):
-    """Where the release goes."""
+    """Where and how a release is published."""
 
     path: str = Field(min_length=1, description="folder of the Delta table")
     mode: Literal["error", "append", "overwrite"] = Field(
         "error",
-        description="if the table is there; append adds the source's rows to it, and needs it",
+        description="if the table exists: error stops, overwrite replaces its rows, append adds "
+        "rows to it (and needs it)",
     )
     ledger: LedgerSection | None = None
     backlog: BacklogSection | None = None
     acknowledge_returning: bool = Field(
         False,
-        description="append: accept persons who were released before, or who can't be recognised",
+        description="append: accept persons who were released before or can't be recognised",
     )
     acknowledge_overwrite: bool = Field(
         False,
-        description="overwrite: accept persons who are in the old version too; who has kept that "
-        "can intersect the two",
+        description="overwrite: accept persons who are in the old version too; anyone with a copy "
+        "of it can intersect the two",
     )
     record: str | None = Field(
         None,
         min_length=1,
-        description="folder of the private run records; PATH.private if left out",
+        description="folder of the private run records; PATH.private by default",
     )
     run_id: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9._-]{1,64}$",
-        description="at most 64 letters, digits, and . _ -; a run that is committed is done",
+        description="at most 64 letters, digits, and . _ -; a run id is published at most once",
     )
-    partition_by: tuple[str, ...] = Field((), description="columns that the files are laid out by")
+    partition_by: tuple[str, ...] = Field((), description="columns that partition the files")
     catalog_table: str | None = Field(
         None,
         alias="register",
-        description="[catalog.]schema.table: the name that the table gets in Spark's catalog",
+        description="[catalog.]schema.table: name of the table in Spark's catalog",
     )
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
 
@@ -331,44 +342,46 @@ class PseudonymsSection(MasterKey):
     """The master key of pseudonyms."""
 
     scope: Literal["release", "stable"] = Field(
-        "release", description="stable pseudonyms link the releases of one master key"
+        "release",
+        description="release: pseudonyms differ between releases; stable: they are the same with "
+        "one master key, and link its releases",
     )
 
 
 class SparkSection(Section):
-    """How Spark runs it."""
+    """How Spark runs the release."""
 
     grouped_map: Literal["arrow", "pandas"] = Field(
-        default="arrow", description="kind of grouped UDF"
+        default="arrow", description="kind of UDF that works on the blocks"
     )
     partitions: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000,
-        description="tasks of the main shuffle; by rows and cores if left out",
+        description="tasks of the main shuffle; by rows and cores by default",
     )
-    conf: Settings = Field(default_factory=dict, description="Spark's own settings")
+    conf: Settings = Field(default_factory=dict, description="settings of Spark")
 
 
 class EvaluateSection(Section):
-    """What is measured of a release, beside its losses."""
+    """What is measured of a release, beside its information losses."""
 
     measures: tuple[Measure, ...] = Field(
-        (), description="the measures, named by `type`; the usual ones if left out"
+        (), description="the measures, named by `type`; the usual ones by default"
     )
     metrics: str | None = Field(
         None,
         min_length=1,
-        description="folder of the private Delta table of figures; RECORD/metrics if left out",
+        description="folder of the private Delta table of figures; RECORD/metrics by default",
     )
 
 
 def _readable(text: str) -> str:
-    """Without blanks, and marks that nobody sees, around it."""
+    """The text without white space and invisible characters at its ends."""
     if not any(c.isalnum() for c in text):
         raise ValueError("must have letters or digits, for people to read")
-    seen = [i for i, c in enumerate(text) if unicodedata.category(c)[0] not in "ZC"]
-    return text[seen[0] : seen[-1] + 1]
+    visible = [i for i, c in enumerate(text) if unicodedata.category(c)[0] not in "ZC"]
+    return text[visible[0] : visible[-1] + 1]
 
 
 #: A text for people to read.
@@ -376,30 +389,34 @@ Words = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_read
 
 
 class AccountabilitySection(Section):
-    """Who answers for a release, and what it is for: noted in the private table of runs."""
+    """Who answers for a release, and its purpose: kept in the private table of runs."""
 
     approver: Words | None = Field(
         default=None, description="who approved the release: a role or a name"
     )
-    purpose: Words | None = Field(default=None, description="what it is released for")
-    recipients: tuple[Words, ...] = Field(default=(), description="who gets it")
+    purpose: Words | None = Field(default=None, description="purpose of the release")
+    recipients: tuple[Words, ...] = Field(default=(), description="who gets the release")
     runs: str | None = Field(
         default=None,
         min_length=1,
         description="folder of the private Delta table of runs, which several configs may share; "
-        "RECORD/runs if left out",
+        "RECORD/runs by default",
     )
 
 
 class Gate(Section):
-    """A bound that figures must keep, else nothing is published."""
+    """A bound on a figure; nothing is published where a figure is outside."""
 
     figure: str = Field(description="MEASURE.FIGURE, for example reidentification.marketer")
     of: str | None = Field(
-        None, description="the column, model or estimator that is meant; all if left out"
+        None, description="column, model or estimator of the figure; all of them by default"
     )
-    at_most: float | None = Field(None, allow_inf_nan=False)
-    at_least: float | None = Field(None, allow_inf_nan=False)
+    at_most: float | None = Field(
+        None, allow_inf_nan=False, description="the largest value that passes"
+    )
+    at_least: float | None = Field(
+        None, allow_inf_nan=False, description="the smallest value that passes"
+    )
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -416,14 +433,17 @@ class Gate(Section):
 
 
 class Config(Section):
-    """A whole run. Made by `anonlib.load`."""
+    """A whole config. `anonlib.load` and `anonlib.parse` make it."""
 
     source: SourceSection
     attributes: dict[str, Attribute]
     one_row_per_person: Annotated[bool | str, WrapValidator(_true_or_column)] = Field(
-        False, description="true: declared; or the column that identifies a person, checked"
+        False,
+        description="true: declared, not checked; or the column that identifies a person, checked",
     )
-    unit: tuple[str, ...] = Field((), description="columns that identify a person with many rows")
+    unit: tuple[str, ...] = Field(
+        (), description="columns that together identify a person, who may have many rows"
+    )
     privacy: PrivacySection
     partition: PartitionSection
     kernel: Kernel
@@ -431,66 +451,69 @@ class Config(Section):
     release: ReleaseSection
     pseudonyms: PseudonymsSection | None = None
     evaluate: EvaluateSection | None = None
-    gates: tuple[Gate, ...] = Field((), description="what `evaluate` must find before the commit")
+    gates: tuple[Gate, ...] = Field(
+        (),
+        description="bounds on the figures of `evaluate`, checked before the release is published",
+    )
     accountability: AccountabilitySection = AccountabilitySection()
     events: str | None = Field(
         None,
         min_length=1,
-        description="file on this machine that OpenLineage events of runs are appended to, a line "
-        "each, or a folder for a file of each run; ANONLIB_EVENTS of the environment if left out",
+        description="OpenLineage events of runs: a file on this machine to append a line for each, "
+        "or a folder for a file of each run; by default the environment variable ANONLIB_EVENTS",
     )
     max_categories: int = Field(
         10_000, ge=2, le=MAX_INT, description="most distinct values of a nominal or ordinal column"
     )
-    seed: int = Field(0, ge=0, lt=2**31, description="of samples and plans")
+    seed: int = Field(0, ge=0, lt=2**31, description="seed of samples and partitions")
     spark: SparkSection = SparkSection()
 
     @property
     def record_path(self) -> str:
-        """Where the private run records go."""
+        """The folder of the private run records."""
         return self.release.record or f"{self.release.path.rstrip('/')}.private"
 
     @property
     def metrics_path(self) -> str:
-        """Where the table of figures is."""
+        """The folder of the table of figures."""
         given = self.evaluate and self.evaluate.metrics
         return given or f"{self.record_path.rstrip('/')}/metrics"
 
     @property
     def runs_path(self) -> str:
-        """Where the table of runs is, if the operator does not say."""
+        """The folder of the table of runs, unless the operator sets another."""
         return self.accountability.runs or f"{self.record_path.rstrip('/')}/runs"
 
     @property
     def all_models(self) -> tuple[PrivacyModel, ...]:
-        """The privacy models, those of single controllers included."""
+        """The privacy models, including those of single data controllers."""
         step = self.partition.controller
         own = [] if step is None else [m for models in step.models.values() for m in models]
         return (*self.privacy.models, *own)
 
     @property
     def needs_target(self) -> bool:
-        """Whether the kernel or a partitioner looks at the target."""
+        """Whether the kernel or a partitioner uses the target."""
         return self.kernel.needs_target or any(s.needs_target for s in self.partition.steps)
 
     @property
     def needs_context(self) -> bool:
-        """Whether a partitioner looks at the insensitive columns."""
+        """Whether a partitioner uses the insensitive columns."""
         return any(step.needs_context for step in self.partition.steps)
 
     @property
     def ledger_path(self) -> str:
-        """Where the ledger is, if there is one."""
+        """The folder of the ledger, whether or not the config has one."""
         given = self.release.ledger and self.release.ledger.path
         return given or f"{self.record_path.rstrip('/')}/ledger"
 
     @property
     def backlog_path(self) -> str:
-        """Where the backlog is, if there is one."""
+        """The folder of the backlog, whether or not the config has one."""
         given = self.release.backlog and self.release.backlog.path
         return given or f"{self.record_path.rstrip('/')}/backlog"
 
     @property
     def k(self) -> int:
-        """The largest number of persons that a model asks of every cell; 0 without k-anonymity."""
+        """The most persons that a model requires in every cell; 0 without k-anonymity."""
         return max((model.min_persons for model in self.privacy.models), default=0)

@@ -127,8 +127,8 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
         lambda f: f.assign(wage=f["wage"].astype(str)),
         {},
         (
-            "column wage: type string is not continuous; its numbers or dates are stored as text: "
-            "add `type: double`"
+            "column wage: type string is not continuous; if these are numbers or dates stored as "
+            "text, add `type: double`"
         ),
     ),
     "text that is no number": (

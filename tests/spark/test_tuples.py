@@ -126,9 +126,9 @@ def test_what_does_not_go_with_it(shell: Shell, spark: SparkSession, tmp_path: P
     said = shell.release(wrong)
     assert said.code == 2
     for text in (
-        "kernel.type: kernel mdav works on rows; with tuples: full_domain, greedy, peel",
-        "recode.columns.wage: mode works on rows; with tuples: lca, proportional, suppress",
-        "privacy.suppress: costliest works on blocks",
+        "kernel.type: kernel mdav does not work with tuples; these do: full_domain, greedy, peel",
+        "recode.columns.wage: recoder mode does not work with tuples; these do: lca, ",
+        "privacy.suppress: costliest does not work with tuples",
     ):
         assert text in said.error
     few = config(tmp_path, "greedy", partition={"steps": [{"type": "tuples", "max_tuples": 5}]})

@@ -111,7 +111,7 @@ def test_units_need_the_ledger() -> None:
         (
             {"source": {"format": "csv", "path": "in/a.csv", "options": {"mode": "FailFast"}}},
             "source.options",
-            "remove mode: FAILFAST: Spark's event log and UI would show the rows",
+            "remove mode: with FAILFAST, Spark's event log and UI would show the",
         ),
         *(
             ({"spark": {"conf": {name: "HUSH"}}}, "spark.conf", f"remove {name}, and give")
