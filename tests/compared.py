@@ -16,7 +16,7 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.measure import Findings
 from anonlib.measure.fidelity._axes import Axis, View
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, _merge, counted
+from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, count
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
@@ -73,8 +73,10 @@ class Pair:
             bounds = [0, *cuts, len(table)]
             merged: dict[str, Any] = {}
             for low, high in pairwise(bounds):
-                part = counted(parts, [shuffled[low:high]], self.view, released=released)
-                _merge(merged, parts, part)
+                states_of_part = count(parts, [shuffled[low:high]], self.view, released=released)
+                for name, state in states_of_part.items():
+                    known = merged.get(name)
+                    merged[name] = state if known is None else parts[name].merge(known, state)
             states.append(merged)
         return measure.findings(Compared(self.view, *states))
 

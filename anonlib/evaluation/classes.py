@@ -1,62 +1,39 @@
 """Classes: the rows that agree on all quasi-identifiers, of a release and of its source."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.view import View, make_view
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, joint_columns, protected_hierarchies
+from anonlib.measure.case import CertaintyBin, Sizes
 from anonlib.recode.proportional import Proportional
 from anonlib.recode.set import Set
 from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Role, Schema
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How large classes are: n_classes[i], of `size`[i] persons each; both int64[s], ascending.
-
-    persons: whether these are persons; else they are rows, of which a person may have several that
-    can't be told from those of others any more.
-    """
-
-    size: Ints
-    n_classes: Ints
-    persons: bool = True
-
-    @property
-    def n(self) -> int:
-        """Persons; who is in several classes counts in each."""
-        return int(self.size @ self.n_classes)
-
-    @property
-    def smallest(self) -> int:
-        """The size of the smallest class; 0 where there is none."""
-        return int(self.size[0]) if len(self.size) else 0
-
-
 def view_of(
-    released: DataFrame, schema: Schema, config: Config, protected: Sequence[str] = ()
+    released: DataFrame, schema: Schema, spec: AuditSpec, protected: Sequence[str] = ()
 ) -> tuple[View, AuditSpec]:
-    """A release, its columns named by id, as its audit sees it, with these protected columns."""
+    """A release, its columns named by id, as its audit sees it, with these protected columns.
+    spec: of the published table."""
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
-    spec = published_spec(config)
-    if config.unit and TOKEN in released.columns:
+    if spec.persons == "unknown" and TOKEN in released.columns:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
     return make_view(released.select(*columns), spec, protected, ()), spec
 
 
-def released_sizes(released: DataFrame, schema: Schema, config: Config) -> Sizes:
+def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Sizes:
     """The classes of a release: one aggregate of it. The driver gets a row for each size, of which
     n rows have at most (2 n)^(1/2)."""
-    view, spec = view_of(released, schema, config)
+    view, spec = view_of(released, schema, spec)
     count = F.count("*") if view.token is None else F.count_distinct(view.token)
     return _sizes(view.rows, view.keys, count, persons=spec.persons != "unknown")
 
@@ -74,6 +51,36 @@ def _sizes(rows: DataFrame, keys: Sequence[str], count: Column, *, persons: bool
     found = sorted(classes.groupBy("size").count().collect())
     size, n_classes = np.array(found, np.int64).reshape(-1, 2).T
     return Sizes(size, n_classes, persons)
+
+
+def certainty(
+    view: View, value: str, threshold: float, n_bins: int
+) -> tuple[list[CertaintyBin], int, int]:
+    """The classes with present values of a column, by bins of their certainty; how many rows have
+    a present value; how many have the most frequent one."""
+    n, there = F.col("n"), F.col(value).isNotNull()
+    counts = view.rows.groupBy(*view.keys, value).agg(F.count("*").alias("n"))
+    classes = counts.groupBy(*view.keys).agg(
+        F.sum(n).alias("rows"),
+        F.sum(F.when(there, n)).alias("present"),
+        F.max(F.when(there, n)).alias("most"),
+    )
+    classes = classes.where("present > 0").withColumn("share", F.expr("most / present"))
+    last = F.lit(n_bins - 1)
+    place = F.least(F.expr(f"({n_bins} * most) div present").cast("int"), last)
+    bins = classes.groupBy(place.alias("bin")).agg(
+        F.count("*").alias("classes"),
+        F.sum("rows").alias("rows"),
+        F.sum("present").alias("present"),
+        F.sum("most").alias("most"),
+        F.max("share").alias("certainty"),
+        F.sum(F.when(F.col("share") >= threshold, F.col("present")).otherwise(0)).alias("certain"),
+        F.min("rows").alias("smallest"),
+    )
+    whole = view.rows.where(there).groupBy(value).agg(F.count("*").alias("n"))
+    row = whole.agg(F.sum("n"), F.max("n")).collect()[0]
+    found = sorted(CertaintyBin(*each) for each in bins.collect())
+    return found, int(row[0] or 0), int(row[1] or 0)
 
 
 def published_spec(config: Config) -> AuditSpec:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from anonlib.arrays import Floats, Ints
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.distributed_learning import vectors
-from anonlib.evaluation.splits import Part
+from anonlib.measure.case import Part
 from anonlib.measure.features import Features, Sparse
 
 #: Starts of k-means in memory, of which the best counts.

@@ -1,17 +1,31 @@
 """Record linkage as Spark tasks: each compares some of the rows with all tuples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
 from anonlib.measure.nearest import Attack, Linked
 
 
-def linked(spark: SparkSession, attack: Attack, n: int) -> Linked:
+def distinct_tuples(
+    released: DataFrame, ids: Sequence[str], most: int
+) -> tuple[pa.Table, Ints] | None:
+    """The distinct tuples of these columns, and the rows that have each; None where there are more
+    than `most`."""
+    counts = released.groupBy(*ids).agg(F.count("*").alias("n"))
+    found = counts.limit(most + 1).toArrow()
+    if found.num_rows > most:
+        return None
+    return found.select(ids), found.column("n").to_numpy()
+
+
+def link(spark: SparkSession, attack: Attack, n: int) -> Linked:
     """What the attack finds for the first n rows. Rows and tuples travel with the function, as
     numbers: pyspark can't broadcast large arrays where it encrypts."""
     size = attack.chunk

@@ -1,82 +1,31 @@
-"""What models learn from and are tested on: parts of a source and of its release."""
+"""Parts of a source and of its release: what models learn from and are tested on."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from anonlib.evaluation import distributed_learning as distributed
-from anonlib.evaluation.case import Case, held
 from anonlib.measure import examples as in_memory
+from anonlib.measure.case import Comparison, Part, Parts
 from anonlib.measure.examples import Target
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows, original or released, with the columns that are needed by id. n: how many there are;
-    sample: all of them, or about as many as wanted, in an order of their own."""
-
-    rows: DataFrame
-    released: bool
-    n: int
-    sample: pa.Table
-
-    @classmethod
-    def of(cls, rows: DataFrame, ids: Sequence[str], wanted: int, seed: int, **how: bool) -> "Part":
-        """The part of these rows. Cost: a count and a sample of them."""
-        rows = rows.select(*dict.fromkeys(ids))
-        n = rows.count()
-        return cls(rows, n=n, sample=distributed.sample(rows, n, wanted, seed), **how)
+def make_part(
+    rows: DataFrame, ids: Sequence[str], wanted: int, seed: int, *, released: bool
+) -> Part:
+    """The part of these rows, with a sample of about `wanted`. Cost: a count and the sample."""
+    rows = rows.select(*dict.fromkeys(ids))
+    n = rows.count()
+    sample = distributed.sample(rows, n, wanted, seed)
+    return Part(rows, released=released, n=n, sample=sample)
 
 
-class Parts(NamedTuple):
-    """train: released rows to learn from; raw: the original rows of the same persons; test: rows of
-    the other persons, original ones if the release was made without them, else released ones;
-    raw_test: their original rows."""
-
-    train: Part
-    raw: Part
-    test: Part
-    raw_test: Part
-
-    @property
-    def n_most(self) -> int:
-        """The rows of the largest part."""
-        return max(part.n for part in self)
-
-
-def parts_of(
-    case: Case, share: float, ids: Sequence[str], wanted: int, *, after: bool
-) -> Parts | None:
-    """The parts of a case with a share of the persons held out; None where there is no link left
-    to split the release `after` it was made."""
-    split = case.split(share, after=after)
-    if split is None:
-        return None
-    how = ids, wanted, case.config.seed
-    test = Part.of(split.test, *how, released=after)
-    raw_test = test
-    if after:
-        out = held(case.schema, case.config.seed, share)
-        raw_test = Part.of(case.source.where(out), *how, released=False)
-    train = Part.of(split.train, *how, released=True)
-    return Parts(train, Part.of(split.raw, *how, released=False), test, raw_test)
-
-
-class Trial(NamedTuple):
-    """What models are worth that learned from the release, and from the original rows."""
-
-    released: Scores
-    raw: Scores
-
-
-def tried(
+def learn(
     parts: Parts,
     features: Features,
     target: Target,
@@ -84,8 +33,8 @@ def tried(
     *,
     in_spark: bool,
     seed: int,
-) -> tuple[Scores, list[Trial]]:
-    """The baseline, and what comes of each kind of model: by Spark ML on all rows, or by
+) -> tuple[Scores, list[Comparison]]:
+    """The baseline's scores, and those of each kind of model: by Spark ML on all rows, or by
     scikit-learn on samples."""
     engine: Any = distributed if in_spark else in_memory
     how = {"n_classes": target.n_classes, "seed": seed}
@@ -102,7 +51,7 @@ def tried(
         train, raw, test = (seen(part) for part in parts[:3])
         raw_test = test if parts.raw_test is parts.test else seen(parts.raw_test)
         trials = [
-            Trial(
+            Comparison(
                 engine.fit_and_score(learner, train, test, **how),
                 engine.fit_and_score(learner, raw, raw_test, **how),
             )

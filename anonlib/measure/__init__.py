@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from anonlib.registry import Plugin
 
-if TYPE_CHECKING:  # this imports Spark
-    from anonlib.evaluation.case import Case
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
 
 Cell: TypeAlias = str | int | float | None
 #: What figures are of: the whole table, columns each, or something of a measure's own (a model).

@@ -13,7 +13,8 @@ from anonlib.config.model import Config
 from anonlib.config.summary import config_digest
 from anonlib.errors import AnonlibError, StorageError
 from anonlib.evaluation import Evaluation, judged
-from anonlib.evaluation.case import Case, held
+from anonlib.evaluation.case import SparkCase
+from anonlib.evaluation.samples import held
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import place
@@ -54,7 +55,7 @@ def marks_of(config: Config) -> Marks:
     )
 
 
-def evaluated(config: Config, case: Case, progress: Progress) -> Evaluation:
+def evaluated(config: Config, case: SparkCase, progress: Progress) -> Evaluation:
     """What the config's measures find, and its gates say."""
     findings, seconds = {}, {}
     spark = case.released.sparkSession
@@ -68,7 +69,7 @@ def evaluated(config: Config, case: Case, progress: Progress) -> Evaluation:
     return replace(found, gates=tuple(judged(gate, found) for gate in config.gates))
 
 
-def _found(measure: Measure, case: Case) -> Findings:
+def _found(measure: Measure, case: SparkCase) -> Findings:
     """What a measure finds; figures without values where the data or the config stand against it
     (of too few persons to hold some out, say)."""
     try:
@@ -90,12 +91,12 @@ def case_of(
     progress: Progress,
     published: DataFrame | None = None,
     link_key: bytes = b"",
-) -> Case:
+) -> SparkCase:
     """A release of a source as measures look at it; what they have made goes to the folder `work`.
     `published` are the rows that the source's are added to; link_key: of the staged rows' links."""
-    return Case(
-        config=config,
-        schema=source.schema,
+    return SparkCase.of(
+        config,
+        source.schema,
         source=source.rows(),
         released=released,
         n_source=scanned.n_rows,

@@ -15,7 +15,7 @@ from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import run_sanitized
-from anonlib.evaluation.case import held, sampled
+from anonlib.evaluation.samples import held, sampled
 from anonlib.kernels.discriminant import class_moments
 from anonlib.partition import TaskPartitioner
 from anonlib.progress import Progress

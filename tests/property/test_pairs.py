@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.evaluation.case import MAX_PAIRS, _matched
+from anonlib.evaluation.samples import MAX_PAIRS, _matched
 
 HASHES = st.lists(st.integers(-4, 4), max_size=30)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.evaluation.classes import Sizes
+from anonlib.measure.case import Sizes
 from anonlib.measure.risk._population import expected_risk
 from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.measure.risk.uniqueness import Uniqueness

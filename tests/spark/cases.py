@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 import anonlib
 from anonlib.arrays import Ints
 from anonlib.config.keys import token_key
-from anonlib.evaluation.case import Case, held
+from anonlib.evaluation.case import SparkCase
+from anonlib.evaluation.samples import held
 from anonlib.recode import Cells, Domain
 from anonlib.run.scan import scan
 from anonlib.source import open_source
@@ -47,7 +48,7 @@ def make_case(
     cells: Choice,
     *,
     held_out: float = 0.0,
-) -> Case:
+) -> SparkCase:
     """The case of a table and its release into these cells, whose rows are marked as held out if
     a share is given. Every row has its link, and its person's token if there is a unit."""
     parsed = anonlib.parse(config)
@@ -63,9 +64,9 @@ def make_case(
         return _released(spark, schema, rows.where(~held(schema, parsed.seed, share)), cells)
 
     marked = rows.select("*", out) if held_out else rows
-    return Case(
-        config=parsed,
-        schema=schema,
+    return SparkCase.of(
+        parsed,
+        schema,
         source=rows,
         released=_released(spark, schema, marked, cells),
         n_source=scanned.n_rows,

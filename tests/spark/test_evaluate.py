@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib import registry
-from anonlib.evaluation.case import Case
 from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure.case import Case
 from anonlib.run.run_table import past_runs
 from anonlib.table.columns import DEAL, LINK
 from tests.spark.support import (
@@ -82,11 +82,12 @@ def test_what_measures_see_before_the_commit(
     def look(case: Case) -> None:
         assert case.pairs is not None
         seen["theirs"], seen["ours"] = (side.to_pandas() for side in case.pairs)
-        before, after = case.split(0.3), case.split(0.3, after=True)
+        ids = [column.id for column in case.schema.released]
+        before, after = (case.parts(0.3, ids, 1, after=late) for late in (False, True))
         assert before is not None
         assert after is not None
         for name, split in (("before", before), ("after", after)):
-            parts = {key: getattr(split, key).toPandas() for key in ("train", "raw", "test")}
+            parts = {key: getattr(split, key).rows.toPandas() for key in ("train", "raw", "test")}
             seen[name] = {key: part.astype(str) for key, part in parts.items()}
         seen["released"] = case.released.toPandas()
         seen["hashes"] = {row[0] for row in case.source.select(DEAL).collect()}
@@ -162,10 +163,11 @@ def test_trial_and_published(
     seen: list[tuple[int | None, bool, int]] = []
 
     def look(case: Case) -> None:
-        before, after = case.split(0.3), case.split(0.3, after=True)
+        ids = [column.id for column in case.schema.released]
+        before, after = (case.parts(0.3, ids, 1, after=late) for late in (False, True))
         assert before is not None
         n_pairs = None if case.pairs is None else case.pairs[0].num_rows
-        seen.append((n_pairs, after is None, before.train.count()))
+        seen.append((n_pairs, after is None, before.train.n))
 
     path = tmp_path / "measured.yaml"
     path.write_text(json.dumps(given), "utf-8")

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib.measure.fidelity._axes import view_of
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, counted
+from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, count
 from tests.spark.cases import across, make_case
 
 pytestmark = pytest.mark.spark
@@ -87,14 +87,14 @@ def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> 
     assert view.note == "without note: too many values, or of an odd type"
     assert view.least == 2 * K
     source, released = case.source.toArrow(), case.released.toArrow()
-    assert case.config.evaluate is not None
-    for measure in case.config.evaluate.measures:
+    assert case.measures
+    for measure in case.measures:
         assert isinstance(measure, ColumnMeasure)
         parts = measure.parts(view)
         here = Compared(
             view,
-            counted(parts, [source[i : i + 70] for i in range(0, 300, 70)], view, released=False),
-            counted(parts, [released], view, released=True),
+            count(parts, [source[i : i + 70] for i in range(0, 300, 70)], view, released=False),
+            count(parts, [released], view, released=True),
         )
         found = measure.measure(case)
         assert found == measure.findings(here), measure.type

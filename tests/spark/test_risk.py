@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.evaluation import case as looked_at
-from anonlib.evaluation.case import Case
-from anonlib.evaluation.linking import linked
+from anonlib.evaluation import samples
+from anonlib.evaluation.linking import link
 from anonlib.measure import Findings
+from anonlib.measure.case import Case
 from anonlib.measure.nearest import Attack, Compared, Spans
 from anonlib.measure.risk.disclosure import Disclosure
 from anonlib.measure.risk.linkage import Linkage
@@ -190,9 +190,9 @@ def test_linkage(case: Case) -> None:
 def test_of_more_pairs_than_there_may_be_the_first_count(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looked_at, "sampled", lambda n_rows: F.lit(True))
+    monkeypatch.setattr(samples, "sampled", lambda n_rows: F.lit(True))
     every = replace(case).pairs
-    monkeypatch.setattr(looked_at, "MAX_PAIRS", N // 2)
+    monkeypatch.setattr(samples, "MAX_PAIRS", N // 2)
     some = replace(case).pairs
     assert every is not None
     assert some is not None
@@ -216,7 +216,7 @@ def test_many_tasks_find_what_one_does(spark: SparkSession) -> None:
     attack = Attack(columns, random.integers(t, size=n), random.integers(3, 9, t))
     assert n % attack.chunk > 0 < n // attack.chunk
     here = attack.linked(slice(0, n - 1))
-    for one, other in zip(linked(spark, attack, n - 1), here, strict=True):
+    for one, other in zip(link(spark, attack, n - 1), here, strict=True):
         assert (one == other).all()
 
 

@@ -12,7 +12,7 @@ from anonlib.evaluation import Evaluation, judged, require_gates_of_releases
 from anonlib.measure import Figure, Findings, Measure
 
 if TYPE_CHECKING:
-    from anonlib.evaluation.case import Case
+    from anonlib.measure.case import Case
 
 FOUND = Evaluation(
     {

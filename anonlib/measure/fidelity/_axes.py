@@ -15,8 +15,8 @@ from anonlib.recode.leaves import ROOT
 from anonlib.table.encoding import MAX_RANGE, NO_RANGE, Encoding, standardize
 from anonlib.table.schema import Column, Role, Scale, is_atomic, is_number
 
-if TYPE_CHECKING:  # this imports Spark
-    from anonlib.evaluation.case import Case
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
@@ -148,8 +148,8 @@ def view_of(case: "Case") -> View:
         n_quasi=len(quasi),
         n_source=case.n_source,
         n_released=case.n_released,
-        least=case.k * _most_rows(case),
-        seed=case.config.seed,
+        least=case.k * case.most_rows_of_a_person(),
+        seed=case.seed,
         left_out=tuple(column.name for column in others if column.id not in encodings),
     )
 
@@ -161,29 +161,14 @@ def _axis(column: Column, encoding: Encoding) -> Axis:
 
 def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]:
     """By id, of columns that are released as they are: numbers, else those of few values."""
-    from pyspark.sql import functions as F
-
-    from anonlib.spark.values import number
-
-    aggregates = []
-    columns = tuple(column for column in columns if is_atomic(column.type))
-    for column in columns:
-        if is_number(column.type):
-            x = number(F.col(column.id), column.type)
-            finite = F.when(F.abs(x) < float("inf"), x)  # NaN is greater than all to Spark
-            aggregates += [F.min(finite), F.max(finite), F.avg(finite), F.stddev_pop(finite)]
-        else:
-            aggregates += [F.approx_count_distinct(column.id), *[F.lit(None)] * 3]
-    if not aggregates:
-        return {}
-    named = [each.alias(f"a{i}") for i, each in enumerate(aggregates)]
-    found = list(case.source.agg(*named).collect()[0])
+    figures = case.summarize([column for column in columns if is_atomic(column.type)])
     result, few = {}, []
-    for i, column in enumerate(columns):
-        figures = [each or 0.0 for each in found[4 * i : 4 * i + 4]]
+    for column in columns:
+        if column.id not in figures:
+            continue
         if is_number(column.type):
-            result[column.id] = _of_numbers(column.id, *figures)
-        elif figures[0] <= 2 * MOST_VALUES:
+            result[column.id] = _of_numbers(column.id, *figures[column.id])
+        elif figures[column.id][0] <= 2 * MOST_VALUES:
             few.append(column.id)
     return {**result, **_by_values(case, few)}
 
@@ -196,26 +181,9 @@ def _of_numbers(id: str, low: float, high: float, mean: float, sd: float) -> Enc
 
 
 def _by_values(case: "Case", ids: list[str]) -> dict[str, Encoding]:
-    from pyspark.sql import functions as F
-
-    if not ids:
-        return {}
-    table = case.source.agg(*[F.collect_set(id).alias(id) for id in ids]).toArrow()
     found = {}
-    for id in ids:
-        values = table.column(id).combine_chunks().flatten()
+    for id, values in case.distinct_values(ids).items():
         if len(values) <= MOST_VALUES:
             values = values.take(pc.sort_indices(values))
             found[id] = Encoding(id, Scale.NOMINAL, True, categories=values)
     return found
-
-
-def _most_rows(case: "Case") -> int:
-    """The most rows that a person has."""
-    from pyspark.sql import functions as F
-
-    if not case.schema.unit:
-        return 1
-    counts = case.source.dropna(subset=list(case.schema.unit)).groupBy(*case.schema.unit).count()
-    most = counts.agg(F.max("count")).collect()[0][0]
-    return int(most or case.n_source)

@@ -1,33 +1,24 @@
 """One pass over a table for all measures that compare columns: mergeable states, as metrics have
-them, the same over batches of Arrow here and in Spark."""
+them, of batches of Arrow."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats
-from anonlib.errors import run_sanitized
 from anonlib.measure import Findings, Measure
+from anonlib.measure.case import States
 from anonlib.measure.fidelity._axes import Axis, View, view_of
 from anonlib.measure.fidelity._distribution import N_BINS, Distribution, Points, spread
 from anonlib.measure.fidelity._reading import Numbers, Shares, Spans, read
 
-if TYPE_CHECKING:  # these import Spark
-    from pyspark.sql import DataFrame
-
-    from anonlib.evaluation.case import Case
-
-#: Rows that are worked on together.
-ROWS = 50_000
-_STATES = "part string, state array<double>"
-#: How many tasks each core gets, and most tasks: each has a state, of some 100 kB for ten columns
-#: and up to some 10 MB for many wide ones.
-TASKS_PER_CORE = 4
-MOST_TASKS = 256
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +72,8 @@ class Part(ABC):
         return a + b
 
 
-#: What is counted, and the states of it, by name.
+#: What is counted, by name.
 Parts: TypeAlias = Mapping[str, Part]
-States: TypeAlias = Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
@@ -161,67 +151,16 @@ class Mass(Part):
         return Distribution(self.axis.positions[:n], state[:n], empty, empty)
 
 
-def counted(parts: Parts, tables: Iterable[pa.Table], view: View, *, released: bool) -> States:
+def count(parts: Parts, tables: Iterable[pa.Table], view: View, *, released: bool) -> States:
     """The states of rows that come in batches; none where there are no rows."""
     states: dict[str, Floats] = {}
     for table in tables:
         if table.num_rows:
             rows = Rows(table, view, released)
-            _merge(states, parts, {name: part.update(rows) for name, part in parts.items()})
+            for name, part in parts.items():
+                state = part.update(rows)
+                states[name] = part.merge(states[name], state) if name in states else state
     return states
-
-
-def _merge(states: dict[str, Floats], parts: Parts, more: States) -> None:
-    for name, state in more.items():
-        states[name] = parts[name].merge(states[name], state) if name in states else state
-
-
-def counted_in_spark(parts: Parts, frame: "DataFrame", view: View, *, released: bool) -> States:
-    """The same, of a DataFrame. Cost: one crossing into Python, and a shuffle of the tasks' states;
-    one state comes to the driver."""
-    cores = frame.sparkSession.sparkContext.defaultParallelism
-    n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
-    columns = [axis.id for axis in view.axes]
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = _gathered(batches)
-        states = run_sanitized(
-            "comparing columns", lambda: counted(parts, tables, view, released=released)
-        )
-        yield _batch(states)
-
-    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _batch(run_sanitized("comparing columns", lambda: _merged(parts, batches)))
-
-    found = frame.select(*columns).coalesce(n_tasks).mapInArrow(work, _STATES)
-    apart = found.repartition(max(min(cores, len(parts)), 1), "part").mapInArrow(merge, _STATES)
-    return _merged(parts, apart.toArrow().to_batches())
-
-
-def _batch(states: States) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict(
-        {"part": list(states), "state": [state.tolist() for state in states.values()]},
-        pa.schema([("part", pa.string()), ("state", pa.list_(pa.float64()))]),
-    )
-
-
-def _merged(parts: Parts, batches: Iterable[pa.RecordBatch]) -> States:
-    merged: dict[str, Floats] = {}
-    for batch in batches:
-        for name, state in zip(*(c.to_numpy(False) for c in batch.columns), strict=True):
-            _merge(merged, parts, {name: state})
-    return merged
-
-
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(each.num_rows for each in held) >= ROWS:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 @dataclass(frozen=True)
@@ -251,8 +190,7 @@ class ColumnMeasure(Measure):
 
 def _compared(case: "Case", asking: ColumnMeasure) -> Compared:
     """What all measures of the config count, and this one, which may not be of it."""
-    given = () if case.config.evaluate is None else case.config.evaluate.measures
-    measures = [each for each in given if isinstance(each, ColumnMeasure)]
+    measures = [each for each in case.measures if isinstance(each, ColumnMeasure)]
     if asking not in measures:
         measures = [asking]
     if (known := case.shared.get(tuple(measures))) is not None:
@@ -262,11 +200,17 @@ def _compared(case: "Case", asking: ColumnMeasure) -> Compared:
     parts: dict[str, Part] = {}
     for each in measures:
         parts.update(each.parts(view))
-    found = Compared(
-        view,
-        counted_in_spark(parts, case.source, view, released=False),
-        counted_in_spark(parts, case.released, view, released=True),
+    ids = [axis.id for axis in view.axes]
+    source, release = (
+        case.fold(
+            ids,
+            partial(count, parts, view=view, released=released),
+            lambda name, a, b: parts[name].merge(a, b),
+            released=released,
+        )
+        for released in (False, True)
     )
+    found = Compared(view, source, release)
     case.shared[tuple(measures)] = found
     return found
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure.case import States
 from anonlib.measure.fidelity._axes import Axis, View
 from anonlib.measure.fidelity._reading import Shares
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Part, Rows, States, stable
+from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Part, Rows, stable
 
 #: Categories of a column with more of them are counted in so many groups of neighbours.
 MOST_GROUPS = 100

@@ -12,7 +12,7 @@ from anonlib.measure.fidelity._models import ModelMeasure, rounded
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
-    from anonlib.evaluation.case import Case
+    from anonlib.measure.case import Case
 
 
 class Clustering(ModelMeasure):
@@ -51,28 +51,23 @@ class Clustering(ModelMeasure):
     max_iter: int = Field(default=100, ge=1, description="most steps of k-means")
 
     def measure(self, case: "Case") -> Findings:
-        from anonlib.evaluation.clusters import KMeans, contingencies
-        from anonlib.evaluation.splits import Part
-
         targets = [column.id for column in case.schema.of(Role.TARGET)]
         columns = predictors(case.schema, targets, self.columns)
         if not columns:
             return self.nothing("the release has no column to cluster by")
         if min(case.n_source, case.n_released) < max(self.clusters, case.k):
             return self.nothing("fewer rows than clusters, or than k")
-        seed = case.config.seed
-        how = [column.id for column in columns], self.sample_rows, seed
-        raw = Part.of(case.source, *how, released=False)
-        released = Part.of(case.released, *how, released=True)
+        how = [column.id for column in columns], self.sample_rows
+        raw = case.part(*how, released=False)
+        released = case.part(*how, released=True)
         n_least = min(part.sample.num_rows for part in (raw, released))
         if n_least < self.clusters and not self.in_spark(max(raw.n, released.n)):
             return self.nothing("`sample_rows` is less than `clusters`")
         features = self.features(columns, raw.sample)
         in_spark = self.in_spark(max(raw.n, released.n))
-        model = KMeans(self.clusters, self.max_iter, in_spark=in_spark)
-        fits = (raw, seed), (released, seed), (raw, seed + 1)
-        centres = [model.centres(part, features, start) for part, start in fits]
-        found = contingencies(raw.rows, features, centres)
+        found = case.cluster(
+            raw, released, features, self.clusters, self.max_iter, in_spark=in_spark
+        )
         return Findings(
             tuple(
                 Figure(f"{prefix}{name}", rounded(value))

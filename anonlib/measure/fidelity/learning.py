@@ -17,8 +17,7 @@ from anonlib.measure.scores import ERRORS, Scores
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
-    from anonlib.evaluation.case import Case
-    from anonlib.evaluation.splits import Parts, Trial
+    from anonlib.measure.case import Case, Comparison, Parts
 
 #: Fewer rows to test on than this, or of a class, are worth a note.
 FEW_ROWS, FEW_OF_CLASS = 200, 10
@@ -105,8 +104,6 @@ class Learning(ModelMeasure):
         return [registry.spec(model) for model in models]
 
     def measure(self, case: "Case") -> Findings:
-        from anonlib.evaluation.splits import parts_of
-
         targets = case.schema.of(Role.TARGET)
         ids = [column.id for column in targets]
         columns = predictors(case.schema, ids, self.columns)
@@ -115,13 +112,13 @@ class Learning(ModelMeasure):
             return self.nothing(f"the release has no {lacking}")
         ids += [column.id for column in columns]
         after = self.split == "after"
-        parts = parts_of(case, self.holdout, ids, self.sample_rows, after=after)
+        parts = case.parts(self.holdout, ids, self.sample_rows, after=after)
         if parts is None:
             return self.nothing("published rows have no link to persons: take `split: before`")
         if min(part.n for part in parts) < max(case.k, 1):
             return self.nothing("fewer rows than k to learn from, or to test on")
         (column,) = targets
-        scale = column.scale or case.config.attributes[column.name].scale
+        scale = column.scale or case.target_scale
         target = target_of(column, scale, *(part.sample for part in parts))
         labelled = (int((~np.isnan(target.values(part.sample))).sum()) for part in parts)
         if min(labelled) < max(case.k, 1):
@@ -131,8 +128,6 @@ class Learning(ModelMeasure):
 
     def _of(self, case: "Case", parts: "Parts", features: Features, target: Target) -> Findings:
         """What is found with features of these parts."""
-        from anonlib.evaluation.splits import tried
-
         suited = [model for model in self.models if model.suits(target.n_classes)]
         if not suited:
             kind = "classes" if target.n_classes else "numbers"
@@ -147,8 +142,7 @@ class Learning(ModelMeasure):
             models = [model for model in suited if (large and model.in_spark) is in_spark]
             if not models:
                 continue
-            seed = case.config.seed
-            base, trials = tried(parts, features, target, models, in_spark=in_spark, seed=seed)
+            base, trials = case.learn(parts, features, target, models, in_spark=in_spark)
             baselines.append(base)
             for model, trial in zip(models, trials, strict=True):
                 of = label(model, self.models)
@@ -187,7 +181,7 @@ def _notes(case: "Case", parts: "Parts", target: Target) -> list[str]:
     return notes
 
 
-def _figures(trial: "Trial", of: str, n_classes: int, note: str) -> Iterator[Figure]:
+def _figures(trial: "Comparison", of: str, n_classes: int, note: str) -> Iterator[Figure]:
     for name in _defined(n_classes):
         ours, theirs = getattr(trial.released, name), getattr(trial.raw, name)
         loss = None if ours is None or theirs is None else theirs - ours

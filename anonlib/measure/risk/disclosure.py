@@ -1,6 +1,6 @@
 """What an attacker learns of a person from the cell that the person is in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -8,11 +8,8 @@ from pydantic import Field
 from anonlib.measure import Figure, Findings, Measure, Series, Subjects
 from anonlib.table.schema import Role
 
-if TYPE_CHECKING:  # these import Spark
-    from pyspark.sql import Row
-
-    from anonlib.auditing.view import View
-    from anonlib.evaluation.case import Case
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
 
 #: Bins of the distribution of certainty.
 N_BINS = 10
@@ -63,9 +60,6 @@ class Disclosure(Measure):
     )
 
     def measure(self, case: "Case") -> Findings:
-        from anonlib.auditing.rules import lone
-        from anonlib.evaluation.classes import view_of
-
         schema = case.schema
         sensitive = [
             column.name
@@ -73,70 +67,37 @@ class Disclosure(Measure):
             if column.role is Role.SENSITIVE
             or (column.role is Role.TARGET and column.id in schema.protected)
         ]
-        view, spec = view_of(case.released, schema, case.config, sensitive)
         figures: list[Figure] = []
         series: list[Series] = []
         for name in sensitive:
-            found = self._of(view, name, case.k)
+            found = self._of(case, name, sensitive)
             figures += found.figures
             series += found.series
-        for name, n_rows in lone(view, spec).items():
+        for name, n_rows in case.lone_rows(sensitive).items():
             figures.append(Figure("lone", n_rows / case.n_released, name))
         return Findings(tuple(figures), tuple(series))
 
-    def _of(self, view: "View", name: str, k: int) -> Findings:
+    def _of(self, case: "Case", name: str, sensitive: Sequence[str]) -> Findings:
         """What is learnt of one column."""
-        bins, n_present, n_most = _counted(view, view.sensitive[name], self.threshold)
+        bins, n_present, n_most = case.certainty(name, sensitive, self.threshold, N_BINS)
         if not n_present:
             note = "all values are missing"
             names = [each for each in self.names if each != "lone"]
             return Findings(tuple(Figure(each, None, name, note) for each in names))
-        correct = sum(row["most"] for row in bins) / n_present
+        correct = sum(row.most for row in bins) / n_present
         base = n_most / n_present
         figures = (
             Figure("correct", correct, name),
             Figure("base", base, name),
             Figure("gain", correct - base, name),
-            Figure("certainty", max(row["certainty"] for row in bins), name),
-            Figure("certain", sum(row["certain"] for row in bins) / n_present, name),
+            Figure("certainty", max(row.certainty for row in bins), name),
+            Figure("certain", sum(row.certain for row in bins) / n_present, name),
         )
         # Bins have whole classes; of what is missing there is nothing to see.
-        if not min(min(row["smallest"], row["present"]) for row in bins) >= k > 0:
+        if not min(min(row.smallest, row.present) for row in bins) >= case.k > 0:
             return Findings(figures)
         rows = tuple(
-            (row["bin"] / N_BINS, (row["bin"] + 1) / N_BINS, row["classes"], row["rows"])
-            for row in bins
+            (row.bin / N_BINS, (row.bin + 1) / N_BINS, row.classes, row.rows) for row in bins
         )
         heads = ("from", "to", "classes", "rows")
         return Findings(figures, (Series("certainty", name, heads, rows),))
-
-
-def _counted(view: "View", value: str, threshold: float) -> tuple[list["Row"], int, int]:
-    """Of the classes with present values, by bins of their certainty: `classes`, their `rows`, the
-    `present` values among them, the rows with the `most` frequent values, the largest `certainty`,
-    the rows with present values in `certain` classes, the `smallest` class. Then how many rows have
-    a present value, and the most frequent one."""
-    from pyspark.sql import functions as F
-
-    n, there = F.col("n"), F.col(value).isNotNull()
-    counts = view.rows.groupBy(*view.keys, value).agg(F.count("*").alias("n"))
-    classes = counts.groupBy(*view.keys).agg(
-        F.sum(n).alias("rows"),
-        F.sum(F.when(there, n)).alias("present"),
-        F.max(F.when(there, n)).alias("most"),
-    )
-    classes = classes.where("present > 0").withColumn("share", F.expr("most / present"))
-    last = F.lit(N_BINS - 1)
-    place = F.least(F.expr(f"({N_BINS} * most) div present").cast("int"), last)
-    bins = classes.groupBy(place.alias("bin")).agg(
-        F.count("*").alias("classes"),
-        F.sum("rows").alias("rows"),
-        F.sum("present").alias("present"),
-        F.sum("most").alias("most"),
-        F.max("share").alias("certainty"),
-        F.sum(F.when(F.col("share") >= threshold, F.col("present")).otherwise(0)).alias("certain"),
-        F.min("rows").alias("smallest"),
-    )
-    whole = view.rows.where(there).groupBy(value).agg(F.count("*").alias("n"))
-    row = whole.agg(F.sum("n"), F.max("n")).collect()[0]
-    return sorted(bins.collect()), int(row[0] or 0), int(row[1] or 0)

@@ -12,8 +12,8 @@ from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.measure.nearest import Attack, Compared
 from anonlib.measure.risk._compared import compared
 
-if TYPE_CHECKING:  # this imports Spark
-    from anonlib.evaluation.case import Case
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
 
 #: Most distinct released tuples that the attack looks through.
 MAX_TUPLES = 100_000
@@ -86,11 +86,9 @@ class Linkage(Measure):
         return Findings(tuple(Figure(name, None, note=why) for name in self.names))
 
     def _found(self, case: "Case", attack: Attack, note: str) -> Findings:
-        from anonlib.evaluation.linking import linked
-
         n_tuples = len(attack.n_rows)
         n = min(len(attack.own), max(1, MAX_COMPARED // n_tuples))
-        found = linked(case.source.sparkSession, attack, n)
+        found = case.link(attack, n)
         sample = f"{n} rows, {n_tuples} tuples"
         return Findings(
             (
@@ -105,13 +103,9 @@ class Linkage(Measure):
 
 def _tuples(case: "Case", released: pa.Table) -> tuple[pa.Table, Ints, str]:
     """The tuples to choose from, the rows that have them, and what is to be said of that."""
-    from pyspark.sql import functions as F
-
-    ids = released.column_names
-    counted = case.released.groupBy(*ids).agg(F.count("*").alias("n"))
-    found = counted.limit(MAX_TUPLES + 1).toArrow()
-    if found.num_rows <= MAX_TUPLES:
-        return found.select(ids), found.column("n").to_numpy(), ""
+    found = case.tuples(released.column_names, MAX_TUPLES)
+    if found is not None:
+        return *found, ""
     return released.slice(0, 0), np.zeros(0, np.int64), FEW
 
 

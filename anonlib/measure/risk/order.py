@@ -1,20 +1,16 @@
 """Does the order of the published rows say anything?"""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.table.columns import LINK
 
-if TYPE_CHECKING:  # these import Spark
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
-
-    from anonlib.evaluation.case import Case
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
 
 #: Most distinct rows that are looked at.
 MAX_ROWS = 10_000
@@ -54,53 +50,16 @@ class Order(Measure):
     needs_pairs: ClassVar[bool] = True  # by their links, staged rows are told from published ones
 
     def measure(self, case: "Case") -> Findings:
-        if LINK in case.released.columns:
+        rows = case.places(MAX_ROWS)
+        if rows is None:
             return Findings((Figure("correlation", None, note=BEFORE),))
-        columns = case.schema.released
-        types = {column.id: column.released_type for column in columns}
-        rows = _placed(case.released, types)
         if rows.num_rows < 2:
             return Findings((Figure("correlation", None, note="less than two distinct rows"),))
-        place = _places(rows, within_files=bool(case.config.release.partition_by))
-        figures = [_figure(place, rows.column(c.id), c.name) for c in columns]
+        place = _places(rows, within_files=case.partitioned)
+        figures = [_figure(place, rows.column(c.id), c.name) for c in case.schema.released]
         chance = min(1.0, DEVIATIONS / float(np.sqrt(rows.num_rows - 1)))
         note = f"{rows.num_rows} distinct rows"
         return Findings((*figures, Figure("chance", chance, note=note)))
-
-
-def _placed(released: "DataFrame", types: dict[str, pa.DataType]) -> pa.Table:
-    """`file`, `start` and `offset` of the first of equal rows, and what each column is ranked by:
-    of those distinct rows whose hashes are the smallest."""
-    from pyspark.sql import functions as F
-
-    from anonlib.spark.values import row_hash, spark_type
-
-    place = F.struct(
-        F.col("_metadata.file_name").alias("file"),
-        F.col("_metadata.file_block_start").alias("start"),
-        F.monotonically_increasing_id().alias("offset"),
-    )
-    released = released.select(
-        place.alias("place"),
-        row_hash(released.select(*types)).alias("row"),
-        *[_leading(F.col(id), spark_type(type)).alias(id) for id, type in types.items()],
-    )
-    distinct = released.groupBy("row").agg(
-        F.min("place").alias("place"), *[F.first(id).alias(id) for id in types]
-    )
-    return distinct.orderBy("row").limit(MAX_ROWS).select("place.*", *types).toArrow()
-
-
-def _leading(column: "SparkColumn", type: Any) -> "SparkColumn":
-    """A number or a text to rank values by."""
-    from pyspark.sql import functions as F
-    from pyspark.sql import types as T
-
-    if isinstance(type, T.StructType) and type.fields:
-        return _leading(column.getField(type.names[0]), type.fields[0].dataType)
-    if isinstance(type, T.ArrayType):
-        return _leading(F.get(column, F.lit(0)), type.elementType)
-    return column.cast("double" if isinstance(type, T.NumericType) else "string")
 
 
 def _places(rows: pa.Table, *, within_files: bool) -> Floats:

@@ -14,8 +14,7 @@ from anonlib.measure import Figure, Findings, Measure, Series, Subjects
 from anonlib.measure.risk._population import expected_risk
 
 if TYPE_CHECKING:
-    from anonlib.evaluation.case import Case
-    from anonlib.evaluation.classes import Sizes
+    from anonlib.measure.case import Case, Sizes
 
 #: The risks that the distribution is told at: one in so many persons.
 LEVELS = (100, 50, 20, 11, 10, 5, 3, 2)

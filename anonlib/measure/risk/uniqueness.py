@@ -9,9 +9,8 @@ from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.risk._population import pitman, pitman_uniques, zayatz
 from anonlib.measure.risk.reidentification import ROWS
 
-if TYPE_CHECKING:  # these import Spark
-    from anonlib.evaluation.case import Case
-    from anonlib.evaluation.classes import Sizes
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case, Sizes
 
 #: Up to this sampling fraction Pitman's model is the better one.
 SMALL = 0.1
@@ -51,9 +50,7 @@ class Uniqueness(Measure):
     )
 
     def measure(self, case: "Case") -> Findings:
-        from anonlib.evaluation.classes import source_sizes
-
-        source, release = source_sizes(case.source, case.schema), case.sizes
+        source, release = case.source_sizes(), case.sizes
         note = "" if release.persons else ROWS
         return Findings(
             (

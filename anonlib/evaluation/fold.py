@@ -1,0 +1,68 @@
+"""One pass over a table: states that tasks make of their rows, merged by name."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from anonlib.arrays import Floats
+from anonlib.errors import run_sanitized
+from anonlib.measure.case import States
+
+#: Rows that are worked on together.
+ROWS = 50_000
+#: Tasks for each core, and most tasks: each makes states, of some 100 kB for ten columns and up to
+#: some 10 MB for many wide ones.
+TASKS_PER_CORE = 4
+MOST_TASKS = 256
+
+Count = Callable[[Iterable[pa.Table]], States]
+Merge = Callable[[str, Floats, Floats], Floats]
+
+_STATES = "part string, state array<double>"
+
+
+def fold(frame: DataFrame, count: Count, merge: Merge) -> States:
+    """The states that `count` makes of the rows of each task, merged by name. Cost: one crossing
+    into Python, and a shuffle of the tasks' states; one state of each name comes to the driver."""
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
+
+    def count_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = _gathered(batches)
+        yield _batch(run_sanitized("comparing columns", lambda: count(tables)))
+
+    def merge_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _batch(run_sanitized("comparing columns", lambda: _merged(batches, merge)))
+
+    found = frame.coalesce(n_tasks).mapInArrow(count_task, _STATES)
+    n_merging = min(cores, MOST_TASKS)
+    apart = found.repartition(n_merging, "part").mapInArrow(merge_task, _STATES)
+    return _merged(apart.toArrow().to_batches(), merge)
+
+
+def _batch(states: States) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict(
+        {"part": list(states), "state": [state.tolist() for state in states.values()]},
+        pa.schema([("part", pa.string()), ("state", pa.list_(pa.float64()))]),
+    )
+
+
+def _merged(batches: Iterable[pa.RecordBatch], merge: Merge) -> Mapping[str, Floats]:
+    states: dict[str, Floats] = {}
+    for batch in batches:
+        for name, state in zip(*(c.to_numpy(False) for c in batch.columns), strict=True):
+            states[name] = merge(name, states[name], state) if name in states else state
+    return states
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows as tables of at least ROWS rows, but for the last."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)

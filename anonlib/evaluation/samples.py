@@ -1,0 +1,75 @@
+"""Which rows of a source attacks look at, and which persons are held out; and the pairs of original
+and released rows."""
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from anonlib.spark.values import row_hash
+from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, keyed_links
+from anonlib.table.schema import Schema
+
+#: Most pairs of an original and a released row that an attack may look at.
+MAX_PAIRS = 10_000
+_PLACE, _RANK, _COUNT = "__anonlib_place", "__anonlib_rank", "__anonlib_count"
+
+
+def sampled(n_rows: int) -> Column:
+    """Whether a row is among those that attacks look at, by its hash: MAX_PAIRS or fewer, but for
+    chance and for rows that repeat."""
+    modulus = 2**20
+    share = min(modulus, 0.97 * modulus * MAX_PAIRS / max(n_rows, 1))
+    return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))
+
+
+def held(schema: Schema, seed: int, share: float) -> Column:
+    """Whether a row's person is held out: the same of all rows of a person."""
+    persons = [F.col(id) for id in schema.unit] or [F.col(DEAL)]
+    nulls = [column.isNull() for column in persons]
+    place = F.pmod(F.xxhash64(F.lit(f"held out {seed}"), *nulls, *persons), F.lit(2**20))
+    return place < int(share * 2**20)
+
+
+def pair(
+    source: DataFrame, released: DataFrame, schema: Schema, n_source: int, link_key: bytes
+) -> tuple[pa.Table, pa.Table]:
+    """At most MAX_PAIRS original rows, and what each was released as, in one order: a sample by the
+    rows' hashes, without suppressed rows. The link is a hash under a key that the run alone has, in
+    memory."""
+    ids = [c.id for c in schema.columns if c.id in source.columns]
+    theirs = source.where(sampled(n_source)).select(*ids, DEAL)
+    # Of rows that are often repeated there may be any number: the first by their hashes count.
+    theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
+    links = keyed_links(theirs.column(DEAL), link_key)
+    ours = released.where(F.col(LINK) != NO_LINK).drop(HELD)
+    ours = ours.withColumn(_PLACE, row_hash(ours.drop(LINK)))
+    if len(links) == MAX_PAIRS:
+        ours = _of(ours, links)
+    found = ours.orderBy(_PLACE).drop(_PLACE).toArrow()
+    left, right = _matched(links, found.column(LINK))
+    return theirs.take(left).drop([DEAL]), found.take(right).drop([LINK])
+
+
+def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
+    """Of each link's rows as many as there are of it among these, the first by their hashes."""
+    counts = pa.table({LINK: links}).group_by(LINK).aggregate([([], "count_all")])
+    wanted = ours.sparkSession.createDataFrame(counts.rename_columns([LINK, _COUNT]))
+    rank = F.row_number().over(Window.partitionBy(LINK).orderBy(_PLACE))
+    of_these = ours.join(F.broadcast(wanted), LINK).withColumn(_RANK, rank)
+    return of_these.where(F.col(_RANK) <= F.col(_COUNT)).drop(_RANK, _COUNT)
+
+
+def _matched(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Places of equal hashes on both sides, each used once, in the order of the first side. Rows of
+    one hash are equal in all that the run reads, so that any of them may stand for the others."""
+    left, right = theirs.to_numpy(), ours.to_numpy()
+    first, second = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
+    left, right = left[first], right[second]
+    among = np.arange(len(right)) - np.searchsorted(right, right)
+    place = np.searchsorted(left, right) + among
+    there = place < np.searchsorted(left, right, side="right")
+    mine, other = first[place[there]], second[there]
+    # Hashes are under a key of the run: their order is no order of figures that are to come again.
+    order = np.argsort(mine)[:MAX_PAIRS]
+    return pa.array(mine[order]), pa.array(other[order])

@@ -1,0 +1,48 @@
+"""Figures of source columns that no kernel looked at."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.spark.values import number
+from anonlib.table.schema import Column, is_number
+
+
+def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
+    """By id: least, greatest, mean and deviation of the finite values of a number, else about how
+    many distinct values there are. Cost: one aggregate."""
+    aggregates = []
+    for column in columns:
+        if is_number(column.type):
+            x = number(F.col(column.id), column.type)
+            finite = F.when(F.abs(x) < float("inf"), x)  # NaN is greater than all to Spark
+            aggregates += [F.min(finite), F.max(finite), F.avg(finite), F.stddev_pop(finite)]
+        else:
+            aggregates += [F.approx_count_distinct(column.id), *[F.lit(None)] * 3]
+    if not aggregates:
+        return {}
+    named = [each.alias(f"a{i}") for i, each in enumerate(aggregates)]
+    found = [each or 0.0 for each in source.agg(*named).collect()[0]]
+    return {
+        column.id: tuple(found[4 * i : 4 * i + (4 if is_number(column.type) else 1)])
+        for i, column in enumerate(columns)
+    }
+
+
+def distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array]:
+    """The distinct values of columns, without missing ones. Cost: one aggregate."""
+    if not ids:
+        return {}
+    table = source.agg(*[F.collect_set(id).alias(id) for id in ids]).toArrow()
+    return {id: table.column(id).combine_chunks().flatten() for id in ids}
+
+
+def most_rows(source: DataFrame, unit: Sequence[str], n_rows: int) -> int:
+    """The largest number of rows that one person has. n_rows: of the source."""
+    if not unit:
+        return 1
+    counts = source.dropna(subset=list(unit)).groupBy(*unit).count()
+    most = counts.agg(F.max("count")).collect()[0][0]
+    return int(most or n_rows)
