@@ -1,6 +1,6 @@
-"""The errors a user can cause or must act on; any other exception is a bug of ours.
+"""Errors that a user can cause or must act on; any other exception is a bug in anonlib.
 
-Texts name fields, columns, types and counts: never a raw data value.
+Their texts name fields, columns, types and counts, never a raw data value.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,12 @@ _TEXTS = {
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing that is wrong: where it is (a config path or a column) and what to do about it."""
+    """One thing that is wrong.
+
+    Attributes:
+        where: its place: a path in the config such as `privacy.models.0.k`, a column, or empty.
+        text: what is wrong, what is allowed, what to do.
+    """
 
     where: str
     text: str
@@ -34,13 +39,13 @@ class Problem:
 
 
 class AnonlibError(Exception):
-    """Base of all user errors; `exit_code` is what the command line ends with."""
+    """Base of all user errors; `exit_code` is that of the command line."""
 
     exit_code = 1
 
 
 class ProblemsError(AnonlibError):
-    """Several problems found together, reported together."""
+    """Problems that were found together, reported together, sorted and without duplicates."""
 
     exit_code = 2
 
@@ -55,11 +60,11 @@ class ProblemsError(AnonlibError):
 
 
 class ConfigError(ProblemsError):
-    """The config is wrong in itself, or does not fit its source."""
+    """The config is not valid, or does not fit its source."""
 
 
 class InfeasibleError(ProblemsError):
-    """No release of these rows can satisfy the config's privacy models."""
+    """No release of these rows can satisfy the privacy models of the config."""
 
 
 class InputError(AnonlibError):
@@ -75,26 +80,28 @@ class AuditError(AnonlibError):
 
 
 class GateError(AnonlibError):
-    """The release is not worth what the config's gates ask, or too risky; nothing was published."""
+    """A figure of the release is outside the config's gates; nothing was published."""
 
     exit_code = 4
 
 
 class StorageError(AnonlibError):
-    """Reading or writing failed on the way: no space, no permission, a broken file."""
+    """Reading or writing failed: no space, no permission, a broken file."""
 
 
 class BusyError(AnonlibError):
-    """Another run holds the target's lease, or changed the target meanwhile."""
+    """Another run holds the lease of the target, or changed the target meanwhile."""
 
 
 class BlockError(AnonlibError):
-    """Work on one block failed; the cause is named by type only, since its text may hold data."""
+    """Work on a block failed; only the type of the cause is named, since its text may hold data."""
 
 
 def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
-    """Does work on rows in a task; errors are raised as BlockError without their cause, whose text
-    may hold data."""
+    """The result of `work`, which reads rows in a task; `what` names it in errors.
+
+    Raises BlockError for any exception, without its text and cause, which may hold data.
+    """
     try:
         return work()
     except AnonlibError as error:

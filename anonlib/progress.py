@@ -1,46 +1,49 @@
-"""Progress as the verbs report it; how it is shown is the caller's matter."""
+"""The progress that verbs report; subclasses show it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Protocol
 
-#: What Spark keeps of a thread's job group.
+#: The properties of a thread that make its job group in Spark.
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 class Watcher(Protocol):
-    """Who else is told of a run's stages."""
+    """A listener to the stages of a run."""
 
     def stage_started(self, name: str) -> None:
         """A stage begins."""
 
     def stage_ended(self, name: str, failure: BaseException | None) -> None:
-        """A stage is over; `failure` is what ended it, if it did not end well."""
+        """A stage ended, with `failure` if it failed."""
 
 
 class Progress:
-    """Stages with their durations. This base shows nothing; subclasses show.
+    """Stages with their durations. This base class shows nothing; subclasses do.
 
-    `seconds` collects the duration of every finished stage by name; that of a stage inside another
-    counts for itself alone. `run_id` and `target` are those of the run that the stages are of,
-    empty where they are of none.
+    Attributes:
+        seconds: the duration of every finished stage, by name; a stage within another counts for
+            itself alone.
+        run_id: the run of the stages; empty where there is none.
+        target: the path of the release of that run, or empty.
+        watcher: told of every stage, or None.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._inside: list[float] = []  # seconds of ended stages in each of those that go on
+        self._inside: list[float] = []  # for each open stage, the seconds of its ended inner stages
         self.run_id = ""
         self.target = ""
         self.watcher: Watcher | None = None
 
     def group(self, name: str = "") -> str:
-        """The job group of a stage, or of what a run does between its stages."""
+        """The job group of a stage, or of the work of a run between stages."""
         return " ".join(filter(None, ["anonlib", self.run_id, name]))
 
     @contextmanager
     def stage(self, name: str, spark: Any = None) -> Iterator[None]:
-        """Runs a stage; with a session, its jobs run in a job group of the stage's name."""
+        """Runs the body as a stage; with a session, its jobs run in the stage's job group."""
         before = None if spark is None else set_group(spark, self.group(name))
         begun = monotonic()
         self._inside.append(0.0)
@@ -50,7 +53,7 @@ class Progress:
         try:
             yield
         except BaseException as error:
-            # The group stays, for those who wait until the last of its tasks is gone.
+            # The group stays, so that others can wait for the last of its tasks.
             self._finished(name, begun, error)
             raise
         self._finished(name, begun, None)
@@ -71,17 +74,17 @@ class Progress:
         """A stage begins."""
 
     def ended(self, name: str, seconds: float) -> None:
-        """A stage is over, well or not."""
+        """A stage ended, with or without an error."""
 
     def advanced(self, name: str, done: int, total: int, left: float) -> None:
-        """A stage of `total` parts has done some; about `left` seconds of it are left."""
+        """`done` of the `total` parts of a stage are done; about `left` seconds remain."""
 
     def note(self, text: str) -> None:
         """A line the user should see."""
 
 
 class SilentProgress(Progress):
-    """Progress of work within a stage: nobody is told, and its jobs are those of the stage."""
+    """Progress of work within a stage: shows nothing, and its jobs stay in that stage's group."""
 
     @contextmanager
     def stage(self, name: str, spark: Any = None) -> Iterator[None]:
@@ -89,7 +92,7 @@ class SilentProgress(Progress):
 
 
 def set_group(spark: Any, name: str) -> dict[str, str | None]:
-    """Has the jobs of this thread run in a group of this name from now on; what was before."""
+    """Puts the next jobs of this thread into a group; returns the properties to restore."""
     context = spark.sparkContext
     before = {key: context.getLocalProperty(key) for key in _GROUP}
     context.setJobGroup(name, name, True)

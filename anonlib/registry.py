@@ -1,7 +1,13 @@
-"""Plug-ins: found by folder (or entry point), named by `type` in the config.
+"""Plug-ins: found by folder or entry point, named by `type` in the config.
 
-A plug-in is a frozen pydantic model: its fields are its parameters, with their ranges, and serve
-the config's validation, the JSON schema and the listings alike.
+A plug-in is a frozen pydantic model. Its fields are its parameters; their ranges and descriptions
+serve the validation of configs, the JSON schema and the listings.
+
+A plug-in's file is a module or package in the folder of its family, without a leading underscore.
+It holds one or more plug-ins: subclasses of `Plugin`, defined in that module, with a `type` of
+their own. Helper modules without plug-ins may lie there too; they are imported with the rest, so
+they must be as light (no numba, scikit-learn or pyspark at their top), or begin with an underscore,
+which leaves them alone.
 """
 
 import importlib
@@ -16,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from anonlib.errors import AnonlibError, ConfigError, Problem, problems_of
 
-#: family of plug-ins -> the packages whose modules define them
+#: family of plug-ins -> the folders where their modules are
 FOLDERS: dict[str, tuple[str, ...]] = {
     "kernel": ("anonlib.kernels",),
     "partitioner": ("anonlib.partition",),
@@ -31,7 +37,12 @@ FOLDERS: dict[str, tuple[str, ...]] = {
 
 
 class Plugin(BaseModel):
-    """Base of every plug-in. `type` is its name in the config."""
+    """Base of every plug-in.
+
+    Attributes:
+        family: what kind of plug-in it is, a key of FOLDERS.
+        type: its name in configs.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
     family: ClassVar[str]
@@ -42,19 +53,19 @@ AnyPlugin = TypeVar("AnyPlugin", bound=Plugin)
 
 
 class PluginError(AnonlibError):
-    """A plug-in of another package can't be loaded, or claims a name that is taken."""
+    """A plug-in of another package can't be loaded, or has the name of another plug-in."""
 
     exit_code = 2
 
 
 def _in_folder(folder: str) -> list[type[Plugin]]:
     package = importlib.import_module(folder)
-    found = []
+    classes = []
     for info in pkgutil.iter_modules(package.__path__):
         if info.name.startswith("_"):
             continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
-        found += [
+        classes += [
             value
             for value in vars(module).values()
             if inspect.isclass(value)
@@ -62,52 +73,60 @@ def _in_folder(folder: str) -> list[type[Plugin]]:
             and value.__module__ == module.__name__
             and "type" in vars(value)
         ]
-    return found
+    return classes
 
 
 @cache
 def plugins(family: str) -> Mapping[str, type[Plugin]]:
-    """All plug-ins of a family by name, those of other packages (entry point group
-    `anonlib.KIND`, blanks as `_`) included."""
+    """All plug-ins of a family, by name.
+
+    Includes those of other packages, from the entry point group `anonlib.FAMILY`, spaces as `_`.
+    Raises PluginError where one of them can't be loaded or two have one name.
+    """
     group = f"anonlib.{family.replace(' ', '_')}"
-    foreign = [_loaded(family, entry) for entry in entry_points(group=group)]
+    foreign = [_load(family, entry) for entry in entry_points(group=group)]
     result: dict[str, type[Plugin]] = {}
     own = [plugin for folder in FOLDERS[family] for plugin in _in_folder(folder)]
     for plugin in [*own, *foreign]:
         if plugin.type in result:
-            raise PluginError(f"two plug-ins of family {family} are named {plugin.type!r}")
+            raise PluginError(f"two plug-ins of family {family} have the type {plugin.type!r}")
         result[plugin.type] = plugin
     return dict(sorted(result.items()))
 
 
-def _loaded(family: str, entry: EntryPoint) -> type[Plugin]:
-    """Any error of its import is one of its package; there are no data yet that it could tell."""
+def _load(family: str, entry: EntryPoint) -> type[Plugin]:
+    """The class behind an entry point. The text of an error of its import is safe to show, since
+    no data have been read yet."""
     try:
-        found = entry.load()
+        cls = entry.load()
     except Exception as error:
-        text = f"{family} {entry.name!r} ({entry.value}) can't be loaded: {type(error).__name__}"
-        raise PluginError(f"{text}: {error}") from error
-    plugin = inspect.isclass(found) and issubclass(found, Plugin) and hasattr(found, "type")
-    if not (plugin and found.family == family):
-        text = f"{entry.name!r} ({entry.value}) is not the class of a {family} that has a `type`"
-        raise PluginError(text)
-    return cast(type[Plugin], found)
+        raise PluginError(
+            f"{family} {entry.name!r} ({entry.value}) can't be loaded: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    is_plugin = inspect.isclass(cls) and issubclass(cls, Plugin) and hasattr(cls, "type")
+    if not (is_plugin and cls.family == family):
+        raise PluginError(
+            f"{entry.name!r} ({entry.value}) is not the class of a {family} with a `type`"
+        )
+    return cast(type[Plugin], cls)
 
 
 def plugin(family: str, name: str, where: str = "") -> type[Plugin]:
-    """The plug-in class of that name.
+    """The class of a plug-in by its name; `where` is its path in the config.
 
-    Raises ConfigError, with the names there are, when there is none.
+    Raises ConfigError, with all names of the family, when there is no such plug-in.
     """
     known = plugins(family)
     if name not in known:
-        text = f"unknown {family} {name!r}; there are: {', '.join(known)}"
-        raise ConfigError([Problem(where, text)])
+        raise ConfigError(
+            [Problem(where, f"unknown {family} {name!r}; there are: {', '.join(known)}")]
+        )
     return known[name]
 
 
 def spec(plugin: Plugin) -> dict[str, Any]:
-    """The plug-in as the config would name it: its `type` and parameters."""
+    """A plug-in as a config writes it: its `type` and its parameters."""
     return {"type": plugin.type, **plugin.model_dump()}
 
 

@@ -1,5 +1,8 @@
-"""${NAME} in configs: what the environment says is put in its place, and can do no more there than
-name what the config's writer left open."""
+"""Environment variables in configs: ${NAME} and ${NAME:-default}.
+
+A value of the environment fills in a name and can do no more: it can't leave the folder, end the
+quotation or reach the option that the config's writer put it in.
+"""
 
 import os
 import re
@@ -13,23 +16,23 @@ from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, split_key
 from anonlib.errors import Problem, join_path
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-#: Fields that are a place. A value that begins one may be any place: the writer has left all of it
-#: open. Any other is a name below what stands before it: no way up, no glob.
+#: Fields that are places. A value at the beginning may be any place, since the writer left all of
+#: it open. Any other value is a name below the text before it: no way up, no glob.
 _PLACES = frozenset(
     {"path", "record", "metrics", "runs", "events", "hierarchy", "key_file", "out", "config"}
 )
-#: Sections of settings, which may be places or URLs: a value that begins one may be anything, too.
+#: Sections of settings, which may be places or URLs: a value at the beginning may be anything, too.
 _SETTINGS = frozenset({"options", "conf"})
-#: Fields that are SQL, as are a sweep's under `derive`, or name a table. A value can neither end a
-#: text in quotes nor begin a comment, a call, a path in backquotes or another statement.
+#: Fields that are SQL or name a table; so are those of a sweep under `derive`. A value can neither
+#: end a text in quotes nor begin a comment, a call, a path in backquotes or another statement.
 _SQL = frozenset({"where", "table"})
-#: The same among the options of readers (JDBC's), in lower case.
+#: Options of readers (JDBC's) that are SQL, in lower case.
 SQL_OPTIONS = frozenset(
     {"query", "dbtable", "preparequery", "sessioninitstatement", "predicates", "partitioncolumn"}
 )
-#: Fields of texts that are compared with those of the table, or kept, and do nothing else.
+#: Fields of texts that are only compared with those of the table, or only kept.
 _FREE = frozenset({"order", "missing_tokens", "approver", "purpose", "recipients"})
-#: What a value may be within a place, within a setting, in SQL, and anywhere else, in words too.
+#: kind of field -> pattern of a value there, and the same in words; "" is any other field
 _WITHIN = {
     "place": (r"[\w .,=+%/-]*", "within a path: letters, digits, / and any of _ . , = + % - only"),
     "setting": (r"[\w.:=+-]*", "within a setting: letters, digits and any of _ . : = + - only"),
@@ -39,7 +42,7 @@ _WITHIN = {
     ),
     "": (r"[\w .,:=+@-]*", "in a text: letters, digits, spaces and any of _ . , : = + @ - only"),
 }
-#: How a path begins; URLs of databases are none.
+#: The beginning of a path; URLs of databases are none.
 _PATH = re.compile(r"/|(?!jdbc:)[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 _UP = re.compile(r"(?:^|/)\.\.(?=/|$)")
 #: Mappings of a sweep whose keys are dotted fields.
@@ -56,28 +59,34 @@ def interpolate(
 ) -> Any:
     """The tree with ${NAME} and ${NAME:-default} in its texts replaced from the environment.
 
-    It was read as YAML before, so values stay texts, whatever YAML they look like. Refused are
-    values with control characters, variables that hold secrets (by their names, as the tree says,
-    or as `secret` does), and what would reach beyond the field that it stands in.
+    The YAML was read before, so values stay texts, whatever YAML they look like. Refused are
+    values with control characters, variables that hold secrets, and values that would reach beyond
+    their field.
+
+    Args:
+        tree: the config, as YAML gives it.
+        problems: all that is refused is added to it.
+        where: the path of the tree in the config.
+        secret: variables that hold secrets, beside those that the tree or their names tell of.
     """
     environment = _Environment(find_secret_variables(tree) | secret, problems)
-    return environment.into(tree, where, ())
+    return environment.fill(tree, where, ())
 
 
 def find_secret_variables(tree: Any) -> frozenset[str]:
-    """The variables that keys and secrets are read from, as they are named or by another one."""
-    named = (
+    """The variables that `key_env` and `secrets` name, directly or by another variable."""
+    names = (
         text
         for keys, text in _texts(tree, ())
         if "key_env" in keys[-1:] or "secrets" in keys[-2:-1]
     )
     return frozenset(
-        _VARIABLE.sub(lambda m: os.environ.get(m[1], m[2] or ""), text) for text in named
+        _VARIABLE.sub(lambda m: os.environ.get(m[1], m[2] or ""), text) for text in names
     )
 
 
 def _texts(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """All texts, and the keys that lead to them."""
+    """All texts of a tree, with the keys that lead to them."""
     if isinstance(value, dict):
         for key, below in value.items():
             yield from _texts(below, _below(keys, key))
@@ -89,7 +98,7 @@ def _texts(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _below(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
-    """The keys that lead below a key; places in lists are none."""
+    """The keys that lead below a key, without indices of lists."""
     if _DOTTED.isdisjoint(keys):
         return *keys, key
     return *keys, *(part for part in split_key(key) if not part.isdecimal())
@@ -97,25 +106,32 @@ def _below(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
 
 @dataclass
 class _Environment:
-    """`left` is how many more characters values may add to the config."""
+    """Replaces variables in a tree.
+
+    Attributes:
+        secret: names of variables that hold secrets.
+        problems: all that is refused is added to it.
+        left: the number of characters that values may still add to the config.
+    """
 
     secret: frozenset[str]
     problems: list[Problem]
     left: int = MAX_BYTES
 
-    def into(self, value: Any, where: str, keys: tuple[str, ...]) -> Any:
-        """What is at `where`, which `keys` lead to."""
+    def fill(self, value: Any, where: str, keys: tuple[str, ...]) -> Any:
+        """The value at `where`, to which `keys` lead, with its variables replaced."""
         if isinstance(value, dict):
-            return {k: self.into(v, join_path(where, k), _below(keys, k)) for k, v in value.items()}
+            return {k: self.fill(v, join_path(where, k), _below(keys, k)) for k, v in value.items()}
         if isinstance(value, list):
-            return [self.into(v, join_path(where, i), keys) for i, v in enumerate(value)]
+            return [self.fill(v, join_path(where, i), keys) for i, v in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        return self._filled(value, where, _kind(keys))
+        return self._fill_text(value, where, _kind(keys))
 
-    def _filled(self, template: str, where: str, kind: str) -> str:
+    def _fill_text(self, template: str, where: str, kind: str) -> str:
         """A text with its variables replaced."""
-        result, known, end = "", "", 0  # known: with what the writer has not left open
+        # known: the same without what the writer left open to the environment
+        result, known, end = "", "", 0
         for match in _VARIABLE.finditer(template):
             between = template[end : match.start()]
             name, default = match.groups()
@@ -127,42 +143,46 @@ class _Environment:
             result += between + text
             end = match.end()
         result, known = result + template[end:], known + template[end:]
-        # Spark and Hadoop have such forms of their own, which read the environment too.
+        # Spark and Hadoop have forms like these of their own, which read the environment too.
         if kind != "free" and "${" in _VARIABLE.sub("", template):
-            text = "${ stands for a variable of the environment: ${NAME} or ${NAME:-default}"
+            text = "${ begins an environment variable: write ${NAME} or ${NAME:-default}"
             self.problems.append(Problem(where, text))
         if kind != "free" and len(_UP.findall(result)) > len(_UP.findall(known)):
-            self.problems.append(Problem(where, "environment variables make a way up (..) in it"))
-            result = known  # where it leads is no other problem
+            self.problems.append(
+                Problem(where, "environment variables add a way up (..) to the path; remove it")
+            )
+            result = known  # its place is no other problem
         if kind == "sql" and result.count("--") > known.count("--"):
-            self.problems.append(Problem(where, "environment variables make a comment (--) in it"))
+            self.problems.append(
+                Problem(where, "environment variables add a comment (--) to the SQL; remove it")
+            )
         return result
 
     def _value(self, name: str, default: str | None, before: str, kind: str) -> tuple[str, str]:
-        """The value of a variable, and what is wrong with it here."""
+        """The value of a variable, and what is wrong with it at this place (empty: nothing)."""
         if name in self.secret:
             return "", _NAMED
         if is_secret_variable(name):
             return "", _BY_NAME
-        found = os.environ.get(name)
-        if found is None:
-            missing = f"is not set (a default is ${{{name}:-...}})"
+        value = os.environ.get(name)
+        if value is None:
+            missing = f"is not set; set it, or give a default: ${{{name}:-...}}"
             return ("", missing) if default is None else (default, "")
-        self.left -= len(found)
-        if len(before) + len(found) > MAX_TEXT or self.left < 0:
+        self.left -= len(value)
+        if len(before) + len(value) > MAX_TEXT or self.left < 0:
             return "", f"is too long: at most {MAX_TEXT:,} characters, and {MAX_BYTES:,} in all"
-        if any(unicodedata.category(c) == "Cc" for c in found):
+        if any(unicodedata.category(c) == "Cc" for c in value):
             return "", "has control characters, such as ends of lines"
         if kind == "free" or (kind in ("place", "setting") and not before):
-            return found, ""
+            return value, ""
         if kind == "setting" and _PATH.match(before):
             kind = "place"
         pattern, allowed = _WITHIN[kind]
-        return (found, "") if re.fullmatch(pattern, found) else ("", f"stands {allowed}")
+        return (value, "") if re.fullmatch(pattern, value) else ("", f"stands {allowed}")
 
 
 def _kind(keys: tuple[str, ...]) -> str:
-    """What a value may be at a field: a key of _WITHIN, or "free"."""
+    """The kind of a field: a key of _WITHIN, or "free"."""
     section, field = ("", "", *keys)[-2:]
     option = section == "options" and field.lower() in SQL_OPTIONS
     if field in _SQL or section == "derive" or option:

@@ -1,5 +1,7 @@
-"""Keys of pseudonyms, tokens, the ledger and the backlog, derived and used in workers, and secrets
-of sources: written nowhere."""
+"""Keys of pseudonyms, tokens, the ledger and the backlog, and secrets of sources.
+
+They are used in memory, here and in workers, and written nowhere.
+"""
 
 import os
 from pathlib import Path
@@ -10,6 +12,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from anonlib.config.model import Config, MasterKey, SourceSection
 from anonlib.errors import ConfigError, Problem
 
+#: The lengths of a master key.
 MIN_BYTES, MAX_BYTES = 16, 65_536
 
 
@@ -22,8 +25,8 @@ def pseudonym_key(config: Config, run_id: str) -> bytes:
     if config.pseudonyms is None or not any(a.pseudonym for a in config.attributes.values()):
         return b""
     scope = run_id if config.pseudonyms.scope == "release" else ""
-    master = _master(config.pseudonyms, "pseudonyms")
-    return _derived(master, f"pseudonyms {config.pseudonyms.scope} {scope}")
+    master = _read_master(config.pseudonyms, "pseudonyms")
+    return _derive(master, f"pseudonyms {config.pseudonyms.scope} {scope}")
 
 
 def ledger_key(config: Config) -> bytes:
@@ -35,8 +38,8 @@ def ledger_key(config: Config) -> bytes:
 
 
 def backlog_key(config: Config) -> bytes:
-    """The key that those of the backlog's entries are derived from, 32 bytes; empty without a
-    backlog. Its master key may be the ledger's.
+    """The key of the backlog, 32 bytes; empty without a backlog. `entry_key` derives those of its
+    entries from it. Its master key may be that of the ledger.
 
     Raises ConfigError when there is no master key, or it is that of the pseudonyms.
     """
@@ -45,12 +48,12 @@ def backlog_key(config: Config) -> bytes:
 
 def entry_key(key: bytes, run_id: str) -> bytes:
     """The key of one entry of the backlog: each has its own, so that nonces can't meet."""
-    return _derived(key, f"entry {run_id}")
+    return _derive(key, f"entry {run_id}")
 
 
 def key_check(key: bytes) -> str:
-    """What tells two keys apart and says nothing else of them, as hex text."""
-    return _derived(key, "check").hex()
+    """A digest that tells keys apart and reveals nothing else of them, as hex text."""
+    return _derive(key, "check").hex()
 
 
 def token_key() -> bytes:
@@ -59,34 +62,34 @@ def token_key() -> bytes:
 
 
 def secret_options(source: SourceSection) -> dict[str, str]:
-    """The options of a source that are secret, from the environment.
+    """The secret options of a source, from the environment.
 
-    Raises ConfigError where a variable is not set; its name may be the secret, put there by
-    mistake, so no text has it.
+    Raises ConfigError where a variable is not set. Its text does not name the variable, since the
+    name may be the secret itself, put there by mistake.
     """
-    found = {name: os.environ.get(variable, "") for name, variable in source.secrets.items()}
+    options = {name: os.environ.get(variable, "") for name, variable in source.secrets.items()}
     text = "the environment variable that it names is not set; put the secret there"
-    if missing := [Problem(f"source.secrets.{n}", text) for n, value in found.items() if not value]:
+    if missing := [Problem(f"source.secrets.{n}", text) for n, v in options.items() if not v]:
         raise ConfigError(missing)
-    return found
+    return options
 
 
 def _private_key(config: Config, section: MasterKey | None, name: str) -> bytes:
     if section is None:
         return b""
     where = f"release.{name}"
-    master = _master(section, where)
-    used = config.pseudonyms if pseudonym_key(config, "") else None
-    if used is not None and master == _master(used, "pseudonyms"):
+    master = _read_master(section, where)
+    pseudonyms = config.pseudonyms if pseudonym_key(config, "") else None
+    if pseudonyms is not None and master == _read_master(pseudonyms, "pseudonyms"):
         raise ConfigError([Problem(where, "the pseudonyms' key; make another one for this")])
-    return _derived(master, name)
+    return _derive(master, name)
 
 
-def _derived(key: bytes, purpose: str) -> bytes:
+def _derive(key: bytes, purpose: str) -> bytes:
     return HKDF(SHA256(), 32, salt=None, info=f"anonlib {purpose}".encode()).derive(key)
 
 
-def _master(section: MasterKey, where: str) -> bytes:
+def _read_master(section: MasterKey, where: str) -> bytes:
     if section.key_env is not None:
         where, key = f"{where}.key_env", os.fsencode(os.environ.get(section.key_env, ""))
         missing = f"environment variable {section.key_env} is not set"

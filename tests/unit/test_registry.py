@@ -136,7 +136,7 @@ def test_two_of_one_name_are_refused(foreign: Any) -> None:
         type: ClassVar[str] = "k_anonymity"
 
     foreign(Twin)
-    with pytest.raises(registry.PluginError, match="model are named 'k_anonymity'"):
+    with pytest.raises(registry.PluginError, match="model have the type 'k_anonymity'"):
         registry.plugins("privacy model")
 
 
