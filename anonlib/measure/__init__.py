@@ -55,7 +55,7 @@ class Findings:
 class Measure(Plugin):
     """Compares a release with its source, or attacks it.
 
-    Two families of figures are measures: `utility/measures/` and `risk/`.
+    `fidelity/` has those that compare, `risk/` those that attack (`is_risk`).
     """
 
     family: ClassVar[str] = "measure"
@@ -63,6 +63,8 @@ class Measure(Plugin):
     #: phrase, and after a semicolon its range or unit and which direction is worse
     names: ClassVar[Mapping[str, str]]
     subjects: ClassVar[Subjects] = "own"
+    #: whether it says how risky the release is; else what the release is worth
+    is_risk: ClassVar[bool] = False
     #: whether it is made where `evaluate` names no measures
     usual: ClassVar[bool] = True
     #: whether it looks at `Case.pairs`, which there are before the commit only
@@ -80,7 +82,7 @@ class Measure(Plugin):
 
     @property
     def held_out(self) -> float:
-        """The share of persons whose rows it holds out (`Case.split`); 0 for none."""
+        """The share of persons whose rows it holds out (`Case.parts`); 0 for none."""
         return 0.0
 
     @abstractmethod

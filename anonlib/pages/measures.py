@@ -74,19 +74,17 @@ class Measured:
 def measured(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[Measured, ...]:
     """What the measures of risk found, or the others; distributions of columns are left out."""
     found = evaluation.get("measures", {})
-    return tuple(_measured(type, found[type]) for type in found if _is_risk(type) is risk)
+    known = registry.plugins("measure")
+    risks = {
+        type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
+    }
+    return tuple(_measured(type, found[type]) for type in found if (type in risks) is risk)
 
 
 def distributions(evaluation: Mapping[str, Any]) -> Part:
     """The columns before and after, of whichever measures have them."""
     every = [s for found in evaluation.get("measures", {}).values() for s in found["series"]]
     return _part("", [series for series in every if series["name"] == DISTRIBUTION], before_after)
-
-
-def _is_risk(type: str) -> bool:
-    """Whether it is a measure of this package's folder of risks."""
-    known = registry.plugins("measure").get(type)
-    return known is not None and known.__module__.startswith("anonlib.measure.risk.")
 
 
 def _measured(type: str, found: Mapping[str, Any]) -> Measured:

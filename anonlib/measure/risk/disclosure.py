@@ -38,6 +38,7 @@ class Disclosure(Measure):
     """
 
     type: ClassVar[str] = "disclosure"
+    is_risk: ClassVar[bool] = True
     subjects: ClassVar[Subjects] = "columns"
     names: ClassVar[Mapping[str, str]] = {
         "correct": "share of rows guessed right by the most frequent value of their class; 0 to 1, "

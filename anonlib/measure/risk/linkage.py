@@ -54,6 +54,7 @@ class Linkage(Measure):
     """
 
     type: ClassVar[str] = "linkage"
+    is_risk: ClassVar[bool] = True
     subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "cell": "share of sampled rows whose nearest released tuple is the one that they were "

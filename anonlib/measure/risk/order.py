@@ -41,6 +41,7 @@ class Order(Measure):
     """
 
     type: ClassVar[str] = "order"
+    is_risk: ClassVar[bool] = True
     names: ClassVar[Mapping[str, str]] = {
         "correlation": "how far rows stand in the order of the column's values, either way; 0 to "
         "1, above `chance` the order tells something",

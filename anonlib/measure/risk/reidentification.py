@@ -46,6 +46,7 @@ class Reidentification(Measure):
     """
 
     type: ClassVar[str] = "reidentification"
+    is_risk: ClassVar[bool] = True
     subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "prosecutor_max": "largest chance of a person to be found by an attacker who knows that "

@@ -33,6 +33,7 @@ class Uniqueness(Measure):
     """
 
     type: ClassVar[str] = "uniqueness"
+    is_risk: ClassVar[bool] = True
     names: ClassVar[Mapping[str, str]] = {
         "source_unique": "share of persons in the source whose quasi-identifiers nobody else there "
         "has; 0 to 1, less is safer",
