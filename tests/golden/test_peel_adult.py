@@ -12,7 +12,7 @@ import pytest
 from anonlib.hierarchy import read_hierarchy
 from anonlib.local import cells
 from anonlib.privacy.l_diversity import LDiversity
-from tests.support import data_dir
+from tests.support import data_dir, skip_or_fail
 
 COLUMNS = (
     *("sex", "age", "race", "marital-status"),
@@ -34,7 +34,7 @@ ARX_DIVERSE = 0.154
 def adult() -> Any:
     folder = data_dir() / "adult_hierarchies" / "arx"
     if not folder.is_dir():
-        pytest.skip("no adult_hierarchies/arx in the data")
+        skip_or_fail("no adult_hierarchies/arx in the data")
     table = pd.read_csv(folder / "adult.csv.gz", sep=";", dtype=str)
     return table, {name: folder / f"adult_hierarchy_{name}.csv" for name in COLUMNS}
 

@@ -5,13 +5,14 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import io
-import os
 import zipfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.support import data_dir, skip_or_fail
 
 ROOT = Path(__file__).resolve().parents[2]
 RAW = b"|a comment\n1, x, yes.\n2,  y, no.\n\n"
@@ -158,9 +159,9 @@ def real_tables() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "file"), real_tables())
 def test_real_table(name: str, file: str) -> None:
     module = load()
-    folder = Path(os.environ.get("ANONLIB_DATA") or ROOT.parent / "shared" / "data")
+    folder = data_dir()
     if not (folder / name / file).is_file():
-        pytest.skip(f"no {name}/{file} in ANONLIB_DATA or ../shared/data")
+        skip_or_fail(f"no {name}/{file} in ANONLIB_DATA or ../shared/data")
     spec = module.TABLES[name]["files"][file]
     table = module.from_folder(folder, name, file, spec)
     assert hashlib.sha256(table).hexdigest() == spec["sha256"]
