@@ -167,7 +167,7 @@ def made(source: pa.Table, cell: Any, recoders: Mapping[str, Mapping[str, Any]])
         if name in recoders:
             domain = DOMAINS.get(name, Domain())
             recoder = registry.build("recoder", recoders[name])
-            axis = replace(axis, recoder=recoder.type, hierarchy=domain.hierarchy)
+            axis = replace(axis, form=recoder.releases, hierarchy=domain.hierarchy)
             values = recoder.recode(values, cells, domain).take(pa.array(cell))
         released[name] = values
         axes.append(axis)

@@ -447,7 +447,7 @@ def _check_tuples(config: Config, where: str) -> Iterator[Problem]:
                 f"recoder {recoder.type} does not work with tuples; these do: "
                 f"{_weighted_types('recoder')}",
             )
-        elif kernel.finds_levels and recoder.type != "lca":
+        elif kernel.finds_levels and "level" not in type(recoder).model_fields:
             yield Problem(
                 f"recode.columns.{name}",
                 f"kernel {kernel.type} finds levels of hierarchies; use recoder lca",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -12,8 +13,6 @@ from anonlib.auditing.view import View, make_view
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, joint_columns, protected_hierarchies
 from anonlib.measure.case import CertaintyBin, Sizes
-from anonlib.recode.proportional import Proportional
-from anonlib.recode.set import Set
 from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Role, Schema
 
@@ -93,9 +92,10 @@ def published_spec(config: Config) -> AuditSpec:
     quasi = [n for n, a in released.items() if a.role is Role.QUASI_IDENTIFIER]
     scales = {name: released[name].scale for name in quasi}
     recoders = {n: config.recode.of(n, scale) for n, scale in scales.items() if scale}
-    shares = {n: r.steps for n, r in recoders.items() if isinstance(r, Proportional)}
+    shares = {n: getattr(r, "steps", None) for n, r in recoders.items() if r.releases == "shares"}
     # As text, a set is sorted already: equal sets are equal texts.
-    sets = [n for n, r in recoders.items() if isinstance(r, Set) and r.form == "array"]
+    sets = [n for n, r in recoders.items() if r.releases == "set"]
+    sets = [n for n in sets if pa.types.is_list(recoders[n].output(pa.string()))]
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),

@@ -101,7 +101,7 @@ def predictors(
         for column in schema.released
         if column.role is Role.QUASI_IDENTIFIER or among == "released"
         if column.role is not Role.IDENTIFIER and column.id not in targets
-        if is_atomic(column.type) and (not column.recoder or column.recoder.type != "suppress")
+        if is_atomic(column.type) and (not column.recoder or column.recoder.releases != "nothing")
     )
 
 
@@ -125,7 +125,7 @@ def fit(
 
 
 def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -> Feature:
-    recoder = column.recoder.type if column.recoder else ""
+    form = column.recoder.releases if column.recoder else "value"
     if column.recoder and column.recoder.names_nodes and column.hierarchy is not None:
         domain = Domain(hierarchy=column.hierarchy)
         if pa.types.is_list(column.released_type):
@@ -134,7 +134,7 @@ def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -
         return Feature(column, nodes, nodes, domain)
     with about(column.name):
         values = _plain(raw.column(column.id))
-        if _is_measured(column) and recoder != "set":
+        if _is_measured(column) and form != "set":
             middle, low, high = _numbers(values, column), 0.0, -1.0
             if not np.isnan(middle).all():
                 low, high = float(np.nanmin(middle)), float(np.nanmax(middle))
@@ -143,7 +143,7 @@ def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -
             return Feature(column, numbers, numbers, Domain(), mean, sd)
         domain = Domain(categories=_most_frequent(texts(values), max_categories))
     single = OneHot(missing=True, unknown="none")
-    if recoder == "set":
+    if form == "set":
         return Feature(column, single, MultiHot(missing=True, unknown="none"), domain)
     return Feature(column, single, single, domain)
 

@@ -6,7 +6,7 @@ A recoder gives one value per cell, so that all rows of a cell get the same by c
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,19 @@ from anonlib.table.schema import Scale
 
 #: An Arrow array of any type. (Declared so, pyarrow's stubs reject what works.)
 Column: TypeAlias = Any
+
+#: What a released column holds. Whoever reads it (measures, encodings, the audit) goes by this.
+#:
+#: value: one value, of the column's own type or a mean of it.
+#: interval: struct<lower, upper>, both included; or text "[lower, upper]".
+#: set: an array of values, null for missing; or a JSON array as text.
+#: node: the name of a node of the column's hierarchy.
+#: shares: array<struct<node: int, share: double>> over the leaves of the column's hierarchy.
+#: nothing: one text for all rows.
+Form: TypeAlias = Literal["value", "interval", "set", "node", "shares", "nothing"]
+
+#: A height at which all nodes are roots.
+HIGHEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -68,8 +81,18 @@ class Recoder(Plugin):
     takes_weights: ClassVar[bool] = False
     #: whether it can't recode a column without a hierarchy
     needs_hierarchy: ClassVar[bool] = False
-    #: whether what it releases are nodes of the column's hierarchy, which readers then need
-    names_nodes: ClassVar[bool] = False
+    #: what the released column holds
+    releases: ClassVar[Form] = "value"
+
+    @property
+    def names_nodes(self) -> bool:
+        """Whether it releases nodes of the column's hierarchy, which readers then need."""
+        return self.releases in ("node", "shares")
+
+    @property
+    def least_level(self) -> int:
+        """The height in the hierarchy below which it releases no node; losses go by it."""
+        return HIGHEST if self.releases == "nothing" else 0
 
     @abstractmethod
     def output(self, column: pa.DataType) -> pa.DataType:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import Kind, accepted, bracketed, iso, json, kind
 from anonlib.recode.grouped import ascending, group
 from anonlib.table.schema import Scale
@@ -26,6 +26,7 @@ class Interval(Recoder):
 
     type: ClassVar[str] = "interval"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.CONTINUOUS, Scale.ORDINAL})
+    releases: ClassVar[Form] = "interval"
     form: Literal["struct", "text"] = Field(
         default="struct", description="struct<lower, upper>, or text [lower, upper]"
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accepted
 from anonlib.recode.leaves import leaves
 from anonlib.table.schema import Scale
@@ -27,11 +27,15 @@ class Lca(Recoder):
 
     type: ClassVar[str] = "lca"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
-    names_nodes: ClassVar[bool] = True
+    releases: ClassVar[Form] = "node"
     takes_weights: ClassVar[bool] = True
     level: int = Field(
         default=0, ge=0, description="the height that values are generalized to at least; 0: none"
     )
+
+    @property
+    def least_level(self) -> int:
+        return self.level
 
     def output(self, column: pa.DataType) -> pa.DataType:
         accepted(self.type, column)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
-from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accepted
 from anonlib.recode.leaves import leaves
 from anonlib.table.schema import Scale
@@ -39,8 +39,8 @@ class Proportional(Recoder):
 
     type: ClassVar[str] = "proportional"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
+    releases: ClassVar[Form] = "shares"
     needs_hierarchy: ClassVar[bool] = True
-    names_nodes: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
     steps: int | None = Field(
         default=None,

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accepted, bracketed, json
 from anonlib.recode.grouped import group, runs
 from anonlib.table.schema import Scale
@@ -29,6 +29,7 @@ class Set(Recoder):
 
     type: ClassVar[str] = "set"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL, Scale.ORDINAL})
+    releases: ClassVar[Form] = "set"
     form: Literal["array", "text"] = Field(
         default="array", description="an array of the column's type, or a JSON array as text"
     )

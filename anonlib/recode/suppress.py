@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from anonlib.recode import Cells, Column, Domain, Recoder
+from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accepted
 from anonlib.recode.leaves import ROOT
 from anonlib.table.schema import Scale
@@ -19,6 +19,7 @@ class Suppress(Recoder):
 
     type: ClassVar[str] = "suppress"
     scales: ClassVar[frozenset[Scale]] = frozenset(Scale)
+    releases: ClassVar[Form] = "nothing"
     takes_weights: ClassVar[bool] = True
 
     def output(self, column: pa.DataType) -> pa.DataType:

@@ -1,7 +1,7 @@
 """The work of one task, without Spark: an Arrow table of a block in, its released rows out."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from anonlib.loss import Released
 from anonlib.loss.ncp import penalties
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import parts
-from anonlib.recode import Cells, Domain
+from anonlib.recode import Cells, Domain, Recoder
 from anonlib.table.block import Block, ClassMoments, Context, part
 from anonlib.table.columns import (
     BLOCK,
@@ -31,9 +31,6 @@ from anonlib.table.encoding import Encoding, Values, codes_among, mix, one_zero,
 
 #: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
 COST_STEP = 1e-4
-
-#: At this height there are roots only.
-HIGHEST = 2**31 - 1
 
 STATE_TYPE = pa.struct(
     [
@@ -215,12 +212,8 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
 
 def released_levels(task: Task) -> Ints | None:
     """int64[q]: the height that each nominal column is released at, at least; None if 0."""
-    spec = {id: spec for id, spec, _ in task.recoders}
-    levels = [
-        HIGHEST if spec[e.id]["type"] == "suppress" else spec[e.id].get("level", 0)
-        for e in task.encodings
-        if e.nominal
-    ]
+    least = {id: _recoder(spec).least_level for id, spec, _ in task.recoders}
+    levels = [least[e.id] for e in task.encodings if e.nominal]
     return np.array(levels, np.int64) if any(levels) else None
 
 
@@ -230,9 +223,12 @@ def recoded(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     released = {}
     for id, spec, domain in task.recoders:
         values = table.column(id).combine_chunks()
-        recoder = registry.build("recoder", spec)
-        released[id] = recoder.recode(values, cells, domain).take(index)
+        released[id] = _recoder(spec).recode(values, cells, domain).take(index)
     return released
+
+
+def _recoder(spec: dict[str, Any]) -> Recoder:
+    return cast(Recoder, registry.build("recoder", spec))
 
 
 def _state(table: pa.Table, n_cells: int, states: list[Any]) -> pa.Array:

@@ -157,8 +157,8 @@ class TestStructure:
             """How likely a person is found again (`Code`). More of it."""
 
             names: ClassVar[dict[str, str]] = {}
+            is_risk: ClassVar[bool] = True
 
-        Risk.__module__ = "anonlib.measure.risk.reidentification"
         known = {"measure": {"reidentification": Risk}, "metric": {}}
         monkeypatch.setattr(registry, "plugins", lambda family: known[family])
         text = render(reports.record())

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.hierarchy import Hierarchy
+from anonlib.recode import Form
 from anonlib.recode.leaves import ROOT
 from anonlib.table.encoding import MAX_RANGE, NO_RANGE, Encoding, standardize
 from anonlib.table.schema import Column, Role, Scale, is_atomic, is_number
@@ -38,14 +39,14 @@ class Nodes(NamedTuple):
 class Axis:
     """A column, and the values that the source has of it.
 
-    recoder: the type of the one that the release has it from; None where it is released as it is.
+    form: what the release has of it.
     """
 
     id: str
     name: str
     encoding: Encoding
     type: pa.DataType
-    recoder: str | None = None
+    form: Form = "value"
     hierarchy: Hierarchy | None = None
 
     @property
@@ -155,8 +156,8 @@ def view_of(case: "Case") -> View:
 
 
 def _axis(column: Column, encoding: Encoding) -> Axis:
-    recoder = None if column.recoder is None else column.recoder.type
-    return Axis(column.id, column.name, encoding, column.type, recoder, column.hierarchy)
+    form: Form = "value" if column.recoder is None else column.recoder.releases
+    return Axis(column.id, column.name, encoding, column.type, form, column.hierarchy)
 
 
 def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]:

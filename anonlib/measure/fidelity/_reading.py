@@ -120,7 +120,7 @@ class Shares:
 def read(axis: Axis, values: Values, *, released: bool) -> Spans | Shares:
     """The values of one batch. Raises InputError, without a value, where some are none of the
     column's."""
-    reader = _READERS.get(axis.recoder or "") if released else None
+    reader = _READERS.get(axis.form) if released else None
     if reader is not None:
         return reader(axis, values)
     if not (is_number(values.type) if axis.is_line else values.type.equals(axis.type)):
@@ -263,11 +263,11 @@ def _matrix(share: Floats, row: Ints, code: Ints, n: int, size: int) -> Sparse:
     return csr_matrix((share, (row, code)), (n, size))
 
 
-#: By the type of the recoder; all others release values of the column's own.
+#: By what is released; all else are values of the column's own type.
 _READERS: dict[str, Callable[[Axis, Values], Spans | Shares]] = {
     "interval": _interval,
     "set": _set,
-    "lca": _nodes,
-    "suppress": _nodes,
-    "proportional": _proportional,
+    "node": _nodes,
+    "nothing": _nodes,
+    "shares": _proportional,
 }

@@ -31,14 +31,14 @@ def compared(
 
     Raises InputError, with the column, where released values can't be compared.
     """
-    if column.recoder.type == "suppress":
+    if column.recoder.releases == "nothing":
         return None
     try:
         if column.scale is not Scale.NOMINAL:
             return _spans(column, encoding, original, released)
-        if column.recoder.names_nodes and pa.types.is_nested(released.type):
+        if column.recoder.releases == "shares":
             return _node_shares(column, original, released)
-        if column.recoder.names_nodes:
+        if column.recoder.releases == "node":
             return _nodes(column, encoding, original, released)
         return _sets(column, encoding, original, released)
     except (pa.ArrowException, ValueError, KeyError):  # their texts may hold values
@@ -66,13 +66,13 @@ def _ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values,
     """The least and the greatest value that each released one stands for, of the column's type."""
     if pa.types.is_struct(released.type):
         return pc.struct_field(released, "lower"), pc.struct_field(released, "upper")
-    if column.recoder.type == "set":
+    if column.recoder.releases == "set":
         categories: Values = encoding.categories
         rank = {text: i for i, text in enumerate(iso(categories).to_pylist())}
         ranks = [_present(rank, each) for each in _elements(released)]
         lower, upper = ([end(each, default=None) for each in ranks] for end in (min, max))
         return categories.take(pa.array(lower)), categories.take(pa.array(upper))
-    if column.recoder.type == "interval":
+    if column.recoder.releases == "interval":
         return _read(released, column.type)
     return released, released
 
@@ -118,7 +118,7 @@ def _sets(column: Column, encoding: Encoding, original: Values, released: Values
     categories = iso(encoding.categories).to_pylist()
     code: dict[str | None, int] = {text: i for i, text in enumerate(categories)}
     code[None] = len(categories)
-    if column.recoder.type == "set":
+    if column.recoder.releases == "set":
         sets = [tuple(sorted(code[text] for text in each)) for each in _elements(released)]
     else:
         sets = [(code[text],) for text in iso(released).to_pylist()]
