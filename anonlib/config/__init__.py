@@ -1,1 +1,1 @@
-"""The config: its fields, how a file becomes one, and what can be wrong with it before a run."""
+"""The config: its fields, reading it from a file, and checking it before a run."""

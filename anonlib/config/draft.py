@@ -1,7 +1,7 @@
-"""A first config for a table: what its columns probably are, said with the evidence.
+"""Drafts a first config for a table: guesses the roles of its columns and gives the evidence.
 
-A guess errs on the side of protection: what is not understood is a quasi-identifier, never
-insensitive. No value of the table gets in, only names, types and counts.
+Guesses err on the side of protection: a column that is not understood becomes a quasi-identifier,
+never insensitive. No value of the table is shown, only names, types and counts.
 """
 
 import re
@@ -15,9 +15,9 @@ import yaml
 from anonlib.config.places import overlap
 from anonlib.table.schema import Role, Scale
 
-#: Fewer distinct values than this are categories, also when they are numbers.
+#: A column of numbers with at most this many distinct values is nominal.
 FEW = 12
-#: Too few values to tell by them that a column is unique.
+#: Fewer values do not show that a column is unique.
 MIN_UNIQUE = 20
 DEFAULT_MAX_CATEGORIES = 10_000
 
@@ -51,11 +51,16 @@ _CODES = _words("zip zipcode postcode postal plz code")
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What was seen of a column: counts and types, no values.
+    """Counts and types of a column, no values.
 
-    `n_present` and `n_distinct` are of the sample; `unique` is exact for the whole table: every
-    row has a value of its own. `parses_as` is the type that all texts of the column can be read
-    as, if there is one; `emails` the share of texts that look like e-mail addresses.
+    Attributes:
+        name: of the column.
+        type: its Spark type.
+        n_present: values in the sample that are not missing.
+        n_distinct: distinct values in the sample.
+        unique: whether every row of the whole table has a value of its own.
+        parses_as: the Spark type that all texts of the column can be read as; None without one.
+        emails: share of the texts that look like e-mail addresses.
     """
 
     name: str
@@ -68,7 +73,7 @@ class ColumnProfile:
 
     @property
     def read_as(self) -> str:
-        """The type it is worked on as."""
+        """The Spark type that the column is read as."""
         return self.parses_as or self.type
 
     @property
@@ -83,7 +88,19 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What was seen of a table, and how it is read."""
+    """Counts of a table, its columns, and how it is read.
+
+    Attributes:
+        format: of the source.
+        path: of the source, or None.
+        table: name in the catalog, or None.
+        n_rows: rows of the table.
+        n_sample: rows of the sample that `columns` are about.
+        columns: in the order of the table.
+        options: of the reader.
+        secrets: option of the reader -> environment variable that holds it.
+        notes: for the user to review.
+    """
 
     format: str
     path: str | None
@@ -98,7 +115,7 @@ class TableProfile:
 
 @dataclass(frozen=True)
 class Guess:
-    """What a column probably is, and why."""
+    """The probable role and scale of a column, and why."""
 
     role: Role
     scale: Scale | None
@@ -106,7 +123,7 @@ class Guess:
 
 
 def draft(profile: TableProfile) -> str:
-    """A commented config in YAML that `load` takes, for a person to review."""
+    """A config in YAML with comments, for a person to review; `load` takes it."""
     guesses = _guesses(profile)
     lines = [
         *_head(profile),
@@ -123,13 +140,14 @@ def draft(profile: TableProfile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def guess(column: ColumnProfile) -> Guess:
-    """Role and scale of a column by its name and counts; a target is found among all of them."""
+def guess_role(column: ColumnProfile) -> Guess:
+    """Role and scale of a column by its name and counts; `draft` finds the target, for which it
+    needs all columns."""
     return _unfit(column) or _identifier(column) or _sensitive(column) or _quasi(column)
 
 
 def scalar(text: str) -> str:
-    """A text as YAML writes it: bare where that is safe, else in double quotes."""
+    """A text as YAML writes it: without quotes where that is safe, else in double quotes."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_/.-]*", text) and yaml.safe_load(text) == text:
         return text
     quoted: str = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=10**6)
@@ -138,12 +156,12 @@ def scalar(text: str) -> str:
 
 def name_words(name: str) -> list[str]:
     """The words of a column name, in lower case: `nationalID` is national, id."""
-    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+", name)
-    return [word.lower() for word in found]
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+", name)
+    return [word.lower() for word in words]
 
 
 def _guesses(profile: TableProfile) -> dict[str, Guess]:
-    guesses = {column.name: guess(column) for column in profile.columns}
+    guesses = {column.name: guess_role(column) for column in profile.columns}
     lower = {column.name.lower(): column for column in reversed(profile.columns)}
     for name in _TARGETS:
         column = lower.get(name)
@@ -233,15 +251,15 @@ def _source(profile: TableProfile) -> list[str]:
 def _attributes(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
     rows = []
     for column in profile.columns:
-        found = guesses[column.name]
-        fields = [f"role: {found.role}"]
-        if found.scale is not None:
-            fields.append(f"scale: {found.scale}")
-        kept = found.role not in (Role.DROP, Role.IDENTIFIER)
-        if column.parses_as is not None and kept:
+        guess = guesses[column.name]
+        fields = [f"role: {guess.role}"]
+        if guess.scale is not None:
+            fields.append(f"scale: {guess.scale}")
+        hidden = guess.role in (Role.DROP, Role.IDENTIFIER)
+        if column.parses_as is not None and not hidden:
             fields.append(f"type: {column.parses_as}")
         left = f"  {scalar(column.name)}: {{{', '.join(fields)}}}"
-        rows.append((left, f"# review: {found.why} ({_evidence(profile, column)})"))
+        rows.append((left, f"# review: {guess.why} ({_evidence(profile, column)})"))
     width = max([0, *[len(left) for left, _ in rows if len(left) <= 72]])
     return ["attributes:", *[f"{left:<{width}}  {comment}" for left, comment in rows]]
 
@@ -289,10 +307,10 @@ def _repeats(column: ColumnProfile) -> bool:
 
 def _privacy(guesses: dict[str, Guess]) -> list[str]:
     lines = ["privacy:", "  models:", "    - {type: k_anonymity, k: 10}  # review"]
-    if any(found.role is Role.SENSITIVE for found in guesses.values()):
+    if any(guess.role is Role.SENSITIVE for guess in guesses.values()):
         lines.append("    - {type: l_diversity, l: 2}  # review: for every sensitive column")
-    for name, found in guesses.items():
-        if found.role is Role.TARGET:
+    for name, guess in guesses.items():
+        if guess.role is Role.TARGET:
             lines += [
                 "    # review: protects the target. If all may know it, put `public: true` on it",
                 "    # and take this line away, which keeps far more of what can be learned.",
@@ -313,16 +331,16 @@ def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
         "partition: {steps: [{type: kmeans}], max_rows: 20000}",
         "kernel: {type: mdav}",
         "recode: {continuous: centroid, ordinal: median, nominal: mode}",
-        f"release: {{path: {_released(profile)}, mode: error}}  # review",
+        f"release: {{path: {_release_path(profile)}, mode: error}}  # review",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
         f"seed: {secrets.randbits(31)}",
     ]
 
 
-def _released(profile: TableProfile) -> str:
-    """A folder for the release, which the source is not in, nor the other way."""
-    named = profile.table or profile.options.get("dbtable", "")
-    stem = named.split(".")[-1] if profile.path is None else _stem(profile.path)
+def _release_path(profile: TableProfile) -> str:
+    """A folder for the release that does not overlap with the source."""
+    table = profile.table or profile.options.get("dbtable", "")
+    stem = table.split(".")[-1] if profile.path is None else _stem(profile.path)
     folder = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_") or "table"
     places = [f"{parent}/{folder}" for parent in ("out", "released", "../released")]
     free = [place for place in places if profile.path is None or not overlap(profile.path, place)]

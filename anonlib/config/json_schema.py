@@ -1,4 +1,4 @@
-"""The JSON schema of configs, for editors: what `config.py` says, with the plug-ins there are."""
+"""The JSON schema of configs, for editors: the fields of `model.py` with all plug-ins."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from anonlib.config.model import Config
 from anonlib.config.reading import DEFAULTS
 from anonlib.registry import Plugin
 
-#: the definition of a family's base class -> the family
+#: name of a family's base class, as in the schema's definitions -> the family
 _FAMILIES = {
     "Kernel": "kernel",
     "Partitioner": "partitioner",
@@ -17,12 +17,12 @@ _FAMILIES = {
     "Recoder": "recoder",
     "Measure": "measure",
 }
-#: Spark's options: YAML's numbers and booleans are taken as text.
+#: Options of Spark, which take YAML's numbers and booleans as text.
 _OPTION = {"type": ["string", "number", "boolean"]}
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema, draft 2020-12."""
+    """The JSON schema (draft 2020-12) of configs."""
     schema = Config.model_json_schema()
     definitions: dict[str, Any] = schema["$defs"]
     for name, family in _FAMILIES.items():
@@ -41,11 +41,11 @@ def json_schema() -> dict[str, Any]:
 
 
 def _choice(family: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    """One of a family's plug-ins, by name and parameters."""
+    """The schema of one plug-in of a family, by name or with parameters."""
     plugins = registry.plugins(family)
-    bare = [name for name, cls in plugins.items() if not _required(cls)]
+    optional = [name for name, cls in plugins.items() if not _required(cls)]
     choices = [_plugin(cls, definitions) for cls in plugins.values()]
-    names = [{"enum": bare, "description": "by name, with its defaults"}] if bare else []
+    names = [{"enum": optional, "description": "by name, with its defaults"}] if optional else []
     return {"description": f"a {family}", "oneOf": [*names, *choices]}
 
 
@@ -68,7 +68,7 @@ def _required(cls: type[Plugin]) -> list[str]:
 
 
 def _apply_defaults(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """What `config_file` fills in may be left out, or be left empty."""
+    """Makes the fields optional that `reading.py` fills with defaults."""
     for name, default in DEFAULTS.items():
         schema["properties"][name]["default"] = default
         section = definitions.get(f"{name.capitalize()}Section", {})
@@ -80,7 +80,7 @@ def _apply_defaults(schema: dict[str, Any], definitions: dict[str, Any]) -> None
 
 
 def _tidy(node: Any) -> None:
-    """Takes out the titles that pydantic makes of field names, and empty `required`."""
+    """Removes the titles that pydantic makes of field names, and an empty `required`."""
     for part in _parts(node):
         properties = part.get("properties")
         for field in properties.values() if isinstance(properties, dict) else ():

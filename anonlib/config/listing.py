@@ -1,4 +1,4 @@
-"""What plug-ins say about themselves, read from their classes."""
+"""Descriptions of plug-ins, read from their classes, for listings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from anonlib import registry
 from anonlib.measure import Measure
 from anonlib.registry import Plugin
 
-#: the verb that lists it -> the family
+#: the verb of the command line -> the family that it lists
 LISTED = {
     "kernels": "kernel",
     "models": "privacy model",
@@ -21,7 +21,14 @@ _BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusive
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as a config would write it; `default` is None where it must be given."""
+    """A parameter of a plug-in, in texts as a config writes them.
+
+    Attributes:
+        name: its key in configs.
+        default: its default; None where it is required.
+        allowed: its type and range.
+        description: what it is.
+    """
 
     name: str
     default: str | None
@@ -31,8 +38,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PluginInfo:
-    """A plug-in. figures: what those that a measure finds mean, by name; cost: its running time in
-    n, k and d. Both are empty where the family has none."""
+    """Description of a plug-in.
+
+    Attributes:
+        type: its name in configs.
+        summary: the first paragraph of its docstring.
+        parameters: its parameters, in order.
+        figures: of a measure, name -> meaning of its figures; else empty.
+        cost: its running time in n, k and d; empty where the family has none.
+        reference: where it is published; empty where the family has none.
+    """
 
     type: str
     summary: str
@@ -58,33 +73,33 @@ def list_plugins(family: str) -> tuple[PluginInfo, ...]:
 
 
 def first_paragraph(plugin: type[Plugin]) -> str:
-    """The first paragraph of its documentation, in one line."""
+    """The first paragraph of a plug-in's docstring, in one line."""
     return " ".join((plugin.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 def _parameters(plugin: type[Plugin]) -> Iterator[Parameter]:
     schema = plugin.model_json_schema()
     for name, field in schema.get("properties", {}).items():
-        default = _written(field["default"]) if "default" in field else None
+        default = _yaml(field["default"]) if "default" in field else None
         yield Parameter(name, default, _allowed(field), field.get("description", ""))
 
 
 def _allowed(field: dict[str, Any]) -> str:
-    """What a parameter may be, from its JSON schema."""
+    """The type and range of a parameter, from its JSON schema."""
     if "anyOf" in field:
         return " | ".join(_allowed(each) for each in field["anyOf"])
     if "enum" in field:
-        return " | ".join(_written(each) for each in field["enum"])
+        return " | ".join(_yaml(each) for each in field["enum"])
     if field.get("type") == "boolean":
         return "true | false"
-    bounds = [f"{sign} {_written(field[key])}" for key, sign in _BOUNDS.items() if key in field]
+    bounds = [f"{sign} {_yaml(field[key])}" for key, sign in _BOUNDS.items() if key in field]
     return " ".join([str(field.get("type", "any")), ", ".join(bounds)]).strip()
 
 
-def _written(value: Any) -> str:
-    """A value as YAML has it."""
+def _yaml(value: Any) -> str:
+    """A value as YAML writes it."""
     if value is None:
         return "null"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_yaml, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)

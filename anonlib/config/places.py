@@ -1,6 +1,6 @@
-"""Whether places lie in one another, however their paths are written.
+"""Checks the places of a config: no private place in a public one, no release over its source.
 
-Where a config's rows, releases and private tables lie.
+Paths are compared however they are written.
 """
 
 import os
@@ -15,14 +15,14 @@ from anonlib.errors import Problem
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|$)")
 
-#: The schemes of S3, which all name one store.
+#: The schemes of S3, which all mean one store.
 STORES = frozenset({"s3", "s3n", "s3a"})
 
 _GLOB = re.compile(r"[*?\[{]")
 
 
 def has_scheme(path: str) -> bool:
-    """Whether a path says what it is of, as `file:/a` and `s3a://bucket/a` do."""
+    """Whether a path has a scheme, as `file:/a` and `s3a://bucket/a` do."""
     return _SCHEME.match(path) is not None
 
 
@@ -33,8 +33,10 @@ def lies_in(path: str, folder: str) -> bool:
 
 
 def overlap(source: str, folder: str) -> bool:
-    """Whether who reads the source, whose path may be a glob, might read what is in the folder, or
-    what that is in."""
+    """Whether reading the source could read the folder, something in it, or a folder above it.
+
+    The path of the source may be a glob.
+    """
     parts = source.split("/")
     n_fixed = next((i for i, part in enumerate(parts) if _GLOB.search(part)), len(parts))
     fixed = "/".join(parts[:n_fixed]) or ("/" if n_fixed else ".")
@@ -47,14 +49,14 @@ def overlap(source: str, folder: str) -> bool:
 
 
 def _reach(globs: list[str], names: list[str]) -> bool:
-    """Whether globs below a folder match one that these names lead to, or what is in that."""
+    """Whether globs below a folder match the path of these names, or something in it."""
     if len(globs) > len(names) and not _GLOB.search(globs[-1]):
-        return False  # no file of a release has a name that could be chosen
+        return False  # users can't choose the names of a release's files
     return all(map(_matches, names, globs))
 
 
 def _matches(name: str, glob: str) -> bool:
-    """Whether a name is one of a glob's, as Hadoop has them; true where that is hard to tell."""
+    """Whether a glob of Hadoop matches a name; True where that is hard to tell."""
     if (glob.count("{"), glob.count("}")) not in ((0, 0), (1, 1)):
         return True
     before, _, rest = glob.replace("[^", "[!").partition("{")
@@ -63,28 +65,28 @@ def _matches(name: str, glob: str) -> bool:
 
 
 def _spellings(path: str) -> frozenset[str]:
-    """The path in one spelling; on this machine's disk in two, since Hadoop takes `..` away before
-    it follows a link, and the system does after."""
-    found = _SCHEME.match(path)
-    scheme = "file" if found is None else found[1].lower()
-    rest = path if found is None else f"/{path[found.end() :].lstrip('/')}"
+    """The canonical spelling of a path; two on this machine's disk, since Hadoop resolves `..`
+    before it follows links, and the system after."""
+    match = _SCHEME.match(path)
+    scheme = "file" if match is None else match[1].lower()
+    rest = path if match is None else f"/{path[match.end() :].lstrip('/')}"
     if scheme == "file":
         rest = re.sub("^/+", "/", rest)
         return frozenset({_real(rest), _real(normpath(rest))})
     scheme = "s3a" if scheme in STORES else scheme
-    host = found[2] if found is not None and found[2] else ""
+    host = match[2] if match is not None and match[2] else ""
     return frozenset({f"{scheme}://{host}{normpath(rest)}"})
 
 
 def _real(path: str) -> str:
     try:
         return os.path.realpath(path)
-    except ValueError:  # no system has such a name
+    except ValueError:  # not a valid name of a file
         return path
 
 
 def check_places(config: Config) -> Iterator[Problem]:
-    """What is wrong with the paths and names of a config."""
+    """The paths of a config, and its name in the catalog."""
     yield from check_table_name(config.release)
     yield from check_overlaps(config)
     release, private = config.release.path, _private(config)
@@ -96,26 +98,39 @@ def check_places(config: Config) -> Iterator[Problem]:
 
 
 def check_overlaps(config: Config, spelled: Callable[[str], str] = str) -> Iterator[Problem]:
-    """Where what is private lies in what is public, or the other way. spelled: the one spelling of
-    each path, where more is known of stores than paths say."""
+    """Private places in the release, and a release that overlaps with its source.
+
+    Args:
+        config: the config.
+        spelled: gives the canonical spelling of a path, where a store knows more than paths tell.
+    """
     release = spelled(config.release.path)
     option = {name.lower(): path for name, path in config.source.options.items()}.get("path")
     for source in map(spelled, filter(None, (config.source.path, option))):
         if lies_in(source, release) and lies_in(release, source):
-            text = "the source itself: its raw rows would stay in the history of the release"
-            yield Problem("release.path", text)
+            yield Problem(
+                "release.path",
+                "is the source itself, whose raw rows would stay in the history of the release; "
+                "name another folder",
+            )
         elif overlap(source, release):
-            text = "the source is in it, or it is in the source: a run may read what it releases"
-            yield Problem("release.path", f"{text}; name a folder beside the source")
+            yield Problem(
+                "release.path",
+                "the source is in it, or it is in the source: a run may read what it releases; "
+                "name a folder beside the source",
+            )
     for where, path in _private(config).items():
         # Events are files of this machine, whatever the store of plain paths is.
         if lies_in(path if where == "events" else spelled(path), release):
-            yield Problem(where, "lies in the release, which is public; it is private")
+            yield Problem(
+                where,
+                "lies in the release, which is public; name a private folder elsewhere",
+            )
 
 
 def _private(config: Config) -> dict[str, str]:
-    """The private places that a config names."""
-    given = {
+    """path in the config -> the private place there, for those that the config names."""
+    places = {
         "release.record": config.record_path,
         "release.ledger": config.release.ledger and config.release.ledger.path,
         "release.backlog": config.release.backlog and config.release.backlog.path,
@@ -123,27 +138,29 @@ def _private(config: Config) -> dict[str, str]:
         "accountability.runs": config.accountability.runs,
         "events": config.events,
     }
-    return {where: path for where, path in given.items() if path}  # else below the record's
+    # Those that it does not name are below the folder of the records.
+    return {where: path for where, path in places.items() if path}
 
 
 def check_paths(paths: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with paths of stores, by their place in the config."""
+    """Paths of stores, by their path in the config: no credentials, and a folder in the bucket."""
     for where, path in paths.items():
         scheme, _, rest = path.partition("://")
         bucket, _, folder = rest.partition("/")
         if has_password(path) or (scheme.lower() in STORES and "@" in bucket):
-            yield Problem(where, "credentials don't belong in a path; remove what is before the @")
+            yield Problem(where, "credentials don't belong in a path; remove the part before the @")
         elif scheme.lower() in STORES and where != "source.path" and not folder.strip("/"):
             yield Problem(where, "name a folder in the bucket")
 
 
-#: What every catalog takes as a name, Hive's included.
+#: A name that every catalog accepts, Hive's included.
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}(\.[A-Za-z0-9_]{1,128}){1,2}")
 
 
 def check_table_name(release: ReleaseSection) -> Iterator[Problem]:
-    """What is wrong with the name in the catalog."""
+    """The name of the release in the catalog."""
     name = release.catalog_table
     if name is not None and not _NAME.fullmatch(name):
-        text = "must be [catalog.]schema.table, each of letters, digits and _"
-        yield Problem("release.register", text)
+        yield Problem(
+            "release.register", "must be [catalog.]schema.table, each of letters, digits and _"
+        )

@@ -1,5 +1,7 @@
-"""Reading a config: YAML, overrides, environment, plug-ins, validation - and every problem of all
-of these in one report."""
+"""Reads a config: YAML, overrides, environment variables, plug-ins, validation.
+
+All problems are reported together.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,12 +25,12 @@ DEFAULTS: dict[str, Any] = {
     "kernel": {"type": "mdav"},
     "recode": {"continuous": "centroid", "ordinal": "median", "nominal": "mode"},
 }
-#: The same with a kernel that generalizes along hierarchies.
+#: Other defaults with a kernel that generalizes along hierarchies.
 GENERALIZING: dict[str, Any] = {
     "partition": {"steps": [{"type": "tuples"}]},
     "recode": {**DEFAULTS["recode"], "nominal": "lca"},
 }
-#: Where the checks look at attributes, so find what a wrong attribute entails.
+#: Fields whose checks read attributes, so their problems may follow from a wrong attribute.
 _ON_ATTRIBUTES = (
     *("attributes", "one_row_per_person", "unit", "pseudonyms", "recode.columns"),
     *("privacy.models", "release.partition_by"),
@@ -36,10 +38,14 @@ _ON_ATTRIBUTES = (
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
-    """The config in a YAML file, with `key=value` overrides (dotted keys, YAML values).
+    """The config in a YAML file.
 
-    Raises InputError when the file can't be read or is no YAML, ConfigError with all problems
-    when its content is wrong.
+    Args:
+        path: the file.
+        overrides: `key=value` each, with dotted keys and YAML values, as of `--set`.
+
+    Raises InputError when the file can't be read or is not YAML, ConfigError with all problems
+    when its content is not valid.
     """
     return parse(read_raw(path), overrides, Path(path).parent)
 
@@ -47,9 +53,14 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 def load_columns(
     path: str | Path, names: Sequence[str], overrides: Sequence[str] = ()
 ) -> tuple[Config, frozenset[str]]:
-    """The source of the config in a file, and some of its columns, as nominal quasi-identifiers:
-    for tools that look at values before the config is done, so the rest of it may be missing or
-    wrong. And which of the columns are sensitive or the target. Raises as `load`."""
+    """A config to read some columns with, all as nominal quasi-identifiers.
+
+    For tools that read values before the config is complete: only its sections `source` and
+    `spark`, the types of the columns and `privacy.missing_tokens` are used.
+
+    Returns the config, and the names of those columns that are sensitive or the target. Raises as
+    `load`.
+    """
     raw = read_raw(path)
     problems: list[Problem] = []
     tree = copy_tree(raw if isinstance(raw, Mapping) else {}, "", problems)
@@ -58,30 +69,30 @@ def load_columns(
     if problems:
         raise ConfigError(problems)
 
-    def given(section: str, field: str) -> Any:
-        found = tree.get(section)
-        found = found.get(field) if isinstance(found, dict) else None
-        return found if isinstance(found, dict | list) else {}
+    def entry(section: str, field: str) -> Any:
+        fields = tree.get(section)
+        value = fields.get(field) if isinstance(fields, dict) else None
+        return value if isinstance(value, dict | list) else {}
 
-    columns = {name: given("attributes", name) for name in names}
+    columns = {name: entry("attributes", name) for name in names}
     attribute = {"role": "quasi_identifier", "scale": "nominal"}
-    least: dict[str, Any] = {
+    minimal: dict[str, Any] = {
         "source": tree.get("source"),
         "spark": tree.get("spark"),
         "attributes": {n: {**attribute, "type": c.get("type")} for n, c in columns.items()},
         "one_row_per_person": True,
         "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
-        "release": {"path": "none://none/none"},  # nowhere: in no source
+        "release": {"path": "none://none/none"},  # a place that overlaps with no source
     }
-    if isinstance(tokens := given("privacy", "missing_tokens"), list):
-        least["privacy"]["missing_tokens"] = tokens
+    if isinstance(tokens := entry("privacy", "missing_tokens"), list):
+        minimal["privacy"]["missing_tokens"] = tokens
     protected = {n for n, c in columns.items() if c.get("role") in ("sensitive", "target")}
-    filled = interpolate(least, problems, secret=find_secret_variables(tree))
-    return build_config(filled, None, problems), frozenset(protected)
+    minimal = interpolate(minimal, problems, secret=find_secret_variables(tree))
+    return build_config(minimal, None, problems), frozenset(protected)
 
 
 def read_raw(path: str | Path) -> Any:
-    """What the YAML of a config says."""
+    """The value in the YAML file of a config. Raises InputError, without any value."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -100,12 +111,21 @@ def read_raw(path: str | Path) -> Any:
 
 
 def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -> Config:
-    """The config in a mapping, as YAML would give it; the paths of its hierarchies are relative to
-    `folder`, by default the working directory. Raises ConfigError with all problems."""
+    """The config in a mapping.
+
+    Args:
+        raw: the mapping, as YAML would give it; a Config is returned as it is.
+        overrides: as of `load`.
+        folder: the paths of hierarchies are relative to it; by default to the working directory.
+
+    Raises ConfigError with all problems.
+    """
     if isinstance(raw, Config):
         return raw
     if not isinstance(raw, Mapping):
-        raise ConfigError([Problem("", "a config is a mapping of sections; see `anonlib schema`")])
+        raise ConfigError(
+            [Problem("", "a config must be a mapping of sections; see `anonlib schema`")]
+        )
     problems: list[Problem] = []
     tree = copy_tree(raw, "", problems)
     for override in overrides:
@@ -114,11 +134,18 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
 
 
 def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
-    """The config in a tree that is all texts and numbers, without variables and overrides: what of
-    it looks like a variable is none. Raises ConfigError with these problems and all others."""
+    """The config in a tree whose overrides and environment variables are applied.
+
+    Args:
+        tree: sections and fields; changed on the way.
+        folder: as of `parse`.
+        problems: what was wrong before.
+
+    Raises ConfigError with these problems and all others.
+    """
     if large := [*check_sizes(tree)]:
         raise ConfigError([*problems, *large])
-    tree = _with_defaults(tree)
+    tree = _fill_defaults(tree)
     if folder is not None:
         _locate_hierarchies(tree, folder)
     _build_plugins(tree, problems)
@@ -135,9 +162,11 @@ def _reason(error: Exception) -> str:
 
 
 def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
-    """The same in fresh dicts and lists, which the steps that follow may change."""
+    """A copy of a tree in new dicts and lists, which later steps may change."""
     if depth > MAX_DEPTH:
-        problems.append(Problem(where, f"nested too deeply; at most {MAX_DEPTH} levels"))
+        problems.append(
+            Problem(where, f"nested too deeply; at most {MAX_DEPTH} levels are allowed")
+        )
         return None
     if isinstance(value, os.PathLike):
         return os.fspath(value)
@@ -146,28 +175,28 @@ def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0
     if not isinstance(value, Mapping):
         return value
     if not all(isinstance(key, str) for key in value):
-        problems.append(Problem(where, "keys are text; put the others in quotes"))
+        problems.append(Problem(where, "keys must be text; put them in quotes"))
     items = [(key, item) for key, item in value.items() if isinstance(key, str)]
     return {key: copy_tree(item, join_path(where, key), problems, depth + 1) for key, item in items}
 
 
-def _with_defaults(tree: dict[str, Any]) -> dict[str, Any]:
-    """What is left out, or left empty, filled in."""
+def _fill_defaults(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree with defaults for the sections and fields that are missing or empty."""
     result = {key: value for key, value in tree.items() if value is not None}
     kernel = result.get("kernel", DEFAULTS["kernel"])
     name = kernel.get("type") if isinstance(kernel, dict) else kernel
     defaults = DEFAULTS | (GENERALIZING if _generalizes(name) else {})
     for key, default in defaults.items():
-        given = result.setdefault(key, {})
-        if isinstance(given, dict) and (key != "kernel" or not given):
-            result[key] = {**default, **given}
+        section = result.setdefault(key, {})
+        if isinstance(section, dict) and (key != "kernel" or not section):
+            result[key] = {**default, **section}
     if isinstance(evaluate := result.get("evaluate"), dict):
         evaluate.setdefault("measures", [{"type": cls.type} for cls in _usual_measures()])
     return result
 
 
 def add_usual_measures(config: Config) -> Config:
-    """The config, with the usual measures if it says nothing of any."""
+    """The config, with the usual measures if it has no section `evaluate`."""
     if config.evaluate is not None:
         return config
     measures = tuple(cls() for cls in _usual_measures())
@@ -175,15 +204,15 @@ def add_usual_measures(config: Config) -> Config:
 
 
 def _usual_measures() -> list[type[Measure]]:
-    """What is measured where a config names no measures."""
-    known = registry.plugins("measure").values()
-    return [cls for cls in known if issubclass(cls, Measure) and cls.usual]
+    """The measures of a config that names none."""
+    measures = registry.plugins("measure").values()
+    return [cls for cls in measures if issubclass(cls, Measure) and cls.usual]
 
 
 def _generalizes(kernel: Any) -> bool:
-    known = registry.plugins("kernel")
-    found = known.get(kernel) if isinstance(kernel, str) else None
-    return found is not None and issubclass(found, Kernel) and found.needs_hierarchies
+    kernels = registry.plugins("kernel")
+    cls = kernels.get(kernel) if isinstance(kernel, str) else None
+    return cls is not None and issubclass(cls, Kernel) and cls.needs_hierarchies
 
 
 def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:
@@ -195,7 +224,7 @@ def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:
 
 
 def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
-    """Replaces every plug-in named in the tree by the plug-in itself."""
+    """Replaces the names of plug-ins in the tree by the plug-ins themselves."""
 
     def build_list(family: str, specs: Any, where: str) -> Any:
         if not isinstance(specs, list):
@@ -224,8 +253,10 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
 
 
 def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) -> Any:
-    """The plug-in that `spec` names; what is wrong with it is added to `problems`, and another one
-    stands in for it."""
+    """The plug-in that `spec` names, by its type or by a mapping with `type` and parameters.
+
+    Problems are added to `problems`; then another plug-in of the family stands in for it.
+    """
     if isinstance(spec, registry.Plugin):
         return spec
     spec = {"type": spec} if isinstance(spec, str) else spec
@@ -235,19 +266,20 @@ def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) ->
         return _stand_in(family)
     try:
         cls = registry.plugin(family, spec["type"], f"{where}.type")
-        given = {key: value for key, value in spec.items() if key != "type"}
-        flags = [key for key in given if isinstance(given[key], bool) and takes_number(cls, key)]
-        if flags:
-            raise ConfigError([Problem(f"{where}.{key}", NOT_A_NUMBER) for key in flags])
-        return registry.construct(cls, given, where)
+        parameters = {key: value for key, value in spec.items() if key != "type"}
+        booleans = [key for key, value in parameters.items() if isinstance(value, bool)]
+        if wrong := [key for key in booleans if takes_number(cls, key)]:
+            raise ConfigError([Problem(f"{where}.{key}", NOT_A_NUMBER) for key in wrong])
+        return registry.construct(cls, parameters, where)
     except ConfigError as error:
         problems.extend(error.problems)
     return _stand_in(family)
 
 
 def _stand_in(family: str) -> Any:
-    """Something of the family, so that the rest is checked; its config is never returned."""
-    # The default kernel asks for nothing that the rest of the config might lack.
+    """Any plug-in of the family, so that the rest of the config is checked. The config is never
+    returned, since it has a problem."""
+    # The default kernel needs nothing that the rest of the config might lack.
     usual = DEFAULTS["kernel"]["type"]
     known = sorted(registry.plugins(family).values(), key=lambda cls: cls.type != usual)
     ready = [c for c in known if not any(f.is_required() for f in c.model_fields.values())]
@@ -255,18 +287,18 @@ def _stand_in(family: str) -> Any:
 
 
 def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
-    """The config, if need be without its wrong parts, so that the rest is checked all the same;
+    """The config; where parts are not valid, without them, so that the rest is still checked.
     None when nothing is left."""
     reported = {problem.where.removesuffix(".type") for problem in problems}
     for attempt in range(MAX_DEPTH):
         try:
             return Config.model_validate(tree)
         except ValidationError as error:
-            if attempt == 0:  # later errors come from what was taken out
+            if attempt == 0:  # later errors follow from the removals
                 problems += [
                     problem
                     for problem in problems_of(error, Config)
-                    # A plug-in that could not be built has been reported with its own fields.
+                    # A plug-in that could not be built was reported with its own fields.
                     if not any(_within(where, problem.where) for where in reported)
                 ]
             for item in error.errors(include_url=False, include_input=False, include_context=False):
@@ -276,7 +308,7 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
 
 
 def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:
-    """Takes out what is at `loc`; whether there was something to take out."""
+    """Removes the value at `loc`; False when there is none."""
     node: Any = tree
     for part in loc[:-1]:
         below = node.get(part) if isinstance(node, dict) else None
@@ -286,21 +318,21 @@ def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:
     return bool(loc) and isinstance(node, dict) and node.pop(loc[-1], None) is not None
 
 
-def _unless_implied(found: Iterable[Problem], reported: Sequence[Problem]) -> list[Problem]:
-    """The problems that are not mere consequences of those reported before."""
+def _unless_implied(problems: Iterable[Problem], reported: Sequence[Problem]) -> list[Problem]:
+    """The problems that do not merely follow from those reported before."""
     places = {_place(problem.where) for problem in reported}
-    blurred = any(place.startswith("attributes") for place in places)
+    wrong_attributes = any(place.startswith("attributes") for place in places)
     return [
         problem
-        for problem in found
+        for problem in problems
         if _place(problem.where) not in places
-        and not (blurred and _place(problem.where).startswith(_ON_ATTRIBUTES))
+        and not (wrong_attributes and _place(problem.where).startswith(_ON_ATTRIBUTES))
     ]
 
 
 def _place(where: str) -> str:
-    """The section and field of a problem; the two ways to say what a person is are one place, and
-    so is the kernel: if it is wrong, another one stands in for it."""
+    """The section and field of a problem. `unit` and `one_row_per_person` are one place, since both
+    say what a person is; so is the whole kernel, since another one stands in for a wrong one."""
     if where.startswith("kernel"):
         return "kernel"
     if where.startswith("unit"):

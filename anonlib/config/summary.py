@@ -1,4 +1,4 @@
-"""What a record may say of a config: names and numbers, no value that might be data or a secret."""
+"""Summaries of a config for records: no value that might be data or a secret."""
 
 import json
 import platform
@@ -8,7 +8,7 @@ from collections.abc import Collection
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -16,18 +16,16 @@ from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.table.schema import Role
 
-if TYPE_CHECKING:
-    pass
-
-#: Schemes whose paths name a container before the @, and no user.
+#: Schemes whose paths have a container before the @, not a user.
 _CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 
 
 def summarize_config(config: Config) -> dict[str, Any]:
-    """The config as private records keep it, an allow-list.
+    """The config as private records keep it: an allow-list of its fields.
 
-    Left out are conditions, categories, names of controllers and tokens, which are values of the
-    table; readers' options and Spark's settings, which may hold passwords; what is secret in paths.
+    Left out are conditions, categories, names of controllers and missing tokens, which are values
+    of the table; options of readers and settings of Spark, which may hold passwords; secrets in
+    paths.
     """
     source, partition, privacy = config.source, config.partition, config.privacy
     measures = () if config.evaluate is None else config.evaluate.measures
@@ -61,11 +59,11 @@ def summarize_config(config: Config) -> dict[str, Any]:
 
 
 def plugin_label(plugin: registry.Plugin) -> str:
-    """A plug-in and its parameters in one line; of collections, how much they hold."""
+    """A plug-in and its parameters in one line; of a collection, only its size."""
     fields = type(plugin).model_fields
-    given = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
-    told = [f"{name}={_told(value)}" for name, value in given if value is not None]
-    return " ".join([plugin.type, *told])
+    values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
+    parameters = [f"{name}={_text(value)}" for name, value in values if value is not None]
+    return " ".join([plugin.type, *parameters])
 
 
 def bare(path: str) -> str:
@@ -80,7 +78,7 @@ def bare(path: str) -> str:
     return f"{scheme}://{'…@' if at else ''}{place}"
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, BaseModel):  # a plug-in in a plug-in
         return f"({getattr(value, 'type', '…')})"
     if isinstance(value, Collection) and not isinstance(value, str):
@@ -90,16 +88,16 @@ def _told(value: Any) -> str:
 
 def _column(config: Config, name: str) -> dict[str, Any]:
     attribute = config.attributes[name]
-    found: dict[str, Any] = {"role": str(attribute.role)}
+    column: dict[str, Any] = {"role": str(attribute.role)}
     if attribute.scale is not None:
-        found["scale"] = str(attribute.scale)
+        column["scale"] = str(attribute.scale)
     if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-        found["recoder"] = plugin_label(config.recode.of(name, attribute.scale))
+        column["recoder"] = plugin_label(config.recode.of(name, attribute.scale))
     if attribute.pseudonym:
-        found["pseudonym"] = True
+        column["pseudonym"] = True
     if attribute.hierarchy is not None:
-        found["hierarchy"] = True
-    return found
+        column["hierarchy"] = True
+    return column
 
 
 def _persons(config: Config) -> str:
@@ -110,26 +108,27 @@ def _persons(config: Config) -> str:
     return f"one row per person: {config.one_row_per_person}"
 
 
+#: Packages whose versions records keep.
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
 
 def config_digest(config: Config) -> str:
-    """SHA-256 of the config as it was resolved, with what its hierarchies say."""
+    """SHA-256 of the config, with the contents of its hierarchies."""
 
-    def plain(value: Any) -> Any:
-        # Pydantic would dump a plug-in as the bare base class that its field is declared with.
+    def to_json(value: Any) -> Any:
+        # pydantic would dump a plug-in with the fields of its declared base class only.
         if isinstance(value, registry.Plugin):
             return registry.spec(value)
         return dict(value) if isinstance(value, BaseModel) else str(value)
 
     files = hierarchy_digests(config)
     content = {**dict(config), **({"hierarchies": files} if files else {})}
-    text = json.dumps(content, default=plain, sort_keys=True)
+    text = json.dumps(content, default=to_json, sort_keys=True)
     return sha256(text.encode()).hexdigest()
 
 
 def hierarchy_digests(config: Config) -> dict[str, str | None]:
-    """SHA-256 of each column's hierarchy file; None of one that is no longer there."""
+    """column -> SHA-256 of its hierarchy's file; None for a file that no longer exists."""
     paths = {name: a.hierarchy for name, a in config.attributes.items() if a.hierarchy is not None}
     return {name: _digest(Path(path)) for name, path in paths.items()}
 
@@ -137,17 +136,17 @@ def hierarchy_digests(config: Config) -> dict[str, str | None]:
 def _digest(file: Path) -> str | None:
     try:
         return sha256(file.read_bytes()).hexdigest()
-    except OSError:  # the run that read it is to end well all the same
+    except OSError:  # the run has read it, and must not fail now
         return None
 
 
 def software() -> dict[str, str]:
-    """The versions of what a run depends on."""
+    """package -> its version, for Python and the packages that a run depends on."""
     return {"python": platform.python_version(), **{name: _version(name) for name in SOFTWARE}}
 
 
 def _version(name: str) -> str:
     try:
         return version(name)
-    except PackageNotFoundError:  # spark-submit brings a pyspark that nobody installed
+    except PackageNotFoundError:  # spark-submit brings a pyspark that is not installed as a package
         return str(getattr(sys.modules.get(name), "__version__", "unknown"))

@@ -1,6 +1,6 @@
 """The YAML of configs: plain mappings, lists, texts, numbers, booleans and nulls, nothing else.
 
-How large configs and sweep files may be: what is larger is refused before any work on it.
+Configs and sweep files have a largest size; larger ones are refused before any work on them.
 """
 
 import re
@@ -10,6 +10,32 @@ from typing import Any
 import yaml
 
 from anonlib.errors import Problem
+
+#: The most bytes of a file.
+MAX_BYTES = 1_000_000
+
+#: The most mappings and lists within each other.
+MAX_DEPTH = 30
+
+#: The most keys and values in all.
+MAX_NODES = 100_000
+
+#: The most characters of a text, of a key and of a number.
+MAX_TEXT, MAX_KEY, MAX_NUMBER = 100_000, 1_000, 100
+
+#: The most items of these fields.
+MAX_ITEMS = {
+    "attributes": 10_000,
+    "unit": 100,
+    "privacy.models": 100,
+    "privacy.missing_tokens": 1_000,
+    "partition.steps": 20,
+    "evaluate.measures": 100,
+    "release.partition_by": 100,
+    "gates": 1_000,
+    "source.options": 1_000,
+    "spark.conf": 1_000,
+}
 
 _PLAIN = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map")
@@ -21,13 +47,13 @@ _KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL
 
 
 def read_yaml(text: str) -> Any:
-    """The value in a YAML text. Raises yaml.YAMLError, without any value in its `problem`."""
+    """The value in a YAML text. Raises yaml.YAMLError; its `problem` names no value."""
     return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses what YAML would silently swallow: a key that is there twice, aliases, tags; and what
-    is larger than a config can be, as soon as that shows. Dates stay texts."""
+    """Refuses repeated keys, aliases and tags, which YAML would take silently, and anything larger
+    than a config may be, as soon as that shows. Dates stay texts."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
         first: [(tag, regexp) for tag, regexp in resolvers if tag in _PLAIN]
@@ -42,11 +68,13 @@ class _Loader(yaml.SafeLoader):
         if self.n_nodes > MAX_NODES:
             raise _too_large(f"more than {MAX_NODES:,} keys and values", event.start_mark)
         if self.depth > MAX_DEPTH:
-            raise _too_large(f"nested too deeply; at most {MAX_DEPTH} levels", event.start_mark)
+            raise _too_large(
+                f"nested too deeply; at most {MAX_DEPTH} levels are allowed", event.start_mark
+            )
         if self.check_event(yaml.AliasEvent):
             event = self.get_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
-                None, None, "aliases are not allowed", event.start_mark
+                None, None, "aliases are not allowed; write the value out", event.start_mark
             )
         self.depth += 1
         node = super().compose_node(parent, index)
@@ -57,11 +85,11 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         if node.tag not in _PLAIN:
-            raise _refused("tags are not allowed", node)
+            raise _refused("tags are not allowed; remove this one", node)
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError):
-            # Such as a number of thousands of digits; the text of the error shows it.
+            # Such as a number of thousands of digits, which the text of the error would show.
             raise _refused("this value can't be read; put it in quotes", node) from None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -69,11 +97,11 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise _refused("keys are text; put this one in quotes", key_node)
+                raise _refused("keys must be text; put this one in quotes", key_node)
             if len(key) > MAX_KEY:
                 raise _refused(f"a key of more than {MAX_KEY:,} characters", key_node)
             if key in seen:
-                raise _refused(f"key {key!r} is there twice", key_node)
+                raise _refused(f"key {key!r} is given twice; remove one", key_node)
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -96,10 +124,13 @@ def _refused(text: str, node: Any) -> yaml.YAMLError:
 
 
 def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> None:
-    """Sets one `a.b.0.c=value`; a key in double quotes may hold dots."""
+    """Applies one override `a.b.0.c=value`; a part of the key in double quotes may hold dots.
+
+    What is wrong with it is added to `problems`.
+    """
     match = _KEY.match(text)
     if match is None:
-        problems.append(Problem("--set", "write key=value, e.g. --set privacy.models.0.k=5"))
+        problems.append(Problem("--set", "write key=value, for example --set privacy.models.0.k=5"))
         return
     key = match.group(1)
     where = f"--set {key}"
@@ -112,73 +143,48 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
 
 
 def split_key(key: str) -> list[str]:
-    """The parts of a dotted key such as `a.b.0.c`; one in double quotes may hold dots."""
+    """The parts of a dotted key such as `a.b.0.c`; a part in double quotes may hold dots."""
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
 
 
 def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
-    """Sets what is at a dotted key."""
+    """Sets the value at a dotted key; what is wrong with the key is added to `problems`."""
     parts = split_key(key)
     if not parts:
-        problems.append(Problem(where, "names nothing; write a key such as privacy.models.0.k"))
+        problems.append(Problem(where, "names no field; write a key such as privacy.models.0.k"))
         return
     if len(parts) > MAX_DEPTH:
-        problems.append(Problem(where[:MAX_KEY], f"nested too deeply; at most {MAX_DEPTH} levels"))
+        problems.append(
+            Problem(where[:MAX_KEY], f"nested too deeply; at most {MAX_DEPTH} levels are allowed")
+        )
         return
     node: Any = tree
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         index: Any = part
         if isinstance(node, list):
             if not part.isdecimal() or int(part) >= len(node):
-                some = f"from 0 to {len(node) - 1}" if node else "(the list is empty)"
-                problems.append(Problem(where, f"a list index {some} is needed"))
+                allowed = f"from 0 to {len(node) - 1}" if node else "(the list is empty)"
+                problems.append(Problem(where, f"a list index {allowed} is needed"))
                 return
             index = int(part)
         elif not isinstance(node, dict):
-            problems.append(Problem(where, f"{part!r} is below a plain value"))
+            problems.append(Problem(where, f"{part!r} is below a value that is no mapping or list"))
             return
         if following is None:
             node[index] = value
         elif isinstance(node, dict):
-            if node.get(index) is None:  # a section may be there and empty
+            if node.get(index) is None:  # a section may be empty
                 node[index] = {}
             node = node[index]
         else:
             node = node[index]
 
 
-#: Of a file.
-MAX_BYTES = 1_000_000
-
-#: Mappings and lists within each other.
-MAX_DEPTH = 30
-
-#: Keys and values in all.
-MAX_NODES = 100_000
-
-#: Characters of a text, of a key and of a number.
-MAX_TEXT, MAX_KEY, MAX_NUMBER = 100_000, 1_000, 100
-
-#: The most items of single fields.
-MAX_ITEMS = {
-    "attributes": 10_000,
-    "unit": 100,
-    "privacy.models": 100,
-    "privacy.missing_tokens": 1_000,
-    "partition.steps": 20,
-    "evaluate.measures": 100,
-    "release.partition_by": 100,
-    "gates": 1_000,
-    "source.options": 1_000,
-    "spark.conf": 1_000,
-}
-
-
 def check_sizes(tree: Mapping[str, Any]) -> Iterator[Problem]:
-    """The fields of a config with more items than they may have."""
+    """The fields of a config that have too many items."""
     for where, most in MAX_ITEMS.items():
-        found: Any = tree
+        value: Any = tree
         for part in where.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if isinstance(found, Collection) and not isinstance(found, str) and len(found) > most:
-            yield Problem(where, f"{len(found):,} items; at most {most:,}")
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if isinstance(value, Collection) and not isinstance(value, str) and len(value) > most:
+            yield Problem(where, f"has {len(value):,} items; at most {most:,} are allowed")

@@ -204,7 +204,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("one_category", {**GOOD, "max_categories": 1}, "max_categories", "equal to 2"),
     ("options_are_null", {**GOOD, "spark": {"conf": {"spark.x": None}}},
      "spark.conf.spark.x", "text is needed"),
-    ("keys_are_numbers", {**GOOD, 3: 4}, "", "keys are text"),
+    ("keys_are_numbers", {**GOOD, 3: 4}, "", "keys must be text"),
 ]  # fmt: skip
 
 
@@ -369,7 +369,7 @@ class TestOverrides:
             ("privacy.models.7.k=3", "--set privacy.models.7.k", "from 0 to 0"),
             ("privacy.models.²=3", "--set privacy.models.²", "list index"),
             ("seed.x=3", "seed", "integer"),
-            ("source.path.x=3", "--set source.path.x", "below a plain value"),
+            ("source.path.x=3", "--set source.path.x", "below a value that is no mapping or list"),
             ("seed=[", "--set seed", "not valid YAML"),
             ("seed=2020-13-45", "seed", "integer"),
             ("seed=!!bool zz", "--set seed", "not valid YAML"),

@@ -52,12 +52,12 @@ class TestFile:
     @pytest.mark.parametrize(
         ("text", "part"),
         [
-            ("a: 1\na: 2\n", "line 2: key 'a' is there twice"),
-            ("a: {b: 1, b: 2}", "key 'b' is there twice"),
+            ("a: 1\na: 2\n", "line 2: key 'a' is given twice"),
+            ("a: {b: 1, b: 2}", "key 'b' is given twice"),
             ("a: &x [1]\nb: *x", "line 2: aliases are not allowed"),
-            ("1: a", "keys are text"),
-            ("no: a", "keys are text; put this one in quotes"),
-            ("[a]: b", "keys are text"),
+            ("1: a", "keys must be text"),
+            ("no: a", "keys must be text; put this one in quotes"),
+            ("[a]: b", "keys must be text"),
             ("a: [", "line 1: "),
             ("a: !!python/object:os.system x", "tags are not allowed"),
             ("a: !!set {x}", "tags are not allowed"),

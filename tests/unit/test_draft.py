@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config.draft import ColumnProfile, TableProfile, draft, guess, name_words, scalar
+from anonlib.config.draft import ColumnProfile, TableProfile, draft, guess_role, name_words, scalar
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import load
 from anonlib.config.yaml import read_yaml
@@ -64,7 +64,7 @@ AGE = column("age", "int", 80)
     ],
 )
 def test_role_and_scale(profile: ColumnProfile, expected: str) -> None:
-    found = guess(profile)
+    found = guess_role(profile)
     assert " ".join(filter(None, [found.role, found.scale])) == expected
 
 
@@ -75,11 +75,11 @@ def test_role_and_scale(profile: ColumnProfile, expected: str) -> None:
     st.booleans(),
 )
 def test_nothing_is_guessed_to_be_harmless(name: str, type: str, distinct: int, one: bool) -> None:
-    assert guess(column(name, type, distinct, unique=one)).role != "insensitive"
+    assert guess_role(column(name, type, distinct, unique=one)).role != "insensitive"
 
 
 def test_few_rows_prove_nothing() -> None:
-    assert guess(column("city", distinct=10, present=10)).role == "quasi_identifier"
+    assert guess_role(column("city", distinct=10, present=10)).role == "quasi_identifier"
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ class TestSize:
         mapping = where in ("attributes", "source.options", "spark.conf")
         items: Any = {f"x{i}": {} for i in range(n)} if mapping else ["x"] * n
         raw[section] = {**raw.get(section, {}), field: items} if field else items
-        assert refused(raw) == {where: f"{n:,} items; at most {MAX_ITEMS[where]:,}"}
+        assert refused(raw) == {where: f"has {n:,} items; at most {MAX_ITEMS[where]:,} are allowed"}
 
     def test_overrides(self) -> None:
         assert "at most 30 levels" in next(iter(refused(good(), "a." * 5_000 + "b=1").values()))

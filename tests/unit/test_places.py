@@ -42,7 +42,7 @@ PRIVATE = [
 @pytest.mark.parametrize("path", PRIVATE)
 def test_private_places_in_the_release(here: Path, path: str) -> None:
     path = path.replace("HERE", str(here))
-    said = "lies in the release, which is public; it is private"
+    said = "lies in the release, which is public; name a private folder elsewhere"
     for release in ("out/people", f"file:{here}/out/people", "link"):
         assert problems(release={"path": release, "record": path}) == {"release.record": said}
         runs = problems(release={"path": release}, accountability={"runs": path})
@@ -92,7 +92,10 @@ class TestEvents:
 )
 def test_the_source_itself(here: Path, source: str, release: str) -> None:
     source, release = (path.replace("HERE", str(here)) for path in (source, release))
-    said = "the source itself: its raw rows would stay in the history of the release"
+    said = (
+        "is the source itself, whose raw rows would stay in the history of the release; "
+        "name another folder"
+    )
     given = {"format": "parquet", "path": source}
     assert problems(source=given, release={"path": release}) == {"release.path": said}
     given = {"format": "parquet", "options": {"Path": source}}

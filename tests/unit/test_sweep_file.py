@@ -209,7 +209,7 @@ class TestProblems:
 
     def test_keys_that_name_nothing(self) -> None:
         found = problems(sweep(cases={"people": {"config": CONFIG, "set": {"": 1, "..": 2}}}))
-        assert {text.split(";")[0] for text in found.values()} == {"names nothing"}
+        assert {text.split(";")[0] for text in found.values()} == {"names no field"}
         assert len(found) == 2
 
     def test_unknown_keys_are_told_with_what_is_allowed(self) -> None:
