@@ -22,12 +22,13 @@ from anonlib.hierarchy.files import (
 from anonlib.hierarchy.tree import Tree
 from anonlib.text import fold
 
-#: How a file's name ends -> how its text is read; any other name is read as the first.
+#: suffix of a file -> parser of its text; other suffixes are parsed as CSV
 READERS: dict[str, Callable[[str], NamedTree]] = {
     ".csv": parse_csv,
     ".yaml": parse_yaml,
     ".yml": parse_yaml,
 }
+#: suffix of a file -> writer of its text
 WRITERS: dict[str, Callable[[NamedTree], str]] = {
     ".csv": to_csv,
     ".yaml": to_yaml,
@@ -39,8 +40,11 @@ WRITERS: dict[str, Callable[[NamedTree], str]] = {
 class Hierarchy:
     """A tree whose leaves are the values that a column can have.
 
-    names: of all nodes, as numbered by `tree`: the leaves first, depth first, siblings as the file
-    first names them. Missing stands under the root, as one more leaf after all others.
+    Missing values stand under the root, as one more leaf after all others.
+
+    Attributes:
+        names: the name of each node of `tree`; siblings in the order of the file.
+        tree: the nodes by number, leaves first.
     """
 
     names: tuple[str, ...]
@@ -48,10 +52,9 @@ class Hierarchy:
 
     @classmethod
     def of(cls, nodes: NamedTree) -> "Hierarchy":
-        """The hierarchy of a tree in which each node has a name of its own, and the root is no
-        leaf."""
+        """The hierarchy of a tree of distinct names, whose root is not a leaf."""
         below = nodes.below()
-        walk, todo = [], [0]  # depth first, a node before those below it
+        walk, todo = [], [0]  # depth first, a node before its children
         while todo:
             node = todo.pop()
             walk.append(node)
@@ -72,18 +75,18 @@ class Hierarchy:
         return cls(tuple(nodes.names[node] for node in order), Tree(parent, low, high, loss))
 
     def nodes(self) -> NamedTree:
-        """The tree as `of` takes it."""
+        """The tree of names, as `of` takes it."""
         nodes = NamedTree()
         number: dict[int, int] = {}
         root, tree = len(self.names) - 1, self.tree
-        # From the root down, siblings by their first leaf; of a chain the one that is above first.
+        # From the root down, siblings by their first leaf; in a chain, the upper node first.
         for node in sorted(range(root + 1), key=lambda i: (tree.low[i], -tree.high[i], -i)):
             above = None if node == root else number[int(tree.parent[node])]
             number[node] = nodes.add(self.names[node], above)
         return nodes
 
     def places(self, values: pa.Array) -> Ints:
-        """int64[n]: which leaf each value is, by its text; -1 for those that are none."""
+        """int64[n]: the leaf of each value, by its text; -1 where there is none."""
         leaves = pa.array(self.names[: self.tree.high[-1]], pa.string())
         found = pc.index_in(values.cast(pa.string()), value_set=leaves)
         places: Ints = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -91,35 +94,43 @@ class Hierarchy:
 
     @property
     def heights(self) -> Ints:
-        """int64[nodes]: the length of the longest way from each node down to a leaf."""
+        """int64[nodes]: the length of the longest path from each node down to a leaf."""
         return self.tree.heights
 
     def levels(self, places: Ints) -> Ints:
-        """int64[h, n], h the height of the root: row i has the node that each leaf is generalized
-        to at height i, the highest one above it (or itself) that is no higher. Two leaves meet
-        first in the row of the height of their lowest common ancestor; if that is the root, in
-        none."""
+        """int64[h, n], h the height of the root: row i has the generalization of each leaf at
+        height i, which is its highest ancestor (or itself) with at most this height.
+
+        Two leaves have the same node first in the row of the height of their lowest common
+        ancestor; in no row where that is the root.
+        """
         return np.stack([self.tree.raised(places, h) for h in range(self.tree.heights[-1])])
 
     def folded(self) -> "Hierarchy":
-        """The same for a protected column, whose text is compared trimmed and case-folded.
+        """The hierarchy of a protected column, whose texts are compared trimmed and case-folded.
 
-        Raises InputError where values of it are the same then.
+        Raises InputError where values become equal.
         """
         names = tuple(map(fold, self.names))
         c = int(self.tree.high[-1])
         if same := c - len(set(names[:c])):
-            text = f"{same} values differ from others in case or white space only"
-            raise InputError(f"{text}, which sensitive columns ignore; remove them")
+            raise InputError(
+                f"{same} values differ from others in case or white space only, which sensitive "
+                "columns ignore; remove them"
+            )
         return replace(self, names=names)
 
     def over(self, places: Ints, *, missing: bool) -> Tree:
-        """The tree over a column's c categories, which are these leaves (ascending); with
-        `missing`, over code c too. Nodes without any of them are left out."""
+        """The tree over the c categories of a column. Nodes without any of them are left out.
+
+        Args:
+            places: int64[c], ascending. The leaf of each category.
+            missing: whether code c stands for missing values.
+        """
         low = np.searchsorted(places, self.tree.low)
         high = np.searchsorted(places, self.tree.high)
         kept = high > low
-        kept[-1] = True  # the root, whatever there is
+        kept[-1] = True  # the root stays, even without categories
         c, root = len(places), int(kept.sum()) - 1
         parent = (np.cumsum(kept) - 1)[self.tree.parent[kept]]
         heights = self.tree.heights[kept]
@@ -136,20 +147,20 @@ class Hierarchy:
 
 
 def read_hierarchy(path: str | Path) -> Hierarchy:
-    """The hierarchy in a file: UTF-8, YAML where its name ends so, else CSV.
+    """The hierarchy in a file: UTF-8, YAML where its name ends in .yaml or .yml, else CSV.
 
-    CSV is as ARX has it, without a header and separated by `;` or `,`: a row for each value, which
-    comes first, then the names of the ever larger groups that it is in, up to the root, which all
-    rows share. Rows may differ in length; names that are empty at the end of a row, and repeat in a
-    row side by side, count once or not at all.
+    CSV has ARX's form, without a header, separated by `;` or `,`: a row for each value, with the
+    value first, then the names of the groups that contain it, from small to large, up to the root,
+    which all rows share. Rows may differ in length. Empty names at the end of a row are ignored; a
+    name that repeats side by side counts once.
 
-    YAML is nested: a mapping of the root to what it holds, which is a mapping of groups to what
-    they hold, a list of values (and of such mappings), or one value. Names are texts as they are
-    written: 01234, yes and 1.0 stay what they are.
+    YAML is nested: the root maps to its content. Content is a mapping of groups to their content, a
+    list of values (and of such mappings), or one value. Names are texts as they are written: 01234,
+    yes and 1.0 are not converted.
 
-    A name stands for one node. Cost: the size of the file.
+    Each name stands for one node. Cost: linear in the size of the file.
 
-    Raises InputError with all that is wrong, by line, and where the file or its tree is too large.
+    Raises InputError with all problems, by line, and where the file or its tree is too large.
     """
     text = _text(Path(path))
     try:
@@ -160,12 +171,12 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
 
 def _text(path: Path) -> str:
-    """What a hierarchy's file says."""
+    """The text of a hierarchy's file."""
     read = READERS.get(path.suffix.lower(), parse_csv)
     most = MAX_BYTES if read is parse_csv else MAX_YAML_BYTES
     try:
         if path.exists() and not path.is_file():  # a device or a pipe might never end
-            raise InputError(f"hierarchy {path}: can't be read (no plain file)")
+            raise InputError(f"hierarchy {path}: can't be read (not a regular file)")
         with path.open("rb") as file:
             data = file.read(most + 1)
         if len(data) > most:
@@ -180,8 +191,11 @@ def _text(path: Path) -> str:
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
-    """Writes a file that `read_hierarchy` reads as the same tree; its name ends in .csv, .yaml or
-    .yml. One that is there is replaced. Raises InputError where it can't be written."""
+    """Writes a file that `read_hierarchy` reads as the same tree; replaces an existing file.
+
+    Raises InputError where the file can't be written, or its name does not end in .csv, .yaml or
+    .yml.
+    """
     write = WRITERS.get(Path(path).suffix.lower())
     if write is None:
         raise InputError(f"hierarchy {path}: the name must end in {', '.join(WRITERS)}")
@@ -192,4 +206,4 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
         reason = error.strerror or "I/O error"
         raise InputError(f"hierarchy {path}: can't be written ({reason})") from None
     except UnicodeEncodeError:
-        raise InputError(f"hierarchy {path}: a name is no Unicode text") from None
+        raise InputError(f"hierarchy {path}: a name is not valid Unicode") from None

@@ -1,4 +1,4 @@
-"""The files of hierarchies: ARX's CSV and nested YAML, read into trees, and written."""
+"""Files of hierarchies, ARX's CSV and nested YAML: parsed into trees of names, and written."""
 
 import csv
 import io
@@ -12,23 +12,30 @@ import yaml
 
 from anonlib.errors import InputError
 
-#: ARX writes the first of these; the first that gives one root is taken.
+#: ARX writes the first. A file is read with the one that makes it look most like a hierarchy.
 SEPARATORS = ";,"
-#: Files, in bytes, and trees that are larger are refused; YAML takes far longer to read.
+#: The most bytes of a file, CSV and YAML (which takes far longer to read).
 MAX_BYTES, MAX_YAML_BYTES = 100_000_000, 5_000_000
+#: The most nodes and levels of a tree.
 MAX_NODES, MAX_DEPTH = 2_000_000, 2_000
-#: What YAML reads as this text without quotes, if it does not read it as a number or the like.
+#: Texts that need no quotes in YAML, unless it reads them as numbers or the like.
 _PLAIN = re.compile(r"\w[\w .+*/()<>=%&$-]*(?<! )")
-#: The longest key that YAML takes without a mark before it.
+#: The longest key that YAML reads without a question mark before it.
 _LONGEST_KEY = 1_000
-#: What YAML takes a text without quotes for.
+#: The tag that YAML gives a text without quotes.
 _tag: Callable[..., str] = yaml.resolver.Resolver().resolve
 _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class NamedTree:
-    """A tree in the making: node 0 is the root, every other one comes after its parent, siblings in
-    their order; `lines` is where a node is named first, 0 for nowhere."""
+    """A tree of names that grows node by node. Node 0 is the root; every other node comes after its
+    parent, siblings in their order.
+
+    Attributes:
+        names: the name of each node.
+        parent: the parent of each node; the root is its own.
+        lines: the line of the file that names each node first; 0 for none.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -37,8 +44,10 @@ class NamedTree:
         self._depth: list[int] = []
 
     def add(self, name: str, parent: int | None, line: int = 0) -> int:
-        """A new node's number; the root is the first, and has no parent. Raises InputError where
-        the tree is too large."""
+        """Adds a node and returns its number; the first is the root, without a parent.
+
+        Raises InputError where the tree is too large.
+        """
         depth = 0 if parent is None else self._depth[parent] + 1
         if len(self.names) >= MAX_NODES:
             _refuse([f"has more than {MAX_NODES:,} values and groups"])
@@ -73,10 +82,10 @@ def _refuse(problems: Sequence[str]) -> NoReturn:
 
 
 def _require_single(nodes: NamedTree, problems: Sequence[str] = ()) -> NamedTree:
-    """The nodes, if there is no problem and each has a name of its own."""
+    """The nodes. Raises InputError for problems and for names that stand twice."""
     repeated = [nodes.lines[node] for node in nodes.repeated()]
     if repeated:
-        again = f"{_lines(repeated)} a name that stands elsewhere in the tree too"
+        again = f"{_lines(repeated)} a name that is also elsewhere in the tree; rename one"
         problems = [*problems, again]
     if problems:
         _refuse(problems)
@@ -85,18 +94,23 @@ def _require_single(nodes: NamedTree, problems: Sequence[str] = ()) -> NamedTree
 
 @dataclass(frozen=True)
 class Row:
-    """A value and the groups above it, up to the root, in a line of a file (0: of none)."""
+    """A value and the groups above it, up to the root.
+
+    Attributes:
+        names: the value first, the root last.
+        line: its line in the file; 0 for none.
+    """
 
     names: Sequence[str]
     line: int = 0
 
 
 def parse_csv(text: str) -> NamedTree:
-    """The tree in a CSV text. Raises InputError with all that is wrong, by line."""
-    found = [rows for each in SEPARATORS if (rows := _rows(text, each)) is not None]
-    if not found:
+    """The tree in a CSV text. Raises InputError with all problems, by line."""
+    readings = [rows for each in SEPARATORS if (rows := _rows(text, each)) is not None]
+    if not readings:
         _refuse([f"not CSV, or a name of more than {csv.field_size_limit():,} characters"])
-    rows = min(found, key=_doubts)
+    rows = min(readings, key=_doubts)
     problems = [*_row_problems(rows)]
     if problems:
         _refuse(problems)
@@ -138,7 +152,7 @@ def _rows(text: str, separator: str) -> list[Row] | None:
 
 
 def _doubts(rows: list[Row]) -> tuple[int, int]:
-    """How little the rows look like those of a hierarchy."""
+    """How little the rows look like a hierarchy: values without a group, number of roots."""
     return sum(len(row.names) < 2 for row in rows), len({row.names[-1] for row in rows})
 
 
@@ -168,7 +182,7 @@ def _row_problems(rows: list[Row]) -> Iterator[str]:
 
 
 def to_csv(nodes: NamedTree) -> str:
-    """The tree as `parse_csv` reads it."""
+    """The CSV text that `parse_csv` reads as this tree."""
     inner = set(nodes.parent[1:])
     above: list[list[str]] = []
     rows = []
@@ -178,7 +192,7 @@ def to_csv(nodes: NamedTree) -> str:
         if node not in inner:
             rows.append(SEPARATORS[0].join(map(_csv_field, way)) + "\n")
     text = "".join(rows)
-    # A mark of byte order that is part of a name must not be taken for one.
+    # A byte order mark that is part of a name must not be read as one.
     return f"\ufeff{text}" if text.startswith("\ufeff") else text
 
 
@@ -190,22 +204,27 @@ def _csv_field(name: str) -> str:
 
 
 def parse_yaml(text: str) -> NamedTree:
-    """The tree in a nested YAML text. Raises InputError with all that is wrong, by line."""
+    """The tree in a nested YAML text. Raises InputError with all problems, by line."""
     reader = _YamlReader()
     try:
-        # By events: no depth is too great, and texts stay as they are written.
+        # By events: any depth can be read, and texts stay as they are written.
         for event in yaml.parse(text, yaml.SafeLoader):
             reader.take(event)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)  # the error's words may be a value's
+        mark = getattr(error, "problem_mark", None)  # the text of the error may show a value
         _refuse([f"line {mark.line + 1}: is not valid YAML" if mark else "not valid YAML"])
-    return reader.done()
+    return reader.finish()
 
 
 @dataclass
 class _Open:
-    """A mapping or list that is being read: what `node` (None: the file) holds; `key` is the group
-    of the mapping that waits for what it holds."""
+    """A mapping or list that is being read.
+
+    Attributes:
+        node: the node whose content it is; None for the whole file.
+        mapping: whether it is a mapping.
+        key: the node of the mapping's key whose content comes next, or None.
+    """
 
     node: int | None
     mapping: bool
@@ -219,17 +238,19 @@ class _YamlReader:
         self.open: list[_Open] = []
 
     def take(self, event: Any) -> None:
-        """The next event of a YAML text."""
+        """Reads the next event of a YAML text."""
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent) and self.nodes.names:
             _refuse([f"line {line}: has another document"])
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            _refuse([f"line {line}: has an anchor or alias, which are not allowed"])
+            _refuse(
+                [f"line {line}: has an anchor or alias, which is not allowed; write the names out"]
+            )
         if getattr(event, "tag", None):
-            _refuse([f"line {line}: has a tag, which are not allowed"])
+            _refuse([f"line {line}: has a tag, which is not allowed; remove it"])
         if isinstance(event, yaml.CollectionEndEvent):
             self.open.pop()
-            self._held()
+            self._end_content()
         elif isinstance(event, yaml.NodeEvent):
             if not self.open and not isinstance(event, yaml.MappingStartEvent):
                 _refuse([f'line {line}: has no root; begin with one, such as "*":'])
@@ -238,8 +259,8 @@ class _YamlReader:
             else:
                 self._collection(isinstance(event, yaml.MappingStartEvent), line)
 
-    def done(self) -> NamedTree:
-        """The tree, when all events are taken."""
+    def finish(self) -> NamedTree:
+        """The tree, after the last event."""
         if not self.nodes.names:
             _refuse(["has no root"])
         inner = set(self.nodes.parent[1:])
@@ -258,12 +279,12 @@ class _YamlReader:
             top.key = self.nodes.add(event.value, top.node, line)
             self.groups.append(top.key)
             return
-        there = event.value or event.style is not None
-        if there:
+        present = event.value or event.style is not None
+        if present:
             self.nodes.add(event.value, top.key if top.mapping else top.node, line)
         elif not top.mapping:
             _refuse([f"line {line}: has an empty item; write '' for an empty text"])
-        self._held()
+        self._end_content()
 
     def _collection(self, mapping: bool, line: int) -> None:
         top = self.open[-1] if self.open else None
@@ -271,22 +292,22 @@ class _YamlReader:
             self.open.append(_Open(None, mapping))
             return
         if top.mapping and top.key is None:
-            _refuse([f"line {line}: has a name that is no text"])
+            _refuse([f"line {line}: has a name that is not a text"])
         if not top.mapping and not mapping:
-            _refuse([f"line {line}: has a list in a list; name what it is of"])
+            _refuse([f"line {line}: has a list in a list; give the inner one a name"])
         self.open.append(_Open(top.key if top.mapping else top.node, mapping))
 
-    def _held(self) -> None:
-        """What a key of the innermost mapping holds has been read."""
+    def _end_content(self) -> None:
+        """Ends the content of a key of the innermost mapping."""
         if self.open and self.open[-1].mapping:
             self.open[-1].key = None
 
 
 def to_yaml(nodes: NamedTree) -> str:
-    """The tree as `parse_yaml` reads it."""
+    """The YAML text that `parse_yaml` reads as this tree."""
     below = nodes.below()
     lines = []
-    todo = [(0, 0, "")]  # node, indentation, what stands before it
+    todo = [(0, 0, "")]  # node, indentation, mark before it
     while todo:
         node, indent, mark = todo.pop()
         text, start = _yaml_scalar(nodes.names[node]), " " * indent + mark
@@ -304,7 +325,7 @@ def to_yaml(nodes: NamedTree) -> str:
 
 
 def _yaml_scalar(name: str) -> str:
-    """The name as any reader of YAML takes it for this text."""
+    """The name as every reader of YAML reads it as this text."""
     if _PLAIN.fullmatch(name):
         tag = _tag(yaml.ScalarNode, name, (True, False))
         if tag == "tag:yaml.org,2002:str":

@@ -1,7 +1,8 @@
-"""Hierarchies from data: trees over categories by how often they occur, or by a target.
+"""Hierarchies from data: trees over categories by their frequency, or by a target.
 
-Values and missing ones as in `hierarchy_build`. Such a tree depends on the data: who sees the names
-of its nodes in a release learns which values are about as frequent, or alike in the target.
+Values and missing values are treated as in `anonlib.hierarchy.build`. The trees depend on the data:
+the names of their nodes in a release reveal which values are about as frequent, or alike in the
+target.
 """
 
 import heapq
@@ -17,20 +18,25 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.build import ROOT, count_texts, distinct_texts, require_apart
 from anonlib.hierarchy.files import NamedTree
 
-#: The largest target-aware trees: all pairs of values are compared.
+#: The most values and classes of target-aware trees, which compare all pairs of values.
 MOST_VALUES, MOST_CLASSES = 2_000, 1_000
-#: Most values that the name of a group lists, and most characters of each.
+#: The most values that the name of a group lists, and the most characters of each.
 _LISTED, _SHOWN = 3, 40
-#: No loss: that of a pair which can't be merged.
+#: The loss of a pair that can't be merged.
 _NEVER = np.iinfo(np.int64).max
 
 
 def frequency(values: pa.Array, counts: Ints, fan_out: int = 2, *, root: str = ROOT) -> Hierarchy:
-    """Huffman's tree: of the groups that are left, the `fan_out` rarest become one, again and
-    again. So rare values stand deep down, under groups of few rows, and frequent ones near the
-    root. counts: how often each of the values is there.
+    """Huffman's tree: again and again, the `fan_out` rarest groups become one.
 
-    Of equally rare groups those with the first text go first. Cost O(n log n).
+    Rare values stand deep, under groups of few rows, and frequent ones near the root. Of equally
+    rare groups, those with the first text are merged first. Cost O(n log n).
+
+    Args:
+        values: one for each entry of `counts`.
+        counts: int64[n]. Rows of each value.
+        fan_out: children of a node.
+        root: name of the root.
     """
     _require_fan_out(fan_out)
     rows = count_texts(values, counts)
@@ -38,7 +44,7 @@ def frequency(values: pa.Array, counts: Ints, fan_out: int = 2, *, root: str = R
     heap = [(rows[text], i, i) for i, text in enumerate(texts)]  # rows, first text, node
     heapq.heapify(heap)
     below: list[list[int]] = []
-    # The first group is smaller, so that all others are full.
+    # The first group may be smaller, so that all others have fan_out children.
     size = 2 + (len(texts) - 2) % (fan_out - 1)
     while len(heap) > 1:
         merged = [heapq.heappop(heap) for _ in range(size)]
@@ -46,7 +52,7 @@ def frequency(values: pa.Array, counts: Ints, fan_out: int = 2, *, root: str = R
         heapq.heappush(heap, (count, first, len(texts) + len(below)))
         below.append([node for _, _, node in merged])
         size = fan_out
-    return _named(texts, below, root)
+    return _to_hierarchy(texts, below, root)
 
 
 def target_aware(
@@ -57,47 +63,62 @@ def target_aware(
     *,
     root: str = ROOT,
 ) -> Hierarchy:
-    """Values whose targets are distributed alike stand together: again and again the two groups
-    become one whose union loses the least mutual information with the target, in all their rows
-    (agglomerative information bottleneck; Slonim and Tishby 1999). With a larger `fan_out`, the
-    groups merged last within one take its place, as long as there is room.
+    """A tree that groups values with similar distributions of the target.
 
-    counts: how often each of the values is there with each class of the target, of which missing
-    is one. Of several pairs the one with the fewest rows goes first, then that with the first
-    texts. Takes at most MOST_VALUES values and MOST_CLASSES classes. Cost O(n^2 classes), and
-    O(n^3) where many pairs tie: some seconds for 1,000 values.
+    Agglomerative information bottleneck (Slonim and Tishby 1999): again and again, the two groups
+    are merged whose union loses the least mutual information with the target, over all their rows.
+    Of equal pairs, the one with the fewest rows is merged first, then the one with the first texts.
+    With a larger `fan_out`, the groups merged last within a group take its place, as long as there
+    is room.
+
+    Cost O(n^2 classes), and O(n^3) where many pairs tie: some seconds for 1,000 values.
+
+    Args:
+        values: one for each entry of `counts`; at most MOST_VALUES distinct ones.
+        classes: the class of the target for each entry of `counts`, missing as a class of its own;
+            at most MOST_CLASSES distinct ones.
+        counts: int64[n]. Rows with each value and class.
+        fan_out: most children of a node.
+        root: name of the root.
     """
     _require_fan_out(fan_out)
     texts = sorted(distinct_texts(values))
     labels = classes.unique()
     if len(texts) > MOST_VALUES:
-        raise InputError(f"{len(texts):,} values; a tree by a target takes {MOST_VALUES:,} at most")
+        raise InputError(
+            f"{len(texts):,} values; a target-aware tree takes {MOST_VALUES:,} at most"
+        )
     if len(labels) > MOST_CLASSES:
-        text = f"{len(labels):,} classes of the target; {MOST_CLASSES:,} are the most"
-        raise InputError(f"{text}: choose a coarser one")
+        raise InputError(
+            f"{len(labels):,} classes of the target; at most {MOST_CLASSES:,} are allowed: choose "
+            "a coarser target"
+        )
     place = pc.index_in(values.cast(pa.string()), value_set=pa.array(texts, pa.string()))
     label = pc.index_in(classes, value_set=labels)
     there = place.is_valid().to_numpy(zero_copy_only=False)
     rows = np.zeros((len(texts), len(labels)), np.int64)
     at = place.fill_null(0).to_numpy(), label.to_numpy()
     np.add.at(rows, (at[0][there], at[1][there]), counts[there])
-    return _named(texts, _widened(_merges(rows), len(texts), fan_out), root)
+    return _to_hierarchy(texts, _widen(_merge_pairs(rows), len(texts), fan_out), root)
 
 
 def _require_fan_out(fan_out: int) -> None:
     if fan_out < 2:
-        raise InputError("fan_out: at least 2")
+        raise InputError("fan_out: must be at least 2")
 
 
 def information(counts: Ints) -> Ints:
-    """c log2(c) in units of 2^-10, so that sums are exact in any order."""
-    found: Ints = np.rint(counts * np.log2(np.maximum(counts, 1)) * 1024).astype(np.int64)
-    return found
+    """c log2(c) in units of 2^-10: integers, whose sums are exact in any order."""
+    units: Ints = np.rint(counts * np.log2(np.maximum(counts, 1)) * 1024).astype(np.int64)
+    return units
 
 
-def _merges(rows: Ints) -> list[list[int]]:
-    """The pairs of nodes that become nodes n, n + 1, ... A group stays in the place of its first
-    value, so that places are in the order of first texts."""
+def _merge_pairs(rows: Ints) -> list[list[int]]:
+    """The pairs of nodes that become nodes n, n + 1, ...
+
+    rows: int64[n, classes]. A group keeps the index of its first value, so that indices are in the
+    order of first texts.
+    """
     n = len(rows)
     rows, node = rows.copy(), list(range(n))
     content = _content(rows)
@@ -107,7 +128,7 @@ def _merges(rows: Ints) -> list[list[int]]:
     least = loss.min(axis=1)
     merges = []
     for _ in range(n - 1):
-        i, j = _pair(loss, least, rows.sum(axis=1))
+        i, j = _best_pair(loss, least, rows.sum(axis=1))
         merges.append([node[i], node[j]])
         node[i] = n + len(merges) - 1
         rows[i] += rows[j]
@@ -124,42 +145,45 @@ def _merges(rows: Ints) -> list[list[int]]:
 
 
 def _content(rows: Ints) -> Ints:
-    """The number of rows times the entropy of their classes, for each last axis."""
+    """The number of rows times the entropy of their classes, along the last axis."""
     content: Ints = information(rows.sum(axis=-1)) - information(rows).sum(axis=-1)
     return content
 
 
-def _pair(loss: Ints, least: Ints, n_rows: Ints) -> tuple[int, int]:
-    """The pair that loses the least; of several that of the fewest rows, then the first. least: of
-    each row of `loss`."""
+def _best_pair(loss: Ints, least: Ints, n_rows: Ints) -> tuple[int, int]:
+    """The pair with the least loss; of several the one with the fewest rows, then the first.
+
+    least: int64[n]. The minimum of each row of `loss`.
+    """
     candidates = np.flatnonzero(least == least.min())
     first, second = np.nonzero(loss[candidates] == least.min())
     best = np.argmin(n_rows[candidates[first]] + n_rows[second])
     return int(candidates[first[best]]), int(second[best])
 
 
-def _widened(merges: Sequence[Sequence[int]], n: int, fan_out: int) -> list[list[int]]:
-    """The same nodes with at most `fan_out` below each; those that are no longer needed are below
-    none."""
+def _widen(merges: Sequence[Sequence[int]], n: int, fan_out: int) -> list[list[int]]:
+    """The nodes with up to `fan_out` children each; nodes that lose their place have no parent."""
     below = []
     for pair in merges:
-        found = list(pair)
-        while len(found) < fan_out and max(found) >= n:
-            found += merges[_take_last(found) - n]
-        below.append(found)
+        children = list(pair)
+        while len(children) < fan_out and max(children) >= n:
+            children += merges[_take_last(children) - n]
+        below.append(children)
     return below
 
 
 def _take_last(nodes: list[int]) -> int:
-    """Takes the node that was made last out of a list."""
+    """Removes the node that was merged last from a list, and returns it."""
     node = max(nodes)
     nodes.remove(node)
     return node
 
 
-def _named(texts: Sequence[str], below: Sequence[Sequence[int]], root: str) -> Hierarchy:
-    """The tree whose nodes are the texts, which are sorted, and groups of nodes before them, the
-    last of which is the root; siblings in the order of their first text."""
+def _to_hierarchy(texts: Sequence[str], below: Sequence[Sequence[int]], root: str) -> Hierarchy:
+    """The hierarchy over sorted texts; siblings in the order of their first text.
+
+    below: for node n + i, its children, which are nodes before it; the last node is the root.
+    """
     require_apart(root, texts)
     n = len(texts)
     first, size = list(range(n)), [1] * n
@@ -185,8 +209,8 @@ def _named(texts: Sequence[str], below: Sequence[Sequence[int]], root: str) -> H
 def _group_name(
     texts: Sequence[str], below: Sequence[Sequence[int]], node: int, first: int, size: int
 ) -> str:
-    """Such as {a, b}, or {a and 5 more}: within a tree, a first value and a number of values are
-    those of one group only."""
+    """A name such as {a, b}, or {a and 5 more}; within a tree, a first value and a number of values
+    belong to one group only."""
     shown = [_short(texts[first])]
     if size > _LISTED:
         return f"{{{shown[0]} and {size - 1} more}}"
@@ -205,11 +229,11 @@ def _short(text: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """The name, with a number where it is another's already (values may look like names, or agree
-    in their first characters)."""
-    found, number = name, 1
-    while found in used:
+    """The name, with a number if it is in use: values may look like names, or agree in their first
+    characters."""
+    unused, number = name, 1
+    while unused in used:
         number += 1
-        found = f"{name} ({number})"
-    used.add(found)
-    return found
+        unused = f"{name} ({number})"
+    used.add(unused)
+    return unused

@@ -12,11 +12,17 @@ from anonlib.arrays import Floats, Ints
 class Tree:
     """The hierarchy of a nominal column over its c codes.
 
-    Nodes 0..c-1 are the leaves, which are the codes, in depth-first order: those under node i are
-    low[i] .. high[i] - 1. The inner nodes follow, each before its parent[i]; the last node is the
-    root, its own parent. loss: what is lost of a value that is released as the node: the leaves
-    under it minus 1 over all leaves minus 1, those counted too that the data lack; 1 at the root.
-    height: as `heights`, where the data lack some of what counts for them; else None.
+    Nodes 0..c-1 are the leaves, which are the codes, in depth-first order. The inner nodes follow,
+    each before its parent; the last node is the root.
+
+    Attributes:
+        parent: int64[nodes]. The parent of each node; the root is its own.
+        low: int64[nodes]. The leaves under node i are low[i] .. high[i] - 1.
+        high: int64[nodes].
+        loss: float64[nodes]. The loss of a value that is released as the node: (leaves under it
+            minus 1) / (all leaves minus 1), including leaves that the data lack; 1 at the root.
+        height: int64[nodes] or None. `heights`, where the data lack leaves or nodes that count for
+            them.
     """
 
     parent: Ints
@@ -27,15 +33,15 @@ class Tree:
 
     @classmethod
     def flat(cls, n: int) -> "Tree":
-        """n leaves right under the root."""
+        """The tree of n leaves directly under the root."""
         leaves = np.arange(n)
         loss = np.append(np.zeros(n), 1.0)
         return cls(np.full(n + 1, n), np.append(leaves, 0), np.append(leaves + 1, n), loss)
 
     @cached_property
     def heights(self) -> Ints:
-        """int64[nodes]: the length of the longest way from each node down to a leaf, those counted
-        too that the data lack."""
+        """int64[nodes]: the length of the longest path from each node down to a leaf, including
+        leaves that the data lack."""
         if self.height is not None:
             return self.height
         heights = np.zeros(len(self.parent), np.int64)
@@ -44,15 +50,15 @@ class Tree:
         return heights
 
     def common(self, first: Ints, last: Ints) -> Ints:
-        """int64[n]: the lowest node that has all of the codes first[i] .. last[i] under it."""
+        """int64[n]: the lowest node with all codes first[i] .. last[i] under it."""
         node = first.astype(np.int64)
         while (below := self.high[node] <= last).any():
             node = np.where(below, self.parent[node], node)
         return node
 
     def raised(self, node: Ints, height: int) -> Ints:
-        """int64[n]: the highest node above each of these, or itself, that is no higher than that;
-        itself where it is higher."""
+        """int64[n]: the highest ancestor of each node with at most this height; the node itself
+        where no ancestor has, or it is higher."""
         for _ in range(min(height, int(self.heights[-1]))):
             above = self.parent[node]
             node = np.where(self.heights[above] <= height, above, node)

@@ -234,7 +234,7 @@ class TestShow:
             assert run(verb, "h.yaml") == 2
             err = capsys.readouterr().err
             assert err.startswith(
-                "error: hierarchy h.yaml: line 1: has a name that stands elsewhere"
+                "error: hierarchy h.yaml: line 1: has a name that is also elsewhere"
             )
             assert "s3cret" not in err
 

@@ -100,7 +100,10 @@ def test_one_value(tmp_path: Path) -> None:
         ("a;*\nb;*\nsecret;x\nd;y\n", "line 3 and 1 more: have another root than most"),
         ("secret;g;*\nb;g;*\nsecret;g;*\n", "line 3: has a value of an earlier row"),
         ("secret;;*\nb;*\n", "line 1: has an empty name between others"),
-        ("a;g;*\nb;h;*\nc;g;h;*\n", "line 3: has a name that stands elsewhere in the tree too"),
+        (
+            "a;g;*\nb;h;*\nc;g;h;*\n",
+            "line 3: has a name that is also elsewhere in the tree; rename one",
+        ),
         ("a;secret;*\nsecret;*\n", "line 2: has a value that is a group of others"),
     ],
 )

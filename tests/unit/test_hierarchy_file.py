@@ -103,16 +103,22 @@ def test_texts_are_what_is_written(tmp_path: Path) -> None:
         ("a:\n  b: {}\n  c: [secret]\n  d:\n", "line 2 and 1 more: have a group without a value"),
         ("a:\n- b\n-\n", "line 3: has an empty item; write '' for an empty text"),
         ("a:\n- '': [secret]\n", "line 2: has a group without a name"),
-        ("a:\n- [secret]\n", "line 2: has a list in a list; name what it is of"),
-        ("a:\n  ? [secret]\n  : b\n", "line 2: has a name that is no text"),
-        ("a:\n- secret\n- {b: [secret]}\n", "line 3: has a name that stands elsewhere in the tree"),
-        ("a: {secret: [b], c: [secret]}", "line 1: has a name that stands elsewhere in the tree"),
-        ("a: {b: [secret], b: [c]}", "line 1: has a name that stands elsewhere in the tree too"),
-        ("a: [a]", "line 1: has a name that stands elsewhere in the tree too"),
-        ("a: &x [secret]", "line 1: has an anchor or alias, which are not allowed"),
-        ("a:\n- *secret\n", "line 2: has an anchor or alias, which are not allowed"),
-        ("a: [!!str secret]", "line 1: has a tag, which are not allowed"),
-        ("a: !secret [b]", "line 1: has a tag, which are not allowed"),
+        ("a:\n- [secret]\n", "line 2: has a list in a list; give the inner one a name"),
+        ("a:\n  ? [secret]\n  : b\n", "line 2: has a name that is not a text"),
+        (
+            "a:\n- secret\n- {b: [secret]}\n",
+            "line 3: has a name that is also elsewhere in the tree",
+        ),
+        ("a: {secret: [b], c: [secret]}", "line 1: has a name that is also elsewhere in the tree"),
+        (
+            "a: {b: [secret], b: [c]}",
+            "line 1: has a name that is also elsewhere in the tree; rename one",
+        ),
+        ("a: [a]", "line 1: has a name that is also elsewhere in the tree; rename one"),
+        ("a: &x [secret]", "line 1: has an anchor or alias, which is not allowed"),
+        ("a:\n- *secret\n", "line 2: has an anchor or alias, which is not allowed"),
+        ("a: [!!str secret]", "line 1: has a tag, which is not allowed"),
+        ("a: !secret [b]", "line 1: has a tag, which is not allowed"),
         ("a: ['secret", "line 1: is not valid YAML"),
         ("a: [secret", "line 1: is not valid YAML"),
         ("a:\n\t- secret\n", "line 2: is not valid YAML"),
@@ -129,7 +135,7 @@ def test_several_problems_together(tmp_path: Path) -> None:
     said = wrong(tmp_path, "a:\n  b:\n  '': [c]\n  d: [c]\n")
     assert said == (
         "line 2: has a group without a value; line 3: has a group without a name; "
-        "line 4: has a name that stands elsewhere in the tree too"
+        "line 4: has a name that is also elsewhere in the tree; rename one"
     )
 
 
