@@ -1,26 +1,67 @@
-"""Anonymization of huge tables on Spark and Delta Lake: partition, anonymize, audit, publish."""
+"""anonlib anonymizes huge tables about people on Spark, audits the result and publishes it.
+
+The verbs, each also one of the command line (`python -m anonlib --help`):
+
+    check       resolve a config against its source; publishes nothing
+    release     partition, anonymize, audit and publish a table
+    evaluate    measure what a published table is worth, and how risky it is
+    audit       count again whether a Delta table holds the privacy models of a config
+    sweep       try many configs on small tables in memory
+    report      write the page of a run
+    cells       group the rows of a table in memory, without Spark
+
+A config is a dict, the path of a YAML file, or the Config that `load` or `parse` made of one.
+"""
 
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonlib.config.reading import load, parse
     from anonlib.local import cells
-    from anonlib.pipeline import check, release
+    from anonlib.pages.output import report
+    from anonlib.pipeline import audit, check, evaluate, release, sweep
+
+    __version__: str
 
 _HOMES = {
+    "audit": "anonlib.pipeline",
     "cells": "anonlib.local",
     "check": "anonlib.pipeline",
+    "evaluate": "anonlib.pipeline",
     "load": "anonlib.config.reading",
     "parse": "anonlib.config.reading",
     "release": "anonlib.pipeline",
+    "report": "anonlib.pages.output",
+    "sweep": "anonlib.pipeline",
 }
 
-__all__ = ["cells", "check", "load", "parse", "release"]
+__all__ = [
+    "__version__",
+    "audit",
+    "cells",
+    "check",
+    "evaluate",
+    "load",
+    "parse",
+    "release",
+    "report",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:
     # Loaded on first use: workers and `--help` need neither Spark nor scikit-learn.
+    if name == "__version__":
+        try:
+            return version("anonlib")
+        except PackageNotFoundError:  # run from a bare checkout
+            return "unknown"
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,9 +1,12 @@
-"""The verbs: release, audit, check. The same from the command line, a job, or a notebook."""
+"""The verbs that need Spark: release, audit, evaluate, sweep, check. They are the same from the
+command line, from a job and from a notebook, on the session that is there."""
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,7 +16,7 @@ from anonlib.config.keys import backlog_key, ledger_key, pseudonym_key
 from anonlib.config.minimum_k import PROPERTY, check_minimum_k
 from anonlib.config.model import Config
 from anonlib.config.places import check_overlaps
-from anonlib.config.reading import add_usual_measures
+from anonlib.config.reading import add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
@@ -39,28 +42,50 @@ from anonlib.spark.storage import Storage, spelling
 from anonlib.spark.tasks import settled
 from anonlib.spark.translation import translated
 from anonlib.spark.values import spark_type
+from anonlib.sweeps.file import as_sweep
 from anonlib.sweeps.in_spark import swept
 from anonlib.sweeps.results import SweepResult
 from anonlib.sweeps.settings import Sweep, sweep_problems
 from anonlib.table.schema import Column
 
+#: A config as verbs take it: a Config, a dict, or the path of a YAML file.
+GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
+
 
 def release(
-    config: Config, progress: Progress | None = None, dataframe: DataFrame | None = None
+    config: GivenConfig, progress: Progress | None = None, dataframe: DataFrame | None = None
 ) -> ReleaseResult:
-    """Anonymizes the config's source (or the DataFrame) and publishes what its audit passed.
+    """Anonymizes a table and publishes what its audit passed.
 
     A run whose id is already in the target's history is done: nothing happens again. A batch that
-    can't hold the models alone waits, if the config has a backlog. Raises ConfigError, InputError,
-    InfeasibleError before anything is written, AuditError when a model does not hold, GateError
-    when what was measured is not within the config's gates, BusyError when another run holds the
-    target, StorageError when reading or writing fails; the target is then as it was (or, where only
-    the old version's removal, or the name in the catalog, failed, as it was published).
+    can't hold the models alone waits, if the config has a backlog. After an error the target is as
+    it was; only where the removal of the old version or the entry in the catalog failed, the new
+    version is published.
+
+    Args:
+        config: A dict, the path of a YAML file, or a Config.
+        progress: Hears of every stage; silent by default.
+        dataframe: The rows, with `source: {format: dataframe}`. Else the config's source is read.
+
+    Returns:
+        Rows in and out, the audit's report, losses, the places of table and record.
+
+    Raises:
+        ConfigError, InputError, InfeasibleError: Before anything is written.
+        AuditError: A model does not hold.
+        GateError: What was measured is not within the config's gates.
+        BusyError: Another run holds the target.
+        StorageError: Reading or writing failed.
+
+    Example:
+        anonlib.release("conf/quickstart.yaml")
     """
+    config = as_config(config)
     progress = progress or Progress()
     if dataframe is not None and config.source.format != "dataframe":
-        text = "must be dataframe where a DataFrame is released"
-        raise ConfigError([Problem("source.format", text)])
+        raise ConfigError(
+            [Problem("source.format", "must be dataframe where a DataFrame is released")]
+        )
     require_gates_of_releases(config)
     run_id = config.release.run_id or _new_run_id()
     with accounted("release", config, run_id, progress) as accounting:
@@ -158,9 +183,27 @@ def _scan(source: Source, config: Config, published: DataFrame | None = None) ->
 
 
 def audit(
-    table: str, config: Config, progress: Progress | None = None, version: int | None = None
+    table: str, config: GivenConfig, progress: Progress | None = None, version: int | None = None
 ) -> AuditReport:
-    """The verdict on any Delta table against a config's privacy models, counted on the table."""
+    """Counts on a Delta table whether it holds a config's privacy models, whoever published it.
+
+    Args:
+        table: The folder of the table.
+        config: A dict, the path of a YAML file, or a Config.
+        progress: Hears of every stage; silent by default.
+        version: The version of the table; the latest by default.
+
+    Returns:
+        A verdict for each model, and what is wrong with the columns.
+
+    Raises:
+        ConfigError: The config is not valid.
+        InputError, StorageError: The table can't be read.
+
+    Example:
+        assert anonlib.audit("out/adult", "conf/adult.yaml").passed
+    """
+    config = as_config(config)
     progress = progress or Progress()
     progress.target = progress.target or place(table)
     with progress.stage("start"):
@@ -174,15 +217,28 @@ def audit(
 
 
 def evaluate(
-    config: Config, progress: Progress | None = None, *, trial: bool = False
+    config: GivenConfig, progress: Progress | None = None, *, trial: bool = False
 ) -> ReleaseResult:
-    """Measures the published table of a config against its source, or with `trial` a release that
-    is made, audited and measured, and not published. What is found goes to a private record and the
-    table of figures; gates are judged, and stop nothing.
+    """Measures what a published table is worth against its source, and how risky it is.
 
-    Raises as `release`; InputError where no table is published that can be of this source.
+    The figures go to a private record and to the table of figures. Gates are judged, and stop
+    nothing.
+
+    Args:
+        config: A dict, the path of a YAML file, or a Config.
+        progress: Hears of every stage; silent by default.
+        trial: Measures a release that is made, audited and not published.
+
+    Returns:
+        The evaluation, with the verdict of each gate.
+
+    Raises:
+        InputError: No table is published that can be of this source. Else as `release`.
+
+    Example:
+        anonlib.evaluate("conf/adult.yaml", trial=True).evaluation
     """
-    config = add_usual_measures(config)
+    config = add_usual_measures(as_config(config))
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
     with accounted(verb, config, _new_run_id(), progress) as accounting:
@@ -258,10 +314,31 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
     return keep(run.spark, config, result, source, scanned, None)
 
 
-def sweep(sweep: Sweep, progress: Progress | None = None, *, retry: bool = False) -> SweepResult:
-    """Tries all points of a sweep that have no result yet (with `retry`, or a failed one), each in
-    memory: nothing is published. Raises ConfigError where a point's k is below the operator's
-    minimum, or a table does not fit, as `swept`."""
+def sweep(
+    sweep: Sweep | Mapping[str, Any] | str | Path,
+    progress: Progress | None = None,
+    *,
+    retry: bool = False,
+) -> SweepResult:
+    """Tries the points of a sweep that have no result yet, each in memory; publishes nothing.
+
+    Args:
+        sweep: A dict, the path of a YAML file, or a Sweep.
+        progress: Hears of every stage; silent by default.
+        retry: Also tries again the points that failed.
+
+    Returns:
+        The results of all points, and where they are kept.
+
+    Raises:
+        ConfigError: The file is not valid, a table does not fit it, or a point's k is below the
+            operator's minimum.
+        InputError, StorageError: Reading or writing failed.
+
+    Example:
+        anonlib.sweep("conf/papers/ta_da.yaml")
+    """
+    sweep = as_sweep(sweep)
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(sweep.file.spark.conf)
@@ -269,8 +346,25 @@ def sweep(sweep: Sweep, progress: Progress | None = None, *, retry: bool = False
     return swept(spark, sweep, progress, retry=retry)
 
 
-def check(config: Config, progress: Progress | None = None) -> CheckResult:
-    """Resolves a config against its source, with all that the figures of a scan rule out."""
+def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
+    """Resolves a config against its source, and scans it; publishes nothing.
+
+    Args:
+        config: A dict, the path of a YAML file, or a Config.
+        progress: Hears of every stage; silent by default.
+
+    Returns:
+        What becomes of each column, the models, and what is left to be trusted.
+
+    Raises:
+        ConfigError: Lists all problems of the config and of its columns.
+        InputError: The source can't be read.
+        InfeasibleError: The models can't hold on this table.
+
+    Example:
+        anonlib.check("conf/quickstart.yaml").notes
+    """
+    config = as_config(config)
     require_words(config.accountability)
     require_gates_of_releases(config)
     progress = progress or Progress()

@@ -10,11 +10,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from anonlib import __version__
 from anonlib.cli import interrupt
 from anonlib.cli.failures import report
 from anonlib.cli.parser import parse_args
@@ -35,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _never_fail_to_print()
     args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
     try:
-        args = parse_args(argv, _version())
+        args = parse_args(argv, __version__)
         with _hushed(debug=args.debug):
             return interrupt.run(lambda: _run(args))
     except SystemExit as done:  # --help and --version
@@ -190,10 +189,10 @@ def _generate(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     config = None if args.conf is None else config_of(args)
-    from anonlib.pages.output import record_of, write_report
+    from anonlib.pages.output import report as write_report
 
     with progress_of(args) as progress:
-        out = write_report(record_of(args.run, config), args.out)
+        out = write_report(args.run, config, args.out)
         progress.note(f"written: {out} (private)")
     return 0
 
@@ -241,13 +240,6 @@ def _session() -> "SparkSession | None":
     from pyspark.sql import SparkSession
 
     return SparkSession._instantiatedSession
-
-
-def _version() -> str:
-    try:
-        return version_of("anonlib")
-    except PackageNotFoundError:  # run from a bare checkout
-        return "unknown"
 
 
 def _log_format(argv: Sequence[str]) -> Literal["text", "json"]:

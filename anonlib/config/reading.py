@@ -133,6 +133,14 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     return build_config(interpolate(tree, problems), folder, problems)
 
 
+def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
+    """The config that a verb was given: itself, of a dict, or of the YAML file at a path.
+
+    Raises as `load` and `parse`.
+    """
+    return load(given) if isinstance(given, str | Path) else parse(given)
+
+
 def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
     """The config in a tree whose overrides and environment variables are applied.
 

@@ -142,10 +142,14 @@ def _digest(file: Path) -> str | None:
 
 def software() -> dict[str, str]:
     """package -> its version, for Python and the packages that a run depends on."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in SOFTWARE}}
+    return {
+        "python": platform.python_version(),
+        **{name: installed_version(name) for name in SOFTWARE},
+    }
 
 
-def _version(name: str) -> str:
+def installed_version(name: str) -> str:
+    """The version of a package; unknown where none is installed."""
     try:
         return version(name)
     except PackageNotFoundError:  # spark-submit brings a pyspark that is not installed as a package

@@ -51,31 +51,41 @@ def cells(
     suppression_limit: float = 0.0,
     **parameters: Any,
 ) -> Ints:
-    """int64[n]: the cell of every row of `data`, 0..m-1 by first row; all hold the models.
+    """Groups the rows of a table in memory into cells that hold privacy models. No Spark.
 
-    data: a float array [n, p], all columns continuous, or a pandas or Arrow table. Of a table,
-    `scales` gives the quasi-identifiers their scales ("continuous", "ordinal", "nominal"); other
-    columns count only where a model names them. Null and NaN are missing. Columns are encoded as
-    for a release (`Encoding`); ordinal ones by the ranks of their distinct values, or of the
-    categories of an ordered Arrow dictionary or pandas category. `hierarchies` gives nominal
-    columns theirs, or the files that hold them (`read_hierarchy`): codes are in its leaves' order;
-    and columns that models name.
-
-    target: what the data are to predict, for kernels that look at it: an array of n values for an
-    array, the name of a column for a table. `target_scale` is "continuous" or "nominal"; if left
-    out, numbers are continuous, unless the kernel needs classes.
-
-    suppression_limit: the largest share of rows that kernels which suppress may leave without a
-    cell; these have -1.
-
-    kernel: its `type`; `parameters` are its own. models: what cells must hold besides having k
-    rows; with `joint` also among the rows of a cell that agree on all other columns that models
-    name. The cells do not depend on the order of rows, but for which of equal rows (in all these
-    columns) are in which.
+    Columns are encoded as for a release (`Encoding`); ordinal ones by the ranks of their distinct
+    values, or of the categories of an ordered Arrow dictionary or pandas category. Null and NaN are
+    missing. The cells do not depend on the order of rows; among rows that are equal in all columns
+    used here, that order decides which is in which cell.
     Cost: the kernel's, and O(n p + n log n).
 
-    Raises InputError for data and arguments that can't be used, InfeasibleError where all rows
-    together do not hold the models.
+    Args:
+        data: A float array [n, p], all columns continuous; or a pandas or Arrow table.
+        kernel: The kernel's `type`.
+        k: Rows that every cell must have.
+        scales: Of a table: the scale of each quasi-identifier, "continuous", "ordinal" or
+            "nominal". Other columns count only where a model names them.
+        hierarchies: Of nominal columns and of columns that models name: each a Hierarchy, or the
+            file that holds it. Codes are in the order of its leaves.
+        models: What cells must hold besides having k rows.
+        joint: Models hold also among the rows of a cell that agree on all other columns that
+            models name.
+        target: What the data are to predict, for kernels that look at it: n values for an array,
+            the name of a column for a table.
+        target_scale: "continuous" or "nominal". By default numbers are continuous, unless the
+            kernel needs classes.
+        suppression_limit: The largest share of rows that the kernel may leave without a cell.
+        parameters: The kernel's own.
+
+    Returns:
+        int64[n]. The cell of each row, 0..m-1 by first row; -1 for suppressed rows.
+
+    Raises:
+        InputError: Data or arguments can't be used.
+        InfeasibleError: All rows together do not hold the models.
+
+    Example:
+        anonlib.cells(frame, k=10, scales={"age": "continuous", "city": "nominal"})
     """
     chosen = _kernel(kernel, parameters)
     held = (_k_anonymity(k), *_checked(models))

@@ -5,12 +5,13 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anonlib.config.model import Config
+from anonlib.config.reading import as_config
 from anonlib.errors import InputError, StorageError
 from anonlib.pages import MARK, render
 
@@ -20,24 +21,31 @@ if TYPE_CHECKING:  # this imports Spark
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def record_of(run: str, config: Config | None) -> str:
-    """The path of a run's private record: `run` itself, or, with a config, that of the run of this
-    id. Raises InputError where it can't be an id."""
-    if config is None:
-        return run
-    if not _RUN_ID.fullmatch(run):
-        raise InputError("RUN: no run id; leave out --conf to name the file of a record")
-    return f"{config.record_path.rstrip('/')}/{run}.json"
+def report(
+    run: str | Path,
+    config: Config | Mapping[str, Any] | str | Path | None = None,
+    out: str | Path | None = None,
+) -> str:
+    """Writes the page of a run from its private record, readable by its owner only.
 
+    Args:
+        run: The path of a private record; with a config, the id of a run.
+        config: The config of the run: a dict, the path of a YAML file, or a Config.
+        out: The file to write; by default beside the record. A report there is replaced, any
+            other file never.
 
-def write_report(record: str, out: str | None = None) -> str:
-    """Writes the report of a private record, readable by its owner only, and returns its path: by
-    default beside the record. Reports are replaced, other files never.
+    Returns:
+        The path of the page.
 
-    Raises InputError where the record is not there or none, or where another file is in the way;
-    StorageError where the report can't be written.
+    Raises:
+        InputError: The record is not there or is none, or another file is in the way.
+        StorageError: The page can't be written.
+
+    Example:
+        anonlib.report("out/adult.private/RUN_ID.json")
     """
-    place = out or f"{record.removesuffix('.json')}.html"
+    record = str(run) if config is None else _record_path(str(run), as_config(config))
+    place = str(out or f"{record.removesuffix('.json')}.html")
     try:
         content = json.loads(_read(record))
         page = render(content if isinstance(content, dict) else {})
@@ -50,6 +58,13 @@ def write_report(record: str, out: str | None = None) -> str:
         raise InputError(f"{place}: {text}")
     _write(place, page)
     return place
+
+
+def _record_path(run: str, config: Config) -> str:
+    """The path of the private record of the run of this id."""
+    if not _RUN_ID.fullmatch(run):
+        raise InputError("RUN: no run id; leave out --conf to name the file of a record")
+    return f"{config.record_path.rstrip('/')}/{run}.json"
 
 
 def _read(path: str) -> str:

@@ -96,14 +96,14 @@ def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] |
 
 
 def _keep(spark: SparkSession, config: Config, content: dict[str, Any]) -> None:
-    from anonlib.pages.output import write_report  # this imports matplotlib
+    from anonlib.pages.output import report  # this imports matplotlib
 
     path = record_path(spark, config, content["run_id"])
     storage = Storage(spark, config.record_path)
     if not storage.exists(path):
         storage.write(path, json.dumps(content, indent=2, ensure_ascii=False))
         with suppress(Exception):  # a page that can't be made is no reason to fail
-            write_report(path)
+            report(path)
 
 
 def write_manifest(spark: SparkSession, table: str, text: str) -> None:

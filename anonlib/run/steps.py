@@ -208,10 +208,10 @@ def keep(
     except Exception as error:
         note = f"evaluate.metrics: the figures could not be added ({type(error).__name__})"
         result = replace(result, notes=(*result.notes, f"{note}; the record has them"))
-    from anonlib.pages.output import write_report  # this imports matplotlib
+    from anonlib.pages.output import report  # this imports matplotlib
 
     try:
-        return replace(result, report=write_report(result.record))
+        return replace(result, report=report(result.record))
     except Exception as error:
         note = f"the report could not be written ({type(error).__name__}); see `anonlib report`"
         return replace(result, notes=(*result.notes, note))

@@ -45,6 +45,14 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
     return parse_sweep(read_raw(path), overrides, Path(path).parent)
 
 
+def as_sweep(given: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
+    """The sweep that was given: itself, of a dict, or of the YAML file at a path. Raises as
+    `load_sweep`."""
+    if isinstance(given, Sweep):
+        return given
+    return load_sweep(given) if isinstance(given, str | Path) else parse_sweep(given)
+
+
 def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
     """The sweep in a mapping, as YAML would give it; paths of configs and hierarchies are relative
     to `folder`. Raises as `load_sweep`."""

@@ -6,7 +6,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from time import monotonic
 from typing import Any
 
@@ -18,6 +17,7 @@ from pyspark.sql import types as T
 
 from anonlib.config.model import Config
 from anonlib.config.resolve import resolve
+from anonlib.config.summary import installed_version
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
 from anonlib.run.scan import require_readable
@@ -147,7 +147,9 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
             found = [Problem(f"cases.{point.case}: {p.where}", p.text) for p in error.problems]
             problems += found
             continue
-        key = sha256(f"{_version()} {point.case} {table.digest} {point.text}".encode())
+        key = sha256(
+            f"{installed_version('anonlib')} {point.case} {table.digest} {point.text}".encode()
+        )
         items.append(_Item(key.hexdigest(), point, *schemas[whole], places[view]))
     if problems:
         raise ConfigError(problems)
@@ -263,14 +265,10 @@ def _append(table: PrivateTable, rows: Sequence[ResultRow]) -> None:
     now = datetime.now(UTC)
     known = [vars(row) | {"parameters": parameters_text(row.parameters)} for row in rows]
     values = [
-        tuple({**each, "version": _version(), "at": now}[name] for name in _SCHEMA.names)
+        tuple(
+            {**each, "version": installed_version("anonlib"), "at": now}[name]
+            for name in _SCHEMA.names
+        )
         for each in known
     ]
     table.append(values, _SCHEMA)
-
-
-def _version() -> str:
-    try:
-        return version("anonlib")
-    except PackageNotFoundError:  # run from a bare checkout
-        return "unknown"

@@ -11,7 +11,7 @@ from anonlib.config.model import Config
 from anonlib.errors import InputError, StorageError
 from anonlib.pages import output as report_files
 from anonlib.pages import render
-from anonlib.pages.output import record_of, write_report
+from anonlib.pages.output import _record_path, report
 from tests.reports import unevaluated
 
 
@@ -23,7 +23,7 @@ class TestFiles:
         return path
 
     def test_beside_the_record_for_its_owner_only(self, record: Path) -> None:
-        out = write_report(str(record))
+        out = report(str(record))
         assert out == str(record.with_suffix(".html"))
         assert Path(out).read_text("utf-8") == render(unevaluated())
         assert Path(out).stat().st_mode & 0o777 == 0o600
@@ -31,32 +31,32 @@ class TestFiles:
 
     def test_reports_are_replaced_other_files_are_not(self, record: Path) -> None:
         out = record.with_name("there.html")
-        write_report(str(record), str(out))
-        write_report(f"file://{record}", f"file:{out}")
+        report(record, out=out)
+        report(f"file://{record}", out=f"file:{out}")
         out.write_text("<p>mine</p>")
         with pytest.raises(InputError, match="is no report"):
-            write_report(str(record), str(out))
+            report(record, out=out)
         assert out.read_text() == "<p>mine</p>"
         before = record.read_text()
         with pytest.raises(InputError, match="is no report"):
-            write_report(str(record), str(record))
+            report(record, out=record)
         assert record.read_text() == before
 
     def test_what_is_no_record(self, record: Path, tmp_path: Path) -> None:
         for text in ("secret", '["secret"]', '{"anonlib_record": 1, "secret": 1}'):
             record.write_text(text)
             with pytest.raises(InputError, match="record") as caught:
-                write_report(str(record))
+                report(str(record))
             assert "secret" not in str(caught.value)
         with pytest.raises(InputError, match=r"no such file; RUN is the path.*--conf"):
-            write_report(str(tmp_path / "other.json"))
+            report(str(tmp_path / "other.json"))
         assert [p.name for p in tmp_path.iterdir()] == ["run-1.json"]
 
     def test_disk_refuses(self, record: Path, tmp_path: Path) -> None:
         with pytest.raises(StorageError, match="No such file"):
-            write_report(str(record), str(tmp_path / "no" / "folder.html"))
+            report(record, out=str(tmp_path / "no" / "folder.html"))
         with pytest.raises(StorageError, match="directory"):
-            write_report(str(tmp_path))
+            report(str(tmp_path))
 
     def test_other_stores(self, monkeypatch: pytest.MonkeyPatch) -> None:
         there = {"hdfs://host/r/run-1.json": json.dumps(unevaluated())}
@@ -67,7 +67,7 @@ class TestFiles:
             write = staticmethod(there.__setitem__)
 
         monkeypatch.setattr(report_files, "_storage", lambda path: Store())
-        out = write_report("hdfs://host/r/run-1.json")
+        out = report("hdfs://host/r/run-1.json")
         assert out == "hdfs://host/r/run-1.html"
         assert there[out] == render(unevaluated())
 
@@ -75,11 +75,10 @@ class TestFiles:
         config: Any = Config.model_construct(
             release=type("Release", (), {"record": None, "path": "out/adult/"})
         )
-        assert record_of("run-1", config) == "out/adult.private/run-1.json"
-        assert record_of("a/run-1.json", None) == "a/run-1.json"
+        assert _record_path("run-1", config) == "out/adult.private/run-1.json"
         for wrong in ("a/run-1.json", "", "x" * 65):
             with pytest.raises(InputError, match="no run id"):
-                record_of(wrong, config)
+                _record_path(wrong, config)
 
     def test_command(self, record: Path, capsys: pytest.CaptureFixture[str]) -> None:
         out = record.with_name("out.html")

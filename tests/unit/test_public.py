@@ -1,0 +1,87 @@
+"""The public face: what `import anonlib` gives, and what its verbs take."""
+
+import inspect
+import json
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonlib
+from anonlib.config.model import Config
+from anonlib.config.reading import as_config
+from anonlib.errors import ConfigError, InputError
+from anonlib.sweeps.file import as_sweep
+
+VERBS = ["audit", "check", "evaluate", "release", "report", "sweep"]
+CONFIG: dict[str, Any] = {
+    "source": {"format": "csv", "path": "people.csv"},
+    "attributes": {"age": {"role": "quasi_identifier", "scale": "continuous"}},
+    "one_row_per_person": True,
+    "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+    "release": {"path": "out/people"},
+}
+
+
+def test_names() -> None:
+    names = [*VERBS, "__version__", "cells", "load", "parse"]
+    assert sorted(anonlib.__all__) == sorted(names) == sorted(dir(anonlib))
+    assert anonlib.__version__
+    with pytest.raises(AttributeError, match="no attribute 'relase'"):
+        anonlib.relase  # noqa: B018
+
+
+def test_help_shows_each_with_its_arguments() -> None:
+    shown = pydoc.plain(pydoc.render_doc(anonlib))
+    for name in {*anonlib.__all__} - {"__version__"}:
+        function = getattr(anonlib, name)
+        assert f"\n    {name}(" in shown
+        doc = inspect.getdoc(function) or ""
+        for argument in inspect.signature(function).parameters:
+            assert f"{argument}:" in doc or f"{argument} " in doc, f"{name}: {argument}"
+        assert "Raises" in doc, name
+
+
+def test_importing_loads_nothing_large() -> None:
+    code = "import sys, anonlib; anonlib.__version__; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"pyspark", "numpy", "pydantic", "numba"} & {*done.stdout.split()}
+
+
+def test_a_config_is_a_dict_a_path_or_a_config(tmp_path: Path) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text(json.dumps(CONFIG), "utf-8")
+    given = [CONFIG, str(file), file, anonlib.parse(CONFIG), anonlib.load(file)]
+    configs = [as_config(each) for each in given]
+    assert all(isinstance(config, Config) for config in configs)
+    assert len({repr(config) for config in configs}) == 1
+
+
+@pytest.mark.parametrize("verb", ["check", "evaluate", "release"])
+def test_what_is_wrong_is_said_before_spark_starts(verb: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="seed"):
+        getattr(anonlib, verb)({**CONFIG, "seed": "x"})
+    with pytest.raises(InputError, match=r"nope\.yaml"):
+        getattr(anonlib, verb)(tmp_path / "nope.yaml")
+    with pytest.raises(ConfigError, match="must be a mapping"):
+        getattr(anonlib, verb)(7)
+
+
+def test_audit_and_sweep_take_them_too(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="seed"):
+        anonlib.audit("out/people", {**CONFIG, "seed": "x"})
+    with pytest.raises(InputError, match=r"nope\.yaml"):
+        anonlib.sweep(tmp_path / "nope.yaml")
+    with pytest.raises(ConfigError):
+        anonlib.sweep({"cases": {}})
+    made = as_sweep({"cases": {"people": {"config": CONFIG}}, "out": str(tmp_path / "out")})
+    assert as_sweep(made) is made
+
+
+def test_report_by_run_id(tmp_path: Path) -> None:
+    config = {**CONFIG, "release": {"path": str(tmp_path / "people")}}
+    with pytest.raises(InputError, match=r"people\.private/r1\.json: no such file"):
+        anonlib.report("r1", config)
