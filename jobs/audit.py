@@ -1,10 +1,10 @@
-"""Verifies a published table, under spark-submit:
+"""Audits a published table, with spark-submit:
 
     jars=$(python -m anonlib.spark.jars | paste -sd,)
     spark-submit --jars "$jars" jobs/audit.py out/adult --conf conf/adult.yaml
 
-The arguments are those of `anonlib audit`. Master, resources and jars are spark-submit's; what
-the config says under `spark` is added. Exit codes: 0 done, 2 config or input error, 3 audit failed,
+The arguments are those of `anonlib audit`. spark-submit sets master, resources and jars; the
+settings under `spark` in the config are added. Exit codes: 0 done, 2 config or input error, 3 audit failed,
 1 anything else.
 """
 

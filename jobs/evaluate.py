@@ -1,10 +1,10 @@
-"""Measures a release, published or on trial, under spark-submit:
+"""Measures a release, published or made for the measurement alone (--trial), with spark-submit:
 
     jars=$(python -m anonlib.spark.jars | paste -sd,)
     spark-submit --jars "$jars" jobs/evaluate.py conf/adult.yaml --trial
 
 The arguments are those of `anonlib evaluate`. Exit codes: 0 done, 2 config or input error, 3 audit
-failed, 4 a gate not passed, 1 anything else.
+failed, 4 gate failed, 1 anything else.
 """
 
 import sys

@@ -1,17 +1,17 @@
-"""Anonymizes, audits and publishes a table, under spark-submit:
+"""Anonymizes, audits and publishes a table, with spark-submit:
 
     jars=$(python -m anonlib.spark.jars | paste -sd,)
     spark-submit --jars "$jars" jobs/release.py conf/adult.yaml --set release.mode=overwrite
 
-On a cluster, with the environment that scripts/package makes:
+On a cluster, with the environment from scripts/package:
 
     spark-submit --master spark://HOST:7077 --properties-file conf/spark/standalone.conf \\
         --archives dist/anonlib-0.1.0-environment.tar.gz#environment --jars "$jars" \\
         jobs/release.py conf/adult.yaml
 
-The arguments are those of `anonlib release`. Master, resources and jars are spark-submit's; what
-the config says under `spark` is added. Exit codes: 0 done, 2 config or input error, 3 audit failed,
-4 a gate not passed, 1 anything else.
+The arguments are those of `anonlib release`. spark-submit sets master, resources and jars; the
+settings under `spark` in the config are added. Exit codes: 0 done, 2 config or input error, 3 audit failed,
+4 gate failed, 1 anything else.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Tries every point of a sweep file in memory and measures it, under spark-submit:
+"""Releases every point of a sweep file in memory and measures it, with spark-submit:
 
     jars=$(python -m anonlib.spark.jars | paste -sd,)
     spark-submit --jars "$jars" jobs/sweep.py conf/papers/price.yaml --set seeds=3
 
-The arguments are those of `anonlib sweep`. Master, resources and jars are spark-submit's; what
-the file says under `spark` is added. Exit codes: 0 done (points may have failed), 2 config or input
+The arguments are those of `anonlib sweep`. spark-submit sets master, resources and jars; the
+settings under `spark` in the file are added. Exit codes: 0 done (points may have failed), 2 config or input
 error, 1 anything else.
 """
 

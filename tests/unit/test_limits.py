@@ -172,7 +172,7 @@ class TestHierarchies:
         assert said.endswith("not CSV, or a name of more than 131,072 characters")
 
     def test_devices(self) -> None:
-        with pytest.raises(InputError, match="can't be read \\(no plain file\\)"):
+        with pytest.raises(InputError, match="can't be read \\(not a regular file\\)"):
             read_hierarchy("/dev/zero")
 
 
