@@ -1,4 +1,4 @@
-"""Measures a release, published or made for the measurement alone (--trial), with spark-submit:
+"""Measures a release, published or on trial, with spark-submit:
 
     jars=$(python -m anonlib.spark.jars | paste -sd,)
     spark-submit --jars "$jars" jobs/evaluate.py conf/adult.yaml --trial
