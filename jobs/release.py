@@ -10,8 +10,8 @@ On a cluster, with the environment from scripts/package:
         jobs/release.py conf/adult.yaml
 
 The arguments are those of `anonlib release`. spark-submit sets master, resources and jars; the
-settings under `spark` in the config are added. Exit codes: 0 done, 2 config or input error, 3 audit failed,
-4 gate failed, 1 anything else.
+settings under `spark` in the config are added. Exit codes: 0 done, 2 config or input error, 3 audit
+failed, 4 gate failed, 1 anything else.
 """
 
 import sys

@@ -4,8 +4,8 @@
     spark-submit --jars "$jars" jobs/sweep.py conf/papers/price.yaml --set seeds=3
 
 The arguments are those of `anonlib sweep`. spark-submit sets master, resources and jars; the
-settings under `spark` in the file are added. Exit codes: 0 done (points may have failed), 2 config or input
-error, 1 anything else.
+settings under `spark` in the file are added. Exit codes: 0 done (points may have failed), 2 config
+or input error, 1 anything else.
 """
 
 import sys
