@@ -1,4 +1,4 @@
-"""What is known against packages: asked of a vulnerability service, or looked up in OSV records."""
+"""Known vulnerabilities of packages, from a vulnerability service or from OSV records."""
 
 import json
 import re
@@ -35,12 +35,13 @@ class Found:
 
     @property
     def clean(self) -> bool:
-        """Whether all were looked up, and nothing is known against them."""
+        """Whether all packages were audited and none has a known vulnerability."""
         return not self.vulnerabilities and not self.not_audited
 
 
 def report(found: Found) -> str:
-    """What was audited, what is known against it, and what was not audited."""
+    """Text: the audited packages, their known vulnerabilities, the packages that were not
+    audited."""
     what = f"{found.packages} Python packages" + (f" and {found.jars} jars" if found.jars else "")
     verdict = "KNOWN VULNERABILITIES:" if found.vulnerabilities else "no vulnerability is known"
     lines = [f"audited: {what} by {found.by}; {verdict}"]
@@ -51,8 +52,8 @@ def report(found: Found) -> str:
 
 
 def audited_online(tool: Path, lock: Path, purls: Sequence[str]) -> Found:
-    """By pip-audit, which knows Python packages only: of the jars among the package URLs it is
-    counted that they were not audited. Raises NotAuditedError when there is no answer."""
+    """Asks pip-audit, which knows Python packages only; jars count as not audited. Raises
+    NotAuditedError when there is no answer."""
     command = [str(tool), "--requirement", str(lock), "--disable-pip", "--format", "json"]
     command += ["--progress-spinner", "off", "--timeout", "15"]
     try:
@@ -84,7 +85,7 @@ def audited_online(tool: Path, lock: Path, purls: Sequence[str]) -> Found:
 
 
 def audited_offline(purls: Sequence[str], paths: Sequence[Path]) -> Found:
-    """By OSV records. Raises NotAuditedError where an ecosystem of the packages has none."""
+    """Looks packages up in OSV records. Raises NotAuditedError if an ecosystem has no records."""
     wanted = {(ecosystem, name): version for ecosystem, name, version in map(parts, purls)}
     seen: set[str] = set()
     known = set()
@@ -141,7 +142,8 @@ def affects(affected: Mapping[str, Any], ecosystem: str, version: str) -> bool:
 
 
 def within(events: Sequence[Mapping[str, str]], ecosystem: str, version: str) -> bool:
-    """By OSV's rule: the events in order of their versions, the last at or below ours counts."""
+    """OSV's rule: of the events in order of version, the last one at or below this version
+    counts."""
     ours = order(ecosystem, version)
     hit = False
     for event in sorted(events, key=lambda event: order(ecosystem, next(iter(event.values())))):

@@ -1,8 +1,8 @@
 """Digests of the rows that the shipped configs release, each as a multiset.
 
 A config of `conf/` is released into a temporary folder; another library reads its Delta table.
-Of a sweep in `conf/papers/`, points of seed 0 are anonymized in memory, as the sweep does; at most
-`--points` of each case, evenly spread over its grid.
+For a sweep in `conf/papers/`, points of seed 0 are anonymized in memory, as the sweep does: at most
+`--points` points of each case, evenly spread over its grid.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def of_sweep(spark: Any, path: Path, n_points: int) -> Iterator[str]:
 
 
 def of_points(tables: Sequence[pa.Table], items: Sequence[Any]) -> str:
-    """The digest of what these points release, those that are infeasible by their error."""
+    """The digest of the releases of these points; an infeasible point counts by its error."""
     whole = sha256()
     for item in items:
         table = _sampled(item.point, tables[item.table], item.schema)

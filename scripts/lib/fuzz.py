@@ -1,12 +1,12 @@
-"""Fuzzing of configs, overrides, sweep files, hierarchies and CSV tables, for a bounded time: every
-try ends well or with a user error that shows no value, and in time.
+"""Fuzzing of configs, overrides, sweep files, hierarchies and CSV tables, for a bounded time. Every
+try must end in time, and well or with a user error that shows no value.
 
     scripts/fuzz [--seconds 60] [--seed 0] [--only config mapping overrides sweep hierarchy-csv
         hierarchy-yaml csv] [--to out/fuzz]
     scripts/fuzz --again TARGET FILE
 
-Findings are made as small as hypothesis can, printed, and their inputs written. Exit codes:
-0 none, 1 some.
+hypothesis makes failing inputs small; they are printed and written. Exit codes: 0 no finding,
+1 findings.
 """
 
 import argparse
@@ -43,7 +43,7 @@ MEMORY = 6 * 2**30
 
 
 class TooSlowError(BaseException):
-    """A try took longer than it may. No Exception, so that nothing takes it for one of its own."""
+    """A try took too long. Not an Exception, so that no handler catches it."""
 
 
 class Found(Exception):
@@ -52,7 +52,7 @@ class Found(Exception):
 
 @dataclass
 class Fuzzer:
-    """Runs tries; keeps the smallest input of every way to go wrong."""
+    """Runs tries; keeps the smallest input of each kind of failure."""
 
     folder: Path
     until: float = 0.0
@@ -61,7 +61,7 @@ class Fuzzer:
     found: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def run(self, target: Target, first_seed: int, until: float) -> None:
-        """Rounds of tries until the clock says so."""
+        """Runs rounds of tries until the time is over."""
         self.until = until
         number = 0
         while time.monotonic() < until:
@@ -70,7 +70,7 @@ class Fuzzer:
             number += 1
 
     def round(self, target: Target, number: int, n: int) -> None:
-        """Tries of one seed; raises Found at the first new way to go wrong."""
+        """Runs the tries of one seed; raises Found at the first new kind of failure."""
         known = {way for name, way in self.found if name == target.name}
 
         @seed(number)
@@ -95,7 +95,7 @@ class Fuzzer:
         tries()
 
     def outcome(self, target: Target, data: Any) -> str | None:
-        """How one try went wrong; None if it did not."""
+        """The kind of failure of one try; None if it ended well."""
         try:
             with limited(target), warnings.catch_warnings():
                 warnings.filterwarnings("error", module="anonlib|pydantic|yaml")
@@ -112,7 +112,7 @@ class Fuzzer:
 
 @contextmanager
 def limited(target: Target) -> Iterator[None]:
-    """Raises TooSlowError in what takes too long."""
+    """Raises TooSlowError in a block that takes too long."""
 
     def stop(*_: object) -> None:
         raise TooSlowError
@@ -132,7 +132,7 @@ def limited(target: Target) -> Iterator[None]:
 
 
 def _place(error: Exception) -> str:
-    """The last line of ours that an error went through."""
+    """The innermost line of this project in an error's traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "anonlib" in Path(frame.filename).parts]
     last = (own or frames)[-1]
@@ -151,7 +151,7 @@ def little_memory() -> Iterator[None]:
 
 
 def again(target: Target, path: Path, folder: Path) -> None:
-    """One input again, with the traceback of what goes wrong."""
+    """Tries one input again, and shows the traceback if it fails."""
     data = path.read_bytes()
     attempt = data if target.suffix != ".txt" else eval(data, {"inf": float("inf")})  # noqa: S307
     try:
@@ -162,7 +162,7 @@ def again(target: Target, path: Path, folder: Path) -> None:
 
 
 def report(fuzzer: Fuzzer, targets: Sequence[Target], to: Path) -> int:
-    """Prints what ran and what was found; the exit code."""
+    """Prints the tries and findings; returns the exit code."""
     for target in targets:
         n, refused = fuzzer.n_tries.get(target.name, 0), fuzzer.n_refused.get(target.name, 0)
         print(f"{target.name:16}{n:8,} tries, {refused:8,} ended with a user error")

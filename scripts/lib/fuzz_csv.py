@@ -1,5 +1,5 @@
-"""CSV tables for fuzzing releases: each publishes a table that its audit passes, with every row in
-it or suppressed, or ends with a user error."""
+"""CSV tables for fuzzing releases: each publishes a table that passes its audit and has every
+row that is not suppressed, or ends with a user error."""
 
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def config(folder: Path, options: dict[str, str]) -> dict[str, Any]:
 
 
 def released(given: tuple[bytes, int], folder: Path) -> None:
-    """One table through a release; raises AssertionError where rows are lost or the audit fails."""
+    """Releases one table; raises AssertionError if rows are lost or the audit fails."""
     data, way = given
     (folder / "table.csv").write_bytes(data)
     options = OPTIONS[way]

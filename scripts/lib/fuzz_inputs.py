@@ -50,7 +50,7 @@ objects = values | st.sampled_from(
 
 
 def places(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of everything in a tree but its root."""
+    """The path of every node of a tree except the root."""
     items = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for key, value in items:
         yield (*above, key)
@@ -103,7 +103,7 @@ def _change(
 
 
 def _hide(draw: Draw, tree: Any, found: Sequence[tuple[Any, ...]]) -> None:
-    """Puts the mark where it must stay unseen."""
+    """Puts the mark at a place whose values no error may show."""
     name, field = draw(st.sampled_from(HIDDEN))
     sections = [
         section
@@ -130,7 +130,7 @@ def _copy(tree: Any) -> Any:
 
 
 def dumped(tree: Any) -> bytes:
-    """The tree as YAML; what is not ASCII is escaped, halves of surrogate pairs too."""
+    """The tree as YAML; all but ASCII is escaped, halves of surrogate pairs too."""
     return yaml.safe_dump(tree, sort_keys=False).encode()
 
 

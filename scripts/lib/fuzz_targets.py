@@ -1,4 +1,4 @@
-"""What is fuzzed without Spark: configs, overrides, hierarchies, sweep files."""
+"""Targets of fuzzing that need no Spark: configs, overrides, hierarchies, sweep files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ class Target:
 
     @property
     def shrinks(self) -> bool:
-        """Whether inputs that go wrong are made smaller: with Spark that would take hours."""
+        """Whether failing inputs are made smaller; with Spark that would take hours."""
         return not self.spark
 
 
@@ -118,7 +118,7 @@ def _as_csv(conf: Path) -> bytes:
 
 
 def _hierarchy(suffix: str) -> Callable[[bytes, Path], None]:
-    """Read; what is a hierarchy is written, and is the same when it is read again."""
+    """Reads a hierarchy, writes it, and reads it again: it must be the same."""
 
     def attempt(data: bytes, folder: Path) -> None:
         path = folder / f"hierarchy{suffix}"

@@ -1,9 +1,9 @@
-"""Makes what a cluster needs of anonlib, for the Python and the machine that it runs on.
+"""Packages anonlib for a cluster, for the Python and the machine that this runs on.
 
     scripts/package [--out dist] [--python-prefix /usr] [--advisories all.zip ...] [--require-audit]
 
-The wheel and the zip are the same bytes at every run, the packed environment has the same packages:
-those of scripts/lock/runtime.txt. pyspark is not among them, since the cluster brings it.
+The wheel and the zip have the same bytes at every run. The packed environment has the packages of
+scripts/lock/runtime.txt, without pyspark, which the cluster brings.
 """
 
 import argparse
@@ -108,7 +108,7 @@ def arguments() -> argparse.Namespace:
 
 
 def build_wheel(folder: Path) -> Path:
-    """The wheel; hatchling gives the same bytes for the same files."""
+    """Builds the wheel; hatchling gives the same bytes for the same files."""
     run("wheel", sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -119,8 +119,8 @@ def version(wheel: Path) -> str:
 
 
 def install(uv: str, wheel: Path) -> None:
-    """Into the environment that is packed. Its code is compiled once here, not by every executor;
-    by content, since unpacking may change times."""
+    """Installs into the environment to pack. Python code is compiled here once, not by every
+    executor; its checks go by content, since unpacking may change times."""
     python, packages = str(RUNTIME / "bin" / "python"), RUNTIME / "lib"
     pip = [uv, "pip", "install", "--quiet", "--no-deps", "--reinstall", "--python", python]
     run("install", *pip, str(wheel))
@@ -133,7 +133,7 @@ def install(uv: str, wheel: Path) -> None:
 
 
 def pack(archive: Path, python_prefix: str | None) -> None:
-    """The packages' own tests, 120 MB, are left out."""
+    """Packs the environment without the packages' own tests (120 MB)."""
     prefix = [] if python_prefix is None else ["--python-prefix", python_prefix]
     tool = [str(TOOLS / "bin" / "venv-pack"), "--quiet", "--prefix", str(RUNTIME)]
     tool += ["--output", str(archive), "--compress-level", "1", "--exclude", "*/tests/*"]
@@ -153,7 +153,7 @@ def copy_rest(folder: Path, jars: Iterable[Path]) -> None:
 
 
 def write_bill(path: Path, jars: Iterable[Jar]) -> None:
-    """The packages by what is installed, the jars by what is pinned."""
+    """Writes the bill of materials: packages as installed, jars as pinned."""
     tool = [str(TOOLS / "bin" / "cyclonedx-py"), "environment", "--output-reproducible"]
     tool += ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library"]
     run("bill of materials", *tool, "-o", str(path), str(RUNTIME / "bin" / "python"))
@@ -176,7 +176,8 @@ def jar_component(jar: Jar) -> dict[str, Any]:
 
 
 def audit(folder: Path, advisories: list[Path]) -> bool:
-    """Writes what is known against packages and jars; whether all were audited and nothing is."""
+    """Writes the known vulnerabilities of packages and jars; True if all were audited and none has
+    any."""
     bill = json.loads((folder / "sbom.cdx.json").read_text("utf-8"))
     purls = [part["purl"] for part in bill["components"] if "purl" in part]
     try:
@@ -217,7 +218,7 @@ def write_checksums(folder: Path) -> None:
 
 
 def put(made: Path, out: Path) -> None:
-    """In place of what an earlier run made; other files of the folder stay."""
+    """Replaces the files of an earlier run; other files of the folder stay."""
     for path in sorted(made.iterdir()):
         there = out / path.name
         if there.is_dir():
@@ -226,7 +227,7 @@ def put(made: Path, out: Path) -> None:
 
 
 def run(what: str, *command: str, may_fail: bool = False) -> None:
-    """Runs a tool; what it says is shown when it fails."""
+    """Runs a tool; shows its output if it fails."""
     began = time.monotonic()
     done = subprocess.run(
         command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

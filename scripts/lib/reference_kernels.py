@@ -1,5 +1,5 @@
-"""The straightforward versions that the benches measure kernels against: plain loops over all
-remaining rows, compiled for MDAV, in Python for greedy."""
+"""Plain versions that benchmarks compare kernels with: loops over all remaining rows, compiled for
+MDAV, in Python for greedy."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def mdav_loop(x: Any, k: int) -> Any:
 
 def greedy_loop(tuples: Any, count: Any, trees: list[Tree], k: int) -> Any:
     """int64[m]: the cells of greedy (k-anonymity alone, by NLLM) on the codes int[m, q] of distinct
-    tuples, of which there are count[i]; one tree a column."""
+    tuples; tuple i has count[i] rows; one tree per column."""
     loss = [np.rint(tree.loss / GRID).astype(int).tolist() for tree in trees]
     met = [ancestors(tree) for tree in trees]
     cells = {i: [i] for i in range(len(tuples))}

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced after setup.sh by scripts that need programs which are no part of anonlib's environment:
-#   anonlib_side NAME    makes .venv/NAME from scripts/lock/NAME.txt, if it is not there as wanted
+# Sourced after setup.sh by scripts that need programs outside of anonlib's environment:
+#   anonlib_side NAME    makes .venv/NAME from scripts/lock/NAME.txt, unless it is up to date
 
 anonlib_side() {
     local name=$1 env=$anonlib_venv/$1 lock=$anonlib_root/scripts/lock/$1.txt wanted

@@ -1,14 +1,14 @@
-"""Many releases in one driver: what grows with their number is a leak.
+"""Many releases in one driver; memory or threads that grow with their number are a leak.
 
     scripts/soak [--releases 200] [--to out/soak.jsonl]
 
 Of every six releases of a small CSV table three publish (a new table, an append to one that lasts,
-an overwrite), and three are to fail: no feasible release, a gate, a table that is there already.
-After each, both collectors of garbage run, and the driver's two processes are measured. Growth is
-the median of the last quarter over that of the second; the first is for caches to fill. Threads are
-counted at the end of each quarter, after a rest in which those of Spark's pools end: else there are
-as many as the last minute had queries, more where releases are faster. In the end the table that
-lasted is audited. Exit codes: 0 nothing grew, 1 something did.
+an overwrite), and three must fail: no feasible release, a gate, a table that exists already. After
+each, both garbage collectors run, and the driver's two processes are measured. Growth is the median
+of the last quarter over that of the second quarter; in the first, caches fill. Threads are counted
+at the end of each quarter, after a rest in which idle threads of Spark's pools end; without it the
+count would follow the queries of the last minute. At the end the table that lasts is audited.
+Exit codes: 0 nothing grew, 1 something did.
 """
 
 import argparse
@@ -41,8 +41,8 @@ REST_SECONDS = 75
 
 @dataclass(frozen=True)
 class Measured:
-    """Something that is measured: its unit, and how much the last quarter may be above the second,
-    as a share and absolutely; both must be exceeded."""
+    """A quantity: its unit, and how far the last quarter may be above the second. Growth is
+    reported if it exceeds both the share and the absolute bound."""
 
     unit: str
     share: float
@@ -114,8 +114,8 @@ def write_table(folder: Path) -> None:
 
 
 def one(folder: Path, number: int) -> None:
-    """One release, which ends as it is to end. Every round has a target of its own, which goes with
-    the round, but for appends."""
+    """Makes one release, and checks that it ends as expected. Every round has a target of its own,
+    removed after the round, except for appends."""
     round_, kind = divmod(number, len(KINDS))
     changes, expected = KINDS[kind]
     target = folder / "out" / f"table{round_}"
@@ -150,7 +150,7 @@ def n_files(folder: Path) -> int:
 
 
 def n_children(pid: int) -> int:
-    """The processes below one. Threads and processes may end meanwhile."""
+    """Number of processes below one; threads and processes may end during the count."""
     found = 0
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -189,7 +189,7 @@ def rested_threads(spark: Any) -> int:
 
 
 def judged(measures: list[dict[str, float]]) -> tuple[list[str], bool]:
-    """Lines of a table, and whether something grew."""
+    """The lines of a table, and whether a quantity grew."""
     quarter = len(measures) // 4
     parts = [measures[i * quarter : (i + 1) * quarter] for i in range(3)]
     parts.append(measures[3 * quarter :])

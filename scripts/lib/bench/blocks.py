@@ -1,10 +1,10 @@
-"""What blocks cost: the loss of k-means blocks, then mdav, then refine, over that of plain MDAV on
-the whole table, by block size.
+"""Loss by block size: k-means blocks with mdav, and with refine, over plain MDAV on the whole
+table.
 
     scripts/bench blocks [--tables normal-4 adult ...] [--sizes 1000 3000 10000 30000] [--k 10]
         [--results out/bench/blocks.jsonl]
 
-Resumable: what is in the results is not measured again.
+Resumable: results in the file are not measured again.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from anonlib.table.block import Block, part
 
 
 def census_income_kdd(n: int = 100_000) -> Any:
-    """The numbers of the first rows in an order of chance."""
+    """The numeric columns of n random rows."""
     table = pd.read_csv(DATA / "census_income_kdd" / "census_income_kdd_train.csv.gz")
     numbers = table.select_dtypes("number")
     varied = numbers.loc[:, numbers.nunique() > 20]

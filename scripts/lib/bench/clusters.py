@@ -1,10 +1,11 @@
-"""target_clusters against k-means-constrained, which solves a min-cost flow at every step: the
-within-cluster sum of squares, CPU seconds, and what k-means then finds in the release.
+"""target_clusters beside k-means-constrained, which solves a min-cost flow at every step: sum of
+squares within clusters, CPU seconds, and the clusters that k-means finds in the release.
 
     scripts/bench clusters [--only nursery bank customer] [--k 20] [--seeds 3]
 
-Needs the package k-means-constrained, which anonlib does not depend on. One start, as many clusters
-of as many rows at least, the same distances; each data controller's rows apart, as in `ta_da`.
+Needs the package k-means-constrained, which anonlib does not depend on. Both use one start, the
+same number of clusters, the same least size and the same distances; each data controller's rows are
+clustered apart, as in `ta_da`.
 """
 
 import argparse
@@ -48,7 +49,7 @@ class Constrained(TaskPartitioner):
 
 
 class Watched(TaskPartitioner):
-    """Another partitioner, with what it took and left."""
+    """Another partitioner, with its seconds and its sum of squares."""
 
     type: ClassVar[str] = "watched"
     step: TaskPartitioner

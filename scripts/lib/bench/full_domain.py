@@ -1,6 +1,6 @@
 """Full-domain recoding of Adult's 30,162 complete rows with the hierarchies and quasi-identifiers
-of ARX's own example: the node that the kernel chooses against looking at all 6,480 of the lattice,
-and how many it looks at.
+of ARX's own example: the kernel's node beside the best of all 6,480
+nodes of the lattice, and the number of nodes that the kernel looks at.
 
     scripts/bench full_domain [--k 5 10] [--limits 0 0.02 0.1]
 

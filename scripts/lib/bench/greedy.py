@@ -1,12 +1,12 @@
-"""Greedy on Adult's complete rows with ARX's hierarchies: what it takes and what is lost at the 14
-values of k of the proportional representation paper, and against a plain Python version.
+"""Greedy on Adult's complete rows with ARX's hierarchies: seconds and loss at the 14 values of k
+of the proportional representation paper, and time beside a plain Python version.
 
     scripts/bench greedy [--k 3 4 5 ...] [--losses nllm ncp entropy] [--plain-rows 5000]
         [--results out/bench/greedy.jsonl]
 
-The released tuples are made again from the hierarchies' files, and their sizes and losses counted
-with pandas: nllm, the mean over rows and columns of (leaves under the node - 1) / (all - 1), and
-ncp, of leaves under the node / all, 0 for one leaf. Resumable: what is in the results is not
+The benchmark makes the released tuples itself from the hierarchies' files, and counts their sizes
+and losses with pandas: nllm, the mean over rows and columns of (leaves under the node - 1) / (all -
+1), and ncp, of leaves under the node / all, 0 for one leaf. Resumable: results in the file are not
 measured again.
 """
 
@@ -53,7 +53,7 @@ def file(column: str) -> Path:
 
 
 def block(table: pd.DataFrame, k: int) -> tuple[Block, Any]:
-    """The rows in canonical order, and which they are."""
+    """The block in canonical order, and the rows in that order."""
     codes, trees = [], []
     for column in COLUMNS:
         hierarchy = read_hierarchy(file(column))

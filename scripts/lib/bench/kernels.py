@@ -1,12 +1,12 @@
-"""What kernels cost in one core, and what is lost: CPU seconds, the best of a few, of both sides
-of a ratio in one run.
+"""Time and loss of kernels on one core. Times are CPU seconds, the best of a few repeats; both
+sides of a ratio are measured in one run.
 
     scripts/bench kernels [mdav mondrian tables start memory] [--rows 20000 100000] [--repeat 3]
 
-mdav: against a plain compiled loop over the same algorithm, the cells compared. mondrian: against
-numpy's sort of as many columns. tables: every kernel side by side. start: the first call in a
-fresh process, its code compiled before. memory: the peak over that before the call, in arrays of
-the block's numeric columns.
+mdav: beside a plain compiled loop of the same algorithm; the cells must agree. mondrian: beside
+numpy's sort of the same number of columns. tables: all kernels side by side. start: the first call
+in a fresh process, with compiled code in the cache. memory: the peak above the memory before the
+call, as a multiple of the block's numeric array.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def adult() -> tuple[Any, Any]:
 
 
 def seconds(work: Callable[[], Any], repeat: int) -> float:
-    """CPU seconds, the best of some; once before, so that nothing is compiled or cold."""
+    """CPU seconds, the best of some; after a first call, which compiles and fills caches."""
     work()
     found = []
     for _ in range(repeat):
@@ -175,7 +175,7 @@ print(1024 * (kilobytes("VmHWM") - before) / b.numeric.nbytes)
 
 
 def elsewhere(code: str, **fields: Any) -> float:
-    """What the code prints in a fresh process."""
+    """The output of the code in a fresh process."""
     # Another name for this module than __main__, which has its own `plugins`.
     text = code.format(folder=str(Path(__file__).parent), **fields)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)

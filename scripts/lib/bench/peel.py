@@ -1,5 +1,5 @@
 """Local recoding of Adult (30,162 rows, ARX's hierarchies, 8 quasi-identifiers): NCP and seconds of
-`peel`, by passes of its search, against ARX's.
+`peel`, by `effort`, beside ARX's.
 
     scripts/bench peel [--k 3 5 10 50] [--effort 0 1 2] [--repeat 3]
 
@@ -36,7 +36,7 @@ ARX_DIVERSE = (0.154, "13.5")
 
 
 class Timed:
-    """Keeps how long the kernel took on its block in all calls."""
+    """Records the kernel's seconds of every call."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

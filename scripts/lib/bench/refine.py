@@ -1,11 +1,11 @@
-"""What refining takes off the loss of MDAV, and what it costs: 100 SSE / SST of MDAV, after one
-descent and after the long search; CPU time as a share of that of a plain compiled MDAV loop in the
-same run, what refining starts from included.
+"""Loss and time of refining: 100 SSE / SST of MDAV, after one descent, and after the long search.
+CPU time is a multiple of a plain compiled MDAV loop in the same run, and includes the start by
+MDAV.
 
     scripts/bench refine [--k 3 5 10 50] [--rows 10000 30000 100000] [--effort 4000]
 
-The long search is on the two small tables only, in CPU seconds: its rounds take as long as a pass
-over all rows each.
+The long search runs on the two small tables only, in CPU seconds: each of its rounds takes as long
+as a pass over all rows.
 """
 
 import argparse

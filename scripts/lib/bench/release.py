@@ -1,5 +1,5 @@
-"""What a release costs, in copies: one copy is reading the source, a shuffle by a key, and writing
-Delta, on the same session in the same run.
+"""Cost of a release in copies. One copy reads the source, shuffles it by a key and writes Delta, on
+the same session in the same run.
 
     scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian]
         [--partitioners kmeans mondrian target_tree target_clusters controller]

@@ -1,4 +1,5 @@
-"""What a release is worth to a network, by how its nodes are represented: the paper's experiment.
+"""The paper's experiment: how well networks learn from a release, by the representation of its
+nodes.
 
     scripts/bench representations [--tables adult voters] [--k 3 4 5 10 ...] [--trained 1 100]
         [--seeds 10] [--kernel greedy] [--results out/bench/representations.jsonl] [--show]
@@ -7,8 +8,8 @@
 Networks are trained on two thirds of the rows, of the table as it is (1) or of its 100-anonymous
 version, in each of the four representations; they are tested on the other rows of k-anonymous
 versions of the whole table in each of them (k = 1: as they are). The split is the same for all.
-Appends one line of JSON for each test, and goes on where an earlier call stopped. Then prints means
-and standard deviations over seeds, and draws them (SVG). --show does that alone.
+Appends one line of JSON for each test, and continues where an earlier call stopped. Then prints
+means and standard deviations over seeds, and draws them (SVG). --show only prints and draws.
 
 Source: proportional representation, section IV, figures 3 (--trained 1) and 4, 5 (100). The table
 of voters is invented (`_representations/tables.py`).
@@ -30,15 +31,15 @@ K = [1, 3, 4, 5, 10, 20, 50, 100, 250, 500, 1000, 2000, 5000, 10_000, 15_000]
 
 
 def networks(given: argparse.Namespace) -> Iterator[tuple[int, str, int]]:
-    """What networks are trained on, and their seeds: all representations once, then again. Of the
-    table as it is, fill_parent and proportional are the same."""
+    """The training representations and seeds of networks: all representations for a seed, then the
+    next seed. On the raw table fill_parent and proportional are the same."""
     for seed, trained, learned in product(range(given.seeds), given.trained, REPRESENTATIONS):
         if trained > 1 or learned == "proportional":
             yield trained, learned, seed
 
 
 def measure(table: str, given: argparse.Namespace, done: dict[Key, float]) -> None:
-    """Trains and tests what is not yet in the results."""
+    """Trains and tests the networks that the results lack."""
     experiment = Experiment(table, given.kernel)
     for trained, learned, seed in networks(given):
         tests = [
@@ -56,7 +57,7 @@ def measure(table: str, given: argparse.Namespace, done: dict[Key, float]) -> No
 
 
 def read(path: Path) -> dict[Key, float]:
-    """The results of a file, which may not be there yet; a line cut short is left out."""
+    """The results in a file; none without the file. An incomplete line is left out."""
     found = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:

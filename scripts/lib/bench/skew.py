@@ -1,5 +1,5 @@
-"""How evenly the tasks of a release are loaded on skewed tables: the longest task of the stage that
-anonymizes over the mean one. Nothing may be lost on the way.
+"""Load of tasks on skewed tables: the longest task of the stage that anonymizes, over the mean
+task. No row may be lost.
 
     scripts/bench skew [--rows 2000000] [--cases tuple controllers zips] [--kernel mdav]
 """
@@ -100,7 +100,7 @@ def config(source: Path, target: Path, steps: list[dict[str, Any]], kernel: str)
 
 
 def heaviest_stage(spark: Any, first: int) -> list[float]:
-    """Seconds of each task of the stage, from `first` on, whose tasks took longest together."""
+    """Seconds of each task of the stage with the most task time, of the stages from `first` on."""
     return max((task_seconds(spark, stage) for stage in stages_since(spark, first)), key=sum)
 
 

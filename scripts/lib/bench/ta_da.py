@@ -1,17 +1,17 @@
-"""Target-aware partitioning before Mondrian against Mondrian alone: the paper's experiment.
+"""The paper's experiment: target-aware partitioning before Mondrian, beside Mondrian alone.
 
     scripts/bench ta_da [--task classification clustering] [--only bank nursery customer]
                         [--k 20 5 50 ...] [--l 1 2 3] [--seeds 3] [--protocol paper held_out]
                         [--methods raw mondrian ...] [--out out/bench/ta_da] [--tables]
 
-Appends one line of JSON for each run to results.jsonl in the output folder, and goes on where an
-earlier call stopped; k by k, in the order given. Then prints a table of means and standard
+Appends one line of JSON for each run to results.jsonl in the output folder, and continues where an
+earlier call stopped; k by k, in the order of --k. Then prints a table of means and standard
 deviations over seeds, and of paired differences to Mondrian alone with 95 % intervals, and draws
-them (SVG). --tables does that alone, for all results there are of the chosen kind.
+them (SVG). --tables only prints and draws, from all results of the chosen kind.
 
-Source: TA_DA, section VI (`_ta_da/`). Two protocols of classification tell different things.
-paper: anonymize all rows, then split them; released test rows are then grouped by their own labels.
-held_out: test rows are split off before, and stay raw.
+Source: TA_DA, section VI (`_ta_da/`). The two protocols of classification answer different
+questions. paper: anonymize all rows, then split them; released test rows are then grouped by their
+own labels. held_out: test rows are split off before, and stay raw.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Networks that learn from one representation, and what they tell from others."""
+"""Networks that learn from one representation and are tested on others."""
 
 import warnings
 from functools import cache
@@ -26,7 +26,7 @@ TRAIN = 2 / 3
 
 
 class Experiment:
-    """A table, one split of it, and its k-anonymous versions, made when they are asked for."""
+    """A table, one split of it, and its k-anonymous versions, made on first use."""
 
     def __init__(self, name: str, kernel: str):
         self.table: Table = TABLES[name]()
@@ -49,7 +49,7 @@ class Experiment:
         return found
 
     def network(self, k: int, representation: str, seed: int) -> MLPClassifier:
-        """One that was trained on the training rows of the k-anonymous version; 1: as they are."""
+        """A network trained on the training rows of the k-anonymous version (k = 1: raw)."""
         network = MLPClassifier(**NETWORK, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -58,8 +58,8 @@ class Experiment:
             )
 
     def score(self, network: MLPClassifier, k: int, representation: str) -> float:
-        """What it tells of the test rows of the k-anonymous version: the area under the ROC curve
-        of two classes, the accuracy of more."""
+        """Its score on the test rows of the k-anonymous version: area under the ROC curve for two
+        classes, accuracy for more."""
         label, cell = self.table.label[self.test], self.cells(k)[self.test]
         told = network.predict_proba(self.features(k, representation))[cell]
         if told.shape[1] == 2:

@@ -31,8 +31,8 @@ Chart = dict[int, dict[str, list[float]]]
 
 
 def dead(done: Mapping[Key, float]) -> set[tuple[int, str, int]]:
-    """What networks were trained on and their seeds, of those that tell nothing of any row even of
-    the table that they were trained on, since nothing passes their rectifiers."""
+    """Training and seed of the networks that are constant even on the table that they were trained
+    on, since nothing passes their rectifiers."""
     return {
         (key.trained, key.learned, key.seed)
         for key, score in done.items()
@@ -41,7 +41,7 @@ def dead(done: Mapping[Key, float]) -> set[tuple[int, str, int]]:
 
 
 def charts(done: Mapping[Key, float]) -> dict[tuple[int, str], Chart]:
-    """The results of a table, by what networks were trained on."""
+    """The results of a table, by the training of networks."""
     found: dict[tuple[int, str], Chart] = {}
     order = [*REPRESENTATIONS]
     for key in sorted(done, key=lambda key: (key.trained, order.index(key.learned), key.k)):
@@ -69,7 +69,7 @@ def told(found: dict[tuple[int, str], Chart]) -> str:
 
 
 def draw(found: dict[tuple[int, str], Chart], title: str, path: Path) -> None:
-    """A chart for each thing that networks were trained on."""
+    """Draws a chart for each kind of training."""
     scores = [mean(v) for chart in found.values() for at in chart.values() for v in at.values()]
     low, high = min(scores) - 0.02, max(scores) + 0.02
     parts = [svg(WIDTH * len(found), TOP + HEIGHT), text(10, 15, title)]

@@ -1,4 +1,4 @@
-"""What Spark's own status store tells a benchmark about the stages that it ran."""
+"""Stages and tasks of a benchmark, from Spark's own status store."""
 
 from collections.abc import Iterator
 from typing import Any

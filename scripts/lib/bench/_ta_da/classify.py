@@ -40,8 +40,8 @@ def run(
     cells were released.
 
     protocol: "paper", all rows are anonymized, then split into training and test rows; "held_out",
-    test rows are split off before, and stay raw. method: one of METHODS, or "raw", which releases
-    the table as it is. Splits, controllers and networks depend on the seed alone.
+    test rows are split off before, and stay raw. method: one of METHODS, or "raw" for the table
+    itself. Splits, controllers and networks depend on the seed alone.
     """
     table = load(dataset)
     order = np.random.default_rng(seed).permutation(table.n)

@@ -1,10 +1,10 @@
-"""The clustering half of the experiment: k-means finds in a release what it finds in the table.
+"""The clustering half of the experiment: whether k-means finds in a release the clusters of the
+table.
 
-On tables without clear clusters k-means itself is not sure: Nursery is a full factorial design, in
-which every cut through it is as good as the next. Two runs on the same raw table, from other
-random centres, then agree little (method "raw"), and no release can be told from another by it. So
-the same is also measured from the centres that were found in the raw table: how far the release
-moves them, and the rows about them.
+On tables without clear clusters k-means is not stable: Nursery is a full factorial design, in which
+every cut is as good as the next. Two runs on the raw table from different random centres then agree
+little (method "raw"), and the measure can't tell releases apart. So it is also taken from the
+centres of the raw table: how far the release moves them, and the rows around them.
 """
 
 from functools import cache

@@ -24,8 +24,8 @@ def means(results: list[Result], metrics: tuple[str, ...]) -> str:
 
 
 def differences(results: list[Result], metrics: tuple[str, ...]) -> str:
-    """What each method is ahead of Mondrian alone, paired by seed, with a 95 % interval (Student's
-    t): + or - where 0 is outside."""
+    """The lead of each method over Mondrian alone, paired by seed, with a 95 % interval (Student's
+    t): + or - if 0 is outside."""
     found = {metric: by_seed(results, metric) for metric in metrics}
     lines = [_line(f"ahead of {BASELINE}, 95 %", "n", metrics)]
     for key in found[metrics[0]]:

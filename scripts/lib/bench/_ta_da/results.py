@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class Key(NamedTuple):
-    """What a run is of; k and l are 0 where the table is raw, protocol "" where there is one."""
+    """What a run measures; k and l are 0 for the raw table, protocol is "" if the task has only
+    one."""
 
     task: str
     dataset: str
@@ -23,7 +24,7 @@ class Result(NamedTuple):
 
 
 def read(path: Path) -> list[Result]:
-    """The results of a file, which may not be there yet; a line cut short is left out."""
+    """The results in a file; none without the file. An incomplete line is left out."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -36,7 +37,7 @@ def read(path: Path) -> list[Result]:
 
 
 def by_seed(results: list[Result], metric: str) -> dict[Key, dict[int, float]]:
-    """For what runs are of, but for their seed (which is 0), the metric by seed."""
+    """The metric by seed, for each key with its seed set to 0."""
     found: dict[Key, dict[int, float]] = {}
     for key, values in results:
         found.setdefault(key._replace(seed=0), {})[key.seed] = values[metric]

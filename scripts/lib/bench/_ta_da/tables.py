@@ -28,7 +28,7 @@ DATA = Path(os.environ.get("ANONLIB_DATA", Path(__file__).parents[5] / "shared" 
 
 
 class Source(NamedTuple):
-    """Where a table is, and what its columns are; those of neither kind are nominal."""
+    """Where a table is, and its numeric and ordinal columns; all others are nominal."""
 
     path: str
     separator: str
