@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import registry
 from anonlib.auditing import AuditReport
-from anonlib.config.keys import backlog_key, ledger_key, pseudonym_key
+from anonlib.config.keys import derive_backlog_key, derive_ledger_key, derive_pseudonym_key
 from anonlib.config.minimum_k import PROPERTY, check_minimum_k
 from anonlib.config.model import Config
 from anonlib.config.places import check_overlaps
@@ -97,8 +97,8 @@ def _released(
 ) -> ReleaseResult:
     account = accounting.account
     run_id = account.run_id
-    key = pseudonym_key(config, run_id)
-    private = ledger_key(config), backlog_key(config)
+    key = derive_pseudonym_key(config, run_id)
+    private = derive_ledger_key(config), derive_backlog_key(config)
     with progress.stage("start"):
         there = None if dataframe is None else dataframe.sparkSession
         spark = session(config.spark.conf, there)
@@ -146,7 +146,7 @@ def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
     if isinstance(given, Sweep):
         problems = [*sweep_problems(given, *limits)]
     else:
-        problems = [*check_minimum_k(given, *limits)]
+        problems = [*check_minimum_k(given.privacy.models, *limits)]
     if problems:
         raise ConfigError(problems)
 
@@ -267,12 +267,12 @@ def _evaluated(
         source = open_source(spark, config)
     account.source_version = source.version
     with closing(source):
-        past = open_past(spark, config, target, ledger_key(config), b"")
+        past = open_past(spark, config, target, derive_ledger_key(config), b"")
         with progress.stage("scan", spark):
             earlier = look_back(config, target, source, past.ledger) if trial else Earlier()
             scanned = _scan(source, config, earlier.published)
         account.n_rows_in = scanned.n_rows
-        key = pseudonym_key(config, run_id)
+        key = derive_pseudonym_key(config, run_id)
         run = Run(spark, config, progress, account, target, key, earlier, past)
         _make_private_folders(spark, config)
         with lease(spark, target.path, run_id, target.runs) as held, settled(spark):

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from anonlib.cli.shared import progress_of, write_text
 from anonlib.config.checks import check_database, check_secrets
-from anonlib.config.keys import secret_options
+from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.config.places import check_paths
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
@@ -44,7 +44,7 @@ def _source(args: argparse.Namespace) -> SourceSection:
         databases = _of_database(source, args.source) if args.format == "jdbc" else ()
         if found := [*check_secrets(source), *places, *databases]:
             raise ConfigError(found)
-        secret_options(source)
+        read_secret_options(source)
     except ValidationError as error:
         problems = problems_of(error, SourceSection, "source")
     except ConfigError as error:

@@ -10,11 +10,14 @@ from anonlib.config.model import (
     RESERVED_PREFIX,
     Attribute,
     Config,
+    PrivacySection,
+    PseudonymsSection,
+    ReleaseSection,
     SourceSection,
     SparkSection,
 )
 from anonlib.config.places import check_places
-from anonlib.config.resolve import bind_models, joint_columns
+from anonlib.config.resolve import bind_models, find_joint_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
@@ -55,12 +58,12 @@ def check_config(config: Config) -> list[Problem]:
         *_check_hierarchies(config),
         *_check_persons(config),
         *_check_pseudonyms(config),
-        *_check_keys(config),
-        *_check_ledger(config),
+        *_check_keys(config.release, config.pseudonyms),
+        *_check_ledger(config.release, config.one_row_per_person, config.unit),
         *_check_models(config),
         *_check_recoders(config),
         *_check_steps(config),
-        *_check_suppression(config),
+        *_check_suppression(config.privacy, config.all_models),
         *_check_partition_by(config.release.partition_by, attributes),
         *check_places(config),
         *check_measures(measures),
@@ -247,8 +250,7 @@ def _check_pseudonyms(config: Config) -> Iterator[Problem]:
             )
 
 
-def _check_keys(config: Config) -> Iterator[Problem]:
-    release, pseudonyms = config.release, config.pseudonyms
+def _check_keys(release: ReleaseSection, pseudonyms: PseudonymsSection | None) -> Iterator[Problem]:
     sections = {"release.ledger": release.ledger, "release.backlog": release.backlog}
     for where, section in {"pseudonyms": pseudonyms, **sections}.items():
         if section is not None and (section.key_env is None) == (section.key_file is None):
@@ -260,17 +262,18 @@ def _check_keys(config: Config) -> Iterator[Problem]:
                 yield Problem(f"{where}.{field}", "the pseudonyms' key; make another one for this")
 
 
-def _check_ledger(config: Config) -> Iterator[Problem]:
+def _check_ledger(
+    release: ReleaseSection, one_row_per_person: bool | str, unit: Sequence[str]
+) -> Iterator[Problem]:
     """The ledger, by which later releases recognise persons."""
-    release = config.release
-    if release.ledger is not None and config.one_row_per_person is True:
+    if release.ledger is not None and one_row_per_person is True:
         yield Problem(
             "release.ledger",
             "`one_row_per_person: true` names nobody; name a column or a `unit`, or remove this",
         )
     if release.mode != "append" or release.ledger is not None:
         return
-    if config.unit:
+    if unit:
         yield Problem(
             "release.ledger",
             "required by `mode: append` with a `unit`, to count the persons published before",
@@ -295,7 +298,7 @@ def _check_models(config: Config) -> Iterator[Problem]:
                 f"attributes.{model.column}.hierarchy",
                 f"required by {model.type}: a file of the values and their generalizations",
             )
-    known = joint_columns(config)
+    known = find_joint_columns(config)
     if config.privacy.joint and len(known) < 2:
         yield Problem(
             "privacy.joint",
@@ -364,12 +367,14 @@ def _column_recoders(config: Config) -> Iterator[tuple[str, Attribute, Recoder]]
             yield name, attribute, config.recode.of(name, attribute.scale)
 
 
-def _check_suppression(config: Config) -> Iterator[Problem]:
-    if config.privacy.suppress != "costliest":
+def _check_suppression(
+    privacy: PrivacySection, models: Sequence[PrivacyModel]
+) -> Iterator[Problem]:
+    if privacy.suppress != "costliest":
         return
-    if config.privacy.suppression_limit == 0:
+    if privacy.suppression_limit == 0:
         yield Problem("privacy.suppress", "costliest needs a suppression_limit above 0")
-    if relative := _relative(config.all_models):
+    if relative := _relative(models):
         yield Problem(
             "privacy.suppress",
             f"{relative} measure cells against all released rows, which change with every "

@@ -16,7 +16,7 @@ from anonlib.errors import ConfigError, Problem
 MIN_BYTES, MAX_BYTES = 16, 65_536
 
 
-def pseudonym_key(config: Config, run_id: str) -> bytes:
+def derive_pseudonym_key(config: Config, run_id: str) -> bytes:
     """The key of this release's pseudonyms, 32 bytes; empty when no column asks for any.
 
     Derived by HKDF-SHA256 (RFC 5869) from the master key and the release's id, or from the
@@ -29,7 +29,7 @@ def pseudonym_key(config: Config, run_id: str) -> bytes:
     return _derive(master, f"pseudonyms {config.pseudonyms.scope} {scope}")
 
 
-def ledger_key(config: Config) -> bytes:
+def derive_ledger_key(config: Config) -> bytes:
     """The key of the ledger's tokens, 32 bytes; empty without a ledger.
 
     Raises ConfigError when there is no master key, or it is that of the pseudonyms.
@@ -37,31 +37,33 @@ def ledger_key(config: Config) -> bytes:
     return _private_key(config, config.release.ledger, "ledger")
 
 
-def backlog_key(config: Config) -> bytes:
-    """The key of the backlog, 32 bytes; empty without a backlog. `entry_key` derives those of its
-    entries from it. Its master key may be that of the ledger.
+def derive_backlog_key(config: Config) -> bytes:
+    """The key of the backlog, 32 bytes; empty without a backlog.
+
+    `derive_entry_key` derives the keys of its entries from it. Its master key may be
+    that of the ledger.
 
     Raises ConfigError when there is no master key, or it is that of the pseudonyms.
     """
     return _private_key(config, config.release.backlog, "backlog")
 
 
-def entry_key(key: bytes, run_id: str) -> bytes:
+def derive_entry_key(key: bytes, run_id: str) -> bytes:
     """The key of one entry of the backlog: each has its own, so that nonces can't meet."""
     return _derive(key, f"entry {run_id}")
 
 
-def key_check(key: bytes) -> str:
+def derive_key_check(key: bytes) -> str:
     """A digest that tells keys apart and reveals nothing else of them, as hex text."""
     return _derive(key, "check").hex()
 
 
-def token_key() -> bytes:
+def new_token_key() -> bytes:
     """A fresh key for the tokens of one run's persons."""
     return os.urandom(32)
 
 
-def secret_options(source: SourceSection) -> dict[str, str]:
+def read_secret_options(source: SourceSection) -> dict[str, str]:
     """The secret options of a source, from the environment.
 
     Raises ConfigError where a variable is not set. Its text does not name the variable, since the
@@ -79,7 +81,7 @@ def _private_key(config: Config, section: MasterKey | None, name: str) -> bytes:
         return b""
     where = f"release.{name}"
     master = _read_master(section, where)
-    pseudonyms = config.pseudonyms if pseudonym_key(config, "") else None
+    pseudonyms = config.pseudonyms if derive_pseudonym_key(config, "") else None
     if pseudonyms is not None and master == _read_master(pseudonyms, "pseudonyms"):
         raise ConfigError([Problem(where, "the pseudonyms' key; make another one for this")])
     return _derive(master, name)

@@ -1,23 +1,24 @@
 """The operator's minimum k: no config with a smaller k releases or measures anything."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from anonlib.config.model import MAX_INT, Config
+from anonlib.config.model import MAX_INT
 from anonlib.errors import Problem
+from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 
 #: An environment variable and a Spark property that set it; the largest value counts.
 VARIABLE, PROPERTY = "ANONLIB_MIN_K", "spark.anonlib.minimumK"
 
 
-def check_minimum_k(config: Config, *properties: str | None) -> Iterator[Problem]:
+def check_minimum_k(models: Sequence[PrivacyModel], *properties: str | None) -> Iterator[Problem]:
     """A k below the operator's minimum.
 
     A minimum that can't be read is a problem too, since it was meant to be one.
 
     Args:
-        config: the config.
+        models: the privacy models of the whole table.
         properties: values of PROPERTY; None where it is not set.
     """
     minima = [(f"environment variable {VARIABLE}", os.environ.get(VARIABLE))]
@@ -29,8 +30,8 @@ def check_minimum_k(config: Config, *properties: str | None) -> Iterator[Problem
             yield Problem(where, f"the minimum k must be a whole number from 1 to {MAX_INT}")
         else:
             least = max(least, number)
-    models = enumerate(config.privacy.models)
-    k, place = max(((m.k, i) for i, m in models if isinstance(m, KAnonymity)), default=(0, 0))
+    own = [(model.k, i) for i, model in enumerate(models) if isinstance(model, KAnonymity)]
+    k, place = max(own, default=(0, 0))
     if k < least:
         yield Problem(
             f"privacy.models.{place}.k",

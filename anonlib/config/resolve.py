@@ -47,7 +47,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
     models = bind_models(config.all_models, config.attributes)
-    protected = {model.column for model in models} | {*joint_columns(config)}
+    protected = {model.column for model in models} | {*find_joint_columns(config)}
     return Schema(
         tuple(columns),
         unit=tuple(ids[name] for name in config.unit),
@@ -72,7 +72,7 @@ def bind_models(
     return tuple(dict.fromkeys(result))
 
 
-def joint_columns(config: Config) -> tuple[str, ...]:
+def find_joint_columns(config: Config) -> tuple[str, ...]:
     """The sensitive columns, and a target with a privacy model: with `privacy.joint`, an attacker
     may know all of them but the one that a model protects. Empty without `privacy.joint`."""
     if not config.privacy.joint:
@@ -85,14 +85,12 @@ def joint_columns(config: Config) -> tuple[str, ...]:
     )
 
 
-def protected_hierarchies(config: Config) -> dict[str, Hierarchy]:
+def read_protected_hierarchies(
+    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
+) -> dict[str, Hierarchy]:
     """The hierarchies by which models measure their columns, folded, by the columns' names."""
-    names = {
-        model.column
-        for model in bind_models(config.all_models, config.attributes)
-        if model.by_hierarchy
-    }
-    paths = {n: a.hierarchy for n, a in config.attributes.items() if n in names}
+    names = {model.column for model in bind_models(models, attributes) if model.by_hierarchy}
+    paths = {n: a.hierarchy for n, a in attributes.items() if n in names}
     return {name: read_hierarchy(path).folded() for name, path in paths.items() if path}
 
 

@@ -4,7 +4,7 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from anonlib import registry
-from anonlib.config.model import Config
+from anonlib.config.model import Attribute, Config
 from anonlib.table.schema import Role
 
 #: Schemes whose paths have a container before the @, not a user.
@@ -112,7 +112,7 @@ def _persons(config: Config) -> str:
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
 
-def config_digest(config: Config) -> str:
+def digest_config(config: Config) -> str:
     """SHA-256 of the config, with the contents of its hierarchies."""
 
     def to_json(value: Any) -> Any:
@@ -121,15 +121,15 @@ def config_digest(config: Config) -> str:
             return registry.spec(value)
         return dict(value) if isinstance(value, BaseModel) else str(value)
 
-    files = hierarchy_digests(config)
+    files = digest_hierarchies(config.attributes)
     content = {**dict(config), **({"hierarchies": files} if files else {})}
     text = json.dumps(content, default=to_json, sort_keys=True)
     return sha256(text.encode()).hexdigest()
 
 
-def hierarchy_digests(config: Config) -> dict[str, str | None]:
+def digest_hierarchies(attributes: Mapping[str, Attribute]) -> dict[str, str | None]:
     """column -> SHA-256 of its hierarchy's file; None for a file that no longer exists."""
-    paths = {name: a.hierarchy for name, a in config.attributes.items() if a.hierarchy is not None}
+    paths = {name: a.hierarchy for name, a in attributes.items() if a.hierarchy is not None}
     return {name: _digest(Path(path)) for name, path in paths.items()}
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.view import View, make_view
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, joint_columns, protected_hierarchies
+from anonlib.config.resolve import bind_models, find_joint_columns, read_protected_hierarchies
 from anonlib.measure.case import CertaintyBin, Sizes
 from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Role, Schema
@@ -105,7 +105,7 @@ def published_spec(config: Config) -> AuditSpec:
         missing_tokens=config.privacy.missing_tokens,
         persons="unknown" if config.unit else "rows",
         sets=tuple(sets),
-        hierarchies=protected_hierarchies(config),
-        joint=joint_columns(config),
+        hierarchies=read_protected_hierarchies(config.all_models, config.attributes),
+        joint=find_joint_columns(config),
         shares=shares,
     )

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, protected_hierarchies, with_ids
+from anonlib.config.resolve import bind_models, read_protected_hierarchies, with_ids
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
 from anonlib.kernels import Found
 from anonlib.loss import Released
@@ -158,7 +158,7 @@ def _ordered(column: Column, distinct: pa.Array) -> pa.Array:
 
 def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
     """What models that measure cells against the whole table measure them against."""
-    hierarchies = protected_hierarchies(config)
+    hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
     for name in {
         m.column
         for m in bind_models(config.privacy.models, config.attributes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonlib.config.model import AccountabilitySection, Config
 from anonlib.config.places import lies_in
-from anonlib.config.summary import bare, config_digest, plugin_label, software
+from anonlib.config.summary import bare, digest_config, plugin_label, software
 from anonlib.errors import (
     AnonlibError,
     AuditError,
@@ -97,7 +97,7 @@ class Account:
             "source_format": config.source.format,
             "source": config.source.table or (config.source.path and bare(config.source.path)),
             "source_version": self.source_version,
-            "config_sha256": config_digest(config),
+            "config_sha256": digest_config(config),
             "anonlib": software()["anonlib"],
             "k": config.k,
             "models": [plugin_label(model) for model in config.all_models],

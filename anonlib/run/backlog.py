@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from anonlib.config.keys import entry_key, key_check
+from anonlib.config.keys import derive_entry_key, derive_key_check
 from anonlib.config.model import Config
 from anonlib.errors import (
     BlockError,
@@ -67,7 +67,7 @@ class Backlog:
         """What waits still, where these runs were committed. Raises ConfigError for another key."""
         found = [entry for entry in self._entries() if entry.n_rows is not None]
         found = [entry for entry in found if entry.taken_by not in runs]
-        if any(entry.key_check != key_check(self._key) for entry in found):
+        if any(entry.key_check != derive_key_check(self._key) for entry in found):
             raise ConfigError([Problem("release.backlog", "it was written with another key")])
         return found
 
@@ -88,8 +88,10 @@ class Backlog:
         ids = [column.id for column in source.schema.columns]
         frame = source.fresh.select(*ids)
         names = tuple(column.name for column in source.schema.columns)
-        entry = Waiting(run_id, self._table, key_check(self._key), names, frame.schema.json())
-        folder, key = self._folder(run_id), entry_key(self._key, run_id)
+        entry = Waiting(
+            run_id, self._table, derive_key_check(self._key), names, frame.schema.json()
+        )
+        folder, key = self._folder(run_id), derive_entry_key(self._key, run_id)
         self._storage.make_private(self._storage.root)
         self._storage.delete(folder)
         self._write(entry)
@@ -113,7 +115,7 @@ class Backlog:
                 self._storage.delete(f"{self._folder(entry.run_id)}/rows")
 
     def _rows(self, entry: Waiting) -> DataFrame:
-        key, n = entry_key(self._key, entry.run_id), self._count(entry)
+        key, n = derive_entry_key(self._key, entry.run_id), self._count(entry)
         if n != entry.n_rows:
             text = f"{n} of the {entry.n_rows} rows that run {entry.run_id} left are there"
             raise StorageError(f"release.backlog: {text}")

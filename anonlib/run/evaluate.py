@@ -8,9 +8,9 @@ from functools import cache
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from anonlib.config.keys import token_key
+from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
-from anonlib.config.summary import config_digest
+from anonlib.config.summary import digest_config
 from anonlib.errors import AnonlibError, StorageError
 from anonlib.evaluation import Evaluation, judged
 from anonlib.evaluation.case import SparkCase
@@ -50,7 +50,7 @@ def marks_of(config: Config) -> Marks:
     which is never written."""
     measures = () if config.evaluate is None else config.evaluate.measures
     return Marks(
-        link_key=token_key() if any(measure.needs_pairs for measure in measures) else b"",
+        link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
         share=max((measure.held_out for measure in measures), default=0.0),
     )
 
@@ -119,7 +119,7 @@ def _shadow_of(
             train = source.where(~held(source.schema, config.seed, share))
             scanned = scan(train, config, published)
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
-            keys = token_key(), token_key()
+            keys = new_token_key(), new_token_key()
             folder = f"{work}/shadow-{share:g}"
             made = make(train, scanned, config, folder, *keys, Marks(), SilentProgress())
             chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
@@ -140,7 +140,7 @@ def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) ->
     now = datetime.datetime.now(datetime.UTC)
     figures = (*_as_figures(result.losses), *result.evaluation.figures())
     version = result.table_version if result.table_version >= 0 else None
-    run = (place(result.table), version, config_digest(config))
+    run = (place(result.table), version, digest_config(config))
     rows = [
         (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
         for measure, f in figures

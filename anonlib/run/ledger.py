@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.config.keys import key_check
+from anonlib.config.keys import derive_key_check
 from anonlib.config.model import Config
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.source import Source
@@ -68,7 +68,7 @@ class Ledger:
         if len(entries) < len(runs):
             n = len(runs) - len(entries)
             return f"the ledger lacks {n} of the {len(runs)} runs that published here"
-        if any(entry.key_check != key_check(self._key) for entry in entries):
+        if any(entry.key_check != derive_key_check(self._key) for entry in entries):
             return "the ledger was written with another key"
         if any(entry.persons != self._persons(schema) for entry in entries):
             return "the ledger knows persons by other columns, or by columns of other types"
@@ -122,7 +122,7 @@ class Ledger:
         """
         found: dict[str, bool | None] = dict.fromkeys(runs)
         for entry in self.entries(found):
-            if entry.key_check == key_check(self._key):
+            if entry.key_check == derive_key_check(self._key):
                 found[entry.run_id] = self._has(entry, _token(entry.persons, person, self._key))
         return found
 
@@ -154,7 +154,13 @@ class Ledger:
             raise ConfigError([Problem("release.ledger.path", text)])
         persons = self._persons(source.schema)
         entry = Entry(
-            run_id, self._table, key_check(self._key), persons, digest, tuple(verdicts), state
+            run_id,
+            self._table,
+            derive_key_check(self._key),
+            persons,
+            digest,
+            tuple(verdicts),
+            state,
         )
         folder = self._folder(run_id)
         self._storage.make_private(self._storage.root)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonlib.config.model import Config
-from anonlib.config.summary import bare, config_digest, software, summarize_config
+from anonlib.config.summary import bare, digest_config, software, summarize_config
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.result import ReleaseResult
 
@@ -73,7 +73,7 @@ def record(
         "anonlib_record": 1,
         **result.to_dict(),
         **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
-        "config_sha256": config_digest(config),
+        "config_sha256": digest_config(config),
         "settings": summarize_config(config),
         "seed": config.seed,
         "source_version": source.version,

@@ -9,7 +9,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anonlib.config.keys import ledger_key
+from anonlib.config.keys import derive_ledger_key
 from anonlib.config.model import Config
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
@@ -203,7 +203,7 @@ def _column(field: T.StructField) -> Column:
 def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool | None]:
     """Whether each run that published to a config's target released a person, as its ledger of
     persons says; None where that can't tell. Raises ConfigError without a ledger."""
-    key = ledger_key(config)
+    key = derive_ledger_key(config)
     if not key:
         text = "required: without a ledger nobody knows which persons a run released"
         raise ConfigError([Problem("release.ledger", text)])

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, protected_hierarchies
+from anonlib.config.resolve import bind_models, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
@@ -222,7 +222,7 @@ def _values(
     tokens = config.privacy.missing_tokens
     models = bind_models(config.all_models, config.attributes)
     names = {m.column: m.type for m in models if m.looks_at == "counts"}
-    hierarchies = protected_hierarchies(config)
+    hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
     found, own, problems = {}, {}, []
     for name, model in names.items():
         column = source.schema[name or ""]

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditReport
-from anonlib.config.keys import token_key
+from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
@@ -97,7 +97,7 @@ class Run:
 
     def _audited(self, source: Source, scanned: Scan, held: Lease) -> Audited:
         config, schema = self.config, source.schema
-        token = token_key() if schema.unit else b""
+        token = new_token_key() if schema.unit else b""
         staging = f"{held.work}/staging"
         marks = marks_of(config)
         made = make(source, scanned, config, staging, self.key, token, marks, self.progress)

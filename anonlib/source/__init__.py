@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField
 
-from anonlib.config.keys import secret_options
+from anonlib.config.keys import read_secret_options
 from anonlib.config.model import Config
 from anonlib.config.resolve import resolve
 from anonlib.errors import ConfigError, InputError, Problem
@@ -219,7 +219,7 @@ def read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
     version = source.version
     if source.format == "delta" and version is None:
         version = latest_version(spark, source.path or "")
-    reader = spark.read.options(**source.options, **secret_options(source))
+    reader = spark.read.options(**source.options, **read_secret_options(source))
     if version is not None:
         reader = reader.option("versionAsOf", version)
     if source.format == "table":

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.config.keys import secret_options
+from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.spark.jars import postgresql_jar
 from anonlib.spark.jvm import found_class, java_class, scala_map
@@ -77,7 +77,7 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
 def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     """The options of a JDBC reader, those that are secret and defaults included; PostgreSQL's
     driver is then among the session's jars."""
-    given = {**source.options, **secret_options(source)}
+    given = {**source.options, **read_secret_options(source)}
     url = next(text for name, text in given.items() if name.lower() == "url")
     # Times without a zone are what they are, wherever the JVM runs.
     usual = {"url": url, "fetchsize": FETCH_ROWS, "preferTimestampNTZ": "true"}

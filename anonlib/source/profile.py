@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from anonlib.config.draft import MIN_UNIQUE, ColumnProfile, TableProfile
-from anonlib.config.keys import secret_options
+from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.errors import InputError
 from anonlib.progress import Progress
@@ -83,7 +83,7 @@ def profile(
     count of the columns that look unique.
     """
     secrets = secrets or {}
-    secret = secret_options(
+    secret = read_secret_options(
         SourceSection.model_validate({"format": given or "", "secrets": secrets})
     )
     with progress.stage("start"):

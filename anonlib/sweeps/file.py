@@ -14,7 +14,7 @@ from anonlib.config.checks import check_spark
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import Config
 from anonlib.config.reading import build_config, build_plugin, copy_tree, read_raw
-from anonlib.config.summary import hierarchy_digests
+from anonlib.config.summary import digest_hierarchies
 from anonlib.config.yaml import apply_override, put, split_key
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
 from anonlib.partition.controller import Controller
@@ -349,7 +349,11 @@ def _identity(
     asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
     if trial.learn is not None:
         asked["learn"]["model"]["type"] = trial.learn.model.type
-    told = {"config": _kept(tree), "trial": asked, "hierarchies": hierarchy_digests(config)}
+    told = {
+        "config": _kept(tree),
+        "trial": asked,
+        "hierarchies": digest_hierarchies(config.attributes),
+    }
     if changed is not None:
         asked["learn"]["version"].pop("set", None)  # the order of its keys matters
         told["version"] = _kept(changed)

@@ -175,7 +175,7 @@ def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
     """The same of all points of a sweep, and of the versions that they learn from."""
     for point in sweep.points:
         for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
-            for problem in check_minimum_k(config, *properties) if config else ():
+            for problem in check_minimum_k(config.privacy.models, *properties) if config else ():
                 of_point = problem.where.startswith("privacy.")
                 where = f"cases.{point.case}: {part}{problem.where}"
                 yield Problem(where, problem.text) if of_point else problem

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
 from anonlib.arrays import Ints
-from anonlib.config.keys import token_key
+from anonlib.config.keys import new_token_key
 from anonlib.evaluation.case import SparkCase
 from anonlib.evaluation.samples import held
 from anonlib.recode import Cells, Domain
@@ -92,6 +92,6 @@ def _released(spark: SparkSession, schema: Schema, rows: DataFrame, cells: Choic
         released[HELD] = table.column(HELD)
     released[LINK] = keyed_links(table.column(DEAL), LINK_KEY)
     if schema.unit:
-        released[TOKEN] = keyed([table.column(id) for id in schema.unit], token_key())
+        released[TOKEN] = keyed([table.column(id) for id in schema.unit], new_token_key())
     order = np.random.default_rng(0).permutation(table.num_rows)
     return spark.createDataFrame(pa.table(released).take(pa.array(order)))

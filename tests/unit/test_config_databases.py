@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from anonlib import parse
-from anonlib.config.keys import secret_options
+from anonlib.config.keys import read_secret_options
 from anonlib.config.model import Config
-from anonlib.config.summary import config_digest
+from anonlib.config.summary import digest_config
 from anonlib.errors import ConfigError
 
 PASSWORD = "correct-horse"
@@ -114,18 +114,18 @@ def test_a_secret_in_place_of_its_variable_is_not_shown() -> None:
     assert PASSWORD not in str(problems(wrong))
     plausible = "hunter2"  # could be a variable's name
     with pytest.raises(ConfigError, match="not set") as caught:
-        secret_options(read({**jdbc(), "secrets": {"password": plausible}}).source)
+        read_secret_options(read({**jdbc(), "secrets": {"password": plausible}}).source)
     assert plausible not in str(caught.value)
 
 
 def test_secrets_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     config = read(jdbc())
-    assert secret_options(config.source) == {"password": PASSWORD}
+    assert read_secret_options(config.source) == {"password": PASSWORD}
     assert PASSWORD not in repr(config)
-    digest = config_digest(config)
+    digest = digest_config(config)
     monkeypatch.setenv("PGPASSWORD", "another one")
-    assert config_digest(read(jdbc())) == digest
+    assert digest_config(read(jdbc())) == digest
 
 
 @pytest.mark.parametrize("name", ["health.people", "main.health.people_2024"])

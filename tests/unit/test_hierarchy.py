@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib.config.reading import load
-from anonlib.config.resolve import protected_hierarchies, resolve
+from anonlib.config.resolve import read_protected_hierarchies, resolve
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, parse_csv, read_hierarchy
 from anonlib.hierarchy.tree import Tree
@@ -346,7 +346,7 @@ class TestProtected:
     def test_they_are_folded(self, tmp_path: Path, role: str) -> None:
         written(tmp_path, ANIMALS.replace("cat", "CAT "))
         config = load(written(tmp_path, MEASURED.replace("ROLE", role), "conf.yaml"))
-        found = protected_hierarchies(config)
+        found = read_protected_hierarchies(config.all_models, config.attributes)
         assert list(found) == ["kind"]
         assert leaves(found["kind"]) == ["cat", "dog", "wolf", "oak"]
         fields = [("age", "int", pa.int32()), ("kind", "string", pa.string())]
@@ -360,7 +360,8 @@ class TestProtected:
     def test_one_that_no_model_measures_by_is_left_alone(self, tmp_path: Path) -> None:
         written(tmp_path, ANIMALS)
         text = MEASURED.replace("ROLE", "sensitive").replace("hierarchical", "equal")
-        assert protected_hierarchies(load(written(tmp_path, text, "conf.yaml"))) == {}
+        config = load(written(tmp_path, text, "conf.yaml"))
+        assert read_protected_hierarchies(config.all_models, config.attributes) == {}
 
     def test_what_is_missing_is_said(self, tmp_path: Path) -> None:
         text = MEASURED.replace("ROLE, hierarchy: h.csv", "sensitive")

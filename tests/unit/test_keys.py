@@ -11,12 +11,12 @@ import pytest
 from anonlib.arrays import Ints
 from anonlib.config.keys import (
     MIN_BYTES,
-    backlog_key,
-    entry_key,
-    key_check,
-    ledger_key,
-    pseudonym_key,
-    token_key,
+    derive_backlog_key,
+    derive_entry_key,
+    derive_key_check,
+    derive_ledger_key,
+    derive_pseudonym_key,
+    new_token_key,
 )
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
@@ -75,43 +75,43 @@ def test_the_oracle_is_rfc_5869() -> None:
 
 def test_release_scope_depends_on_the_run(env: str) -> None:
     made = config({"key_env": env})
-    first = pseudonym_key(made, "run-1")
+    first = derive_pseudonym_key(made, "run-1")
     assert first == hkdf(MASTER, b"anonlib pseudonyms release run-1")
-    assert first == pseudonym_key(made, "run-1")
-    assert first != pseudonym_key(made, "run-2")
+    assert first == derive_pseudonym_key(made, "run-1")
+    assert first != derive_pseudonym_key(made, "run-2")
     assert len(first) == 32
 
 
 def test_stable_scope_does_not(env: str) -> None:
     made = config({"key_env": env, "scope": "stable"})
-    assert pseudonym_key(made, "run-1") == pseudonym_key(made, "run-2")
-    assert pseudonym_key(made, "x") == hkdf(MASTER, b"anonlib pseudonyms stable ")
+    assert derive_pseudonym_key(made, "run-1") == derive_pseudonym_key(made, "run-2")
+    assert derive_pseudonym_key(made, "x") == hkdf(MASTER, b"anonlib pseudonyms stable ")
     released = config({"key_env": env})
-    assert pseudonym_key(released, "stable") != pseudonym_key(made, "stable")
-    assert pseudonym_key(released, "") != pseudonym_key(made, "")
+    assert derive_pseudonym_key(released, "stable") != derive_pseudonym_key(made, "stable")
+    assert derive_pseudonym_key(released, "") != derive_pseudonym_key(made, "")
 
 
 def test_key_from_a_file(tmp_path: Path, env: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(MASTER + b"\n")
-    found = pseudonym_key(config({"key_file": str(path)}), "run")
-    assert found == pseudonym_key(config({"key_env": env}), "run")
+    found = derive_pseudonym_key(config({"key_file": str(path)}), "run")
+    assert found == derive_pseudonym_key(config({"key_env": env}), "run")
 
 
 def test_no_key_where_none_is_asked(env: str) -> None:
-    assert pseudonym_key(config(None, asked=False), "run") == b""
+    assert derive_pseudonym_key(config(None, asked=False), "run") == b""
     unset = config({"key_env": "ANONLIB_NO_SUCH_KEY"}, asked=False)
-    assert pseudonym_key(unset, "run") == b""
+    assert derive_pseudonym_key(unset, "run") == b""
 
 
 def test_token_keys_are_fresh() -> None:
-    assert len(token_key()) == 32
-    assert token_key() != token_key()
+    assert len(new_token_key()) == 32
+    assert new_token_key() != new_token_key()
 
 
 def failure(made: Config) -> tuple[str, str]:
     with pytest.raises(ConfigError) as caught:
-        pseudonym_key(made, "run")
+        derive_pseudonym_key(made, "run")
     assert caught.value.__cause__ is None
     (problem,) = caught.value.problems
     return problem.where, problem.text
@@ -141,7 +141,7 @@ def test_short_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert text == f"the master key is shorter than {MIN_BYTES} bytes"
         assert "s3cret" not in text
     monkeypatch.setenv("ANONLIB_TEST_KEY", "x" * MIN_BYTES)
-    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run")
+    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run")
 
 
 def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -151,20 +151,20 @@ def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     path.write_bytes(master)
     monkeypatch.setenv("ANONLIB_TEST_KEY", master.decode("utf-8", "surrogateescape"))
     expected = hkdf(master, b"anonlib pseudonyms release run")
-    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run") == expected
-    assert pseudonym_key(config({"key_file": str(path)}), "run") == expected
+    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run") == expected
+    assert derive_pseudonym_key(config({"key_file": str(path)}), "run") == expected
 
 
 def test_keys_of_the_ledger_and_the_backlog(env: str) -> None:
     """Of one master key, yet apart; an entry of the backlog has a key of its own."""
     made = config(None, asked=False, ledger={"key_env": env}, backlog={"key_env": env})
-    assert ledger_key(made) == hkdf(MASTER, b"anonlib ledger")
-    assert backlog_key(made) == hkdf(MASTER, b"anonlib backlog")
-    key = backlog_key(made)
-    assert entry_key(key, "run-1") == hkdf(key, b"anonlib entry run-1")
-    assert key_check(key) == hkdf(key, b"anonlib check").hex()
+    assert derive_ledger_key(made) == hkdf(MASTER, b"anonlib ledger")
+    assert derive_backlog_key(made) == hkdf(MASTER, b"anonlib backlog")
+    key = derive_backlog_key(made)
+    assert derive_entry_key(key, "run-1") == hkdf(key, b"anonlib entry run-1")
+    assert derive_key_check(key) == hkdf(key, b"anonlib check").hex()
     without = config(None, asked=False)
-    assert ledger_key(without) == backlog_key(without) == b""
+    assert derive_ledger_key(without) == derive_backlog_key(without) == b""
 
 
 @pytest.mark.parametrize("name", ["ledger", "backlog"])
@@ -172,7 +172,7 @@ def test_the_pseudonyms_key_is_no_other_key(env: str, tmp_path: Path, name: str)
     """By another way, the same bytes."""
     path = tmp_path / "key"
     path.write_bytes(MASTER + b"\n")
-    read = {"ledger": ledger_key, "backlog": backlog_key}[name]
+    read = {"ledger": derive_ledger_key, "backlog": derive_backlog_key}[name]
     with pytest.raises(ConfigError) as caught:
         read(config({"key_env": env}, **{name: {"key_file": str(path)}}))
     (problem,) = caught.value.problems

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from anonlib.config.keys import MAX_BYTES, ledger_key
+from anonlib.config.keys import MAX_BYTES, derive_ledger_key
 from anonlib.config.reading import load, parse
 from anonlib.config.yaml import MAX_DEPTH, MAX_ITEMS, MAX_KEY, MAX_TEXT, read_yaml
 from anonlib.errors import ConfigError, InputError
@@ -127,7 +127,7 @@ class TestSize:
         raw = good(release={"path": "out", "ledger": ledger}, one_row_per_person="id")
         raw["attributes"]["id"] = {"role": "identifier"}
         with pytest.raises(ConfigError, match=f"longer than {MAX_BYTES:,} bytes"):
-            ledger_key(parse(raw))
+            derive_ledger_key(parse(raw))
 
 
 class TestHierarchies:

@@ -29,7 +29,7 @@ def config(*k: int) -> Config:
 
 
 def places(*k: int, properties: tuple[str | None, ...] = ()) -> list[str]:
-    return [problem.where for problem in check_minimum_k(config(*k), *properties)]
+    return [problem.where for problem in check_minimum_k(config(*k).privacy.models, *properties)]
 
 
 def test_below_at_and_above(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +39,7 @@ def test_below_at_and_above(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places(9) == ["privacy.models.1.k"]  # whatever l is
     assert places(10) == places(11) == places(2, 10) == []
     assert places(9, 2) == ["privacy.models.1.k"]
-    (problem,) = check_minimum_k(config(9))
+    (problem,) = check_minimum_k(config(9).privacy.models)
     assert problem.text == "k is 9; the operator of this installation allows no k below 10"
 
 

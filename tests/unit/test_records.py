@@ -18,7 +18,7 @@ from anonlib.config import summary
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
-from anonlib.config.summary import SOFTWARE, config_digest, hierarchy_digests
+from anonlib.config.summary import SOFTWARE, digest_config, digest_hierarchies
 from anonlib.kernels import Kernel
 from anonlib.partition.cuts import Cuts
 from anonlib.run.records import manifest, record
@@ -268,7 +268,7 @@ def test_private_record_has_the_figures() -> None:
     assert found["anonlib_record"] == 1
     assert found["seed"] == 987654
     assert found["source_version"] == 3
-    assert found["config_sha256"] == config_digest(made)
+    assert found["config_sha256"] == digest_config(made)
     assert found["plan"]["n_blocks"] == 2
     assert found["settings"]["columns"]["town"]["role"] == "quasi_identifier"
     assert found["n_rows_in"] - found["n_rows_out"] == 3  # exact here
@@ -277,7 +277,7 @@ def test_private_record_has_the_figures() -> None:
 
 
 def test_config_digest_is_of_all_of_it() -> None:
-    same = [config_digest(config()), config_digest(config())]
+    same = [digest_config(config()), digest_config(config())]
     assert same[0] == same[1]
     others = [
         config(k=6),
@@ -293,7 +293,7 @@ def test_config_digest_is_of_all_of_it() -> None:
         config(release={"path": "elsewhere"}),
         config(source={"format": "parquet", "path": "in", "where": "age > 3"}),
     ]
-    digests = {config_digest(other) for other in others}
+    digests = {digest_config(other) for other in others}
     assert len(digests | set(same)) == len(others) + 1
 
 
@@ -302,13 +302,13 @@ def test_config_digest_is_of_hierarchies_too(tmp_path: Path) -> None:
     path.write_text("a;*\nb;*\n")
     nominal = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(path)}
     made = config(attributes={"city": nominal}, recode={"nominal": "mode"})
-    before = config_digest(made)
-    assert hierarchy_digests(made) == {"city": sha256(b"a;*\nb;*\n").hexdigest()}
+    before = digest_config(made)
+    assert digest_hierarchies(made.attributes) == {"city": sha256(b"a;*\nb;*\n").hexdigest()}
     path.write_text("a;*\nb;*\nc;*\n")
-    changed = config_digest(made)
+    changed = digest_config(made)
     assert changed != before
     path.write_text("a;*\nb;*\n")
-    assert config_digest(made) == before
+    assert digest_config(made) == before
     path.unlink()  # a run that has read it ends with a record
-    assert hierarchy_digests(made) == {"city": None}
-    assert config_digest(made) not in (before, changed)
+    assert digest_hierarchies(made.attributes) == {"city": None}
+    assert digest_config(made) not in (before, changed)

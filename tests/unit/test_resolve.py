@@ -9,7 +9,7 @@ import pytest
 from anonlib.arrays import Ints
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import parse
-from anonlib.config.resolve import bind_models, joint_columns, resolve, with_ids
+from anonlib.config.resolve import bind_models, find_joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
 from anonlib.table.block import Block
@@ -305,7 +305,7 @@ def test_joint_protects_what_is_known_too() -> None:
     assert (schema.protected, schema.joint) == (("c1", "c2"), True)
     models.append({**diverse, "attribute": "label"})
     found = config(roles, privacy=privacy)
-    assert joint_columns(found) == ("illness", "drug", "label")
+    assert find_joint_columns(found) == ("illness", "drug", "label")
     assert resolve(found, fields).protected == ("c1", "c2", "c3")
     schema = resolve(config(roles, privacy={"models": models}), fields)
     assert (schema.protected, schema.joint) == (("c1", "c3"), False)
