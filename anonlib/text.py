@@ -11,7 +11,7 @@ def printable(text: str) -> str:
     )
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text trimmed and case-folded."""
     # Through upper case, as the JVM folds (dotless i): texts equal there must be equal here.
     return text.strip().upper().lower().casefold()

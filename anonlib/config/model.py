@@ -476,8 +476,8 @@ class Config(Section):
     @property
     def metrics_path(self) -> str:
         """The folder of the table of figures."""
-        given = self.evaluate and self.evaluate.metrics
-        return given or f"{self.record_path.rstrip('/')}/metrics"
+        folder = self.evaluate and self.evaluate.metrics
+        return folder or f"{self.record_path.rstrip('/')}/metrics"
 
     @property
     def runs_path(self) -> str:
@@ -504,14 +504,14 @@ class Config(Section):
     @property
     def ledger_path(self) -> str:
         """The folder of the ledger, whether or not the config has one."""
-        given = self.release.ledger and self.release.ledger.path
-        return given or f"{self.record_path.rstrip('/')}/ledger"
+        folder = self.release.ledger and self.release.ledger.path
+        return folder or f"{self.record_path.rstrip('/')}/ledger"
 
     @property
     def backlog_path(self) -> str:
         """The folder of the backlog, whether or not the config has one."""
-        given = self.release.backlog and self.release.backlog.path
-        return given or f"{self.record_path.rstrip('/')}/backlog"
+        folder = self.release.backlog and self.release.backlog.path
+        return folder or f"{self.record_path.rstrip('/')}/backlog"
 
     @property
     def k(self) -> int:

@@ -20,7 +20,7 @@ from anonlib.hierarchy.files import (
     to_yaml,
 )
 from anonlib.hierarchy.tree import Tree
-from anonlib.text import fold
+from anonlib.text import fold_text
 
 #: suffix of a file -> parser of its text; other suffixes are parsed as CSV
 READERS: dict[str, Callable[[str], NamedTree]] = {
@@ -88,8 +88,8 @@ class Hierarchy:
     def places(self, values: pa.Array) -> Ints:
         """int64[n]: the leaf of each value, by its text; -1 where there is none."""
         leaves = pa.array(self.names[: self.tree.high[-1]], pa.string())
-        found = pc.index_in(values.cast(pa.string()), value_set=leaves)
-        places: Ints = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        index = pc.index_in(values.cast(pa.string()), value_set=leaves)
+        places: Ints = index.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         return places
 
     @property
@@ -111,7 +111,7 @@ class Hierarchy:
 
         Raises InputError where values become equal.
         """
-        names = tuple(map(fold, self.names))
+        names = tuple(map(fold_text, self.names))
         c = int(self.tree.high[-1])
         if same := c - len(set(names[:c])):
             raise InputError(
@@ -129,12 +129,12 @@ class Hierarchy:
         """
         low = np.searchsorted(places, self.tree.low)
         high = np.searchsorted(places, self.tree.high)
-        kept = high > low
-        kept[-1] = True  # the root stays, even without categories
-        c, root = len(places), int(kept.sum()) - 1
-        parent = (np.cumsum(kept) - 1)[self.tree.parent[kept]]
-        heights = self.tree.heights[kept]
-        tree = Tree(parent, low[kept], high[kept], self.tree.loss[kept], heights)
+        used = high > low
+        used[-1] = True  # the root stays, even without categories
+        c, root = len(places), int(used.sum()) - 1
+        parent = (np.cumsum(used) - 1)[self.tree.parent[used]]
+        heights = self.tree.heights[used]
+        tree = Tree(parent, low[used], high[used], self.tree.loss[used], heights)
         if not missing:
             return tree
         return Tree(

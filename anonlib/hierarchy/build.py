@@ -69,8 +69,8 @@ def intervals(
         low = [zero + (number - zero) // step * step for number in numbers]
         levels.append([(bound, bound + step) for bound in low])
     bounds = [bound for level in levels for low_high in level for bound in low_high]
-    whole = min(steps) >= 2 and _all_whole([*numbers, *bounds])
-    names = [[_interval(low, high, whole) for low, high in level] for level in levels]
+    are_whole = min(steps) >= 2 and _all_whole([*numbers, *bounds])
+    names = [[_interval(low, high, are_whole) for low, high in level] for level in levels]
     return _from_levels(texts, names, root)
 
 
@@ -102,11 +102,11 @@ def equal_frequency(
     for text, at in zip(texts, place, strict=True):
         here[at] += rows[text]
     below = [0, *accumulate(here)][:-1]
-    whole = _all_whole(numbers)
+    are_whole = _all_whole(numbers)
     levels = []
     for n_parts in parts:
         starts = {_nearest(below, Fraction(sum(here) * j, n_parts)) for j in range(1, n_parts)}
-        names = _interval_names(ordered, sorted({0, *starts}), whole)
+        names = _interval_names(ordered, sorted({0, *starts}), are_whole)
         levels.append([names[at] for at in place])
     for level in levels:
         size = Counter(level)
@@ -143,10 +143,10 @@ def mask(
     padded = [text.rjust(length, pad) if pad else text for text in texts]
     levels = []
     for stars in masked:
-        kept = max(length - stars, 0)
-        cut = [full[:kept] + "*" * (length - kept) for full in padded]
+        n_clear = max(length - stars, 0)
+        cut = [full[:n_clear] + "*" * (length - n_clear) for full in padded]
         same = zip(texts, padded, cut, strict=True)
-        levels.append([text if len(full) < kept else name for text, full, name in same])
+        levels.append([text if len(full) < n_clear else name for text, full, name in same])
     return _from_levels(texts, levels, root)
 
 
@@ -251,10 +251,10 @@ def _from_levels(texts: Sequence[str], levels: Sequence[Sequence[str]], root: st
     return Hierarchy.of(nodes)
 
 
-def _require_all(found: int, given: int, what: str) -> None:
-    if found < given:
+def _require_all(n_placed: int, n: int, what: str) -> None:
+    if n_placed < n:
         raise InputError(
-            f"{given - found} of {given} distinct values are no {what}; leave them out, or set the "
+            f"{n - n_placed} of {n} distinct values are no {what}; leave them out, or set the "
             "options of the source so that it reads them as null"
         )
 
@@ -278,8 +278,8 @@ def _all_whole(numbers: Iterable[Fraction]) -> bool:
     return all(number.denominator == 1 and number >= 0 for number in numbers)
 
 
-def _interval(low: Fraction, high: Fraction, whole: bool) -> str:
-    return f"{low}-{high - 1}" if whole else f"[{_decimal(low)}, {_decimal(high)}["
+def _interval(low: Fraction, high: Fraction, are_whole: bool) -> str:
+    return f"{low}-{high - 1}" if are_whole else f"[{_decimal(low)}, {_decimal(high)}["
 
 
 def _decimal(number: Fraction) -> str:
@@ -298,13 +298,15 @@ def _nearest(below: Sequence[int], due: Fraction) -> int:
     return bisect_left(below, below[after - 1])
 
 
-def _interval_names(ordered: Sequence[Fraction], starts: Sequence[int], whole: bool) -> list[str]:
+def _interval_names(
+    ordered: Sequence[Fraction], starts: Sequence[int], are_whole: bool
+) -> list[str]:
     """The name of the interval of each value; `starts` has the index of each first value."""
     names = []
     for low, high in pairwise([*starts, len(ordered)]):
         if high < len(ordered):
-            name = _interval(ordered[low], ordered[high], whole)
-        elif whole:
+            name = _interval(ordered[low], ordered[high], are_whole)
+        elif are_whole:
             name = f"{ordered[low]}-{ordered[-1]}"
         else:
             name = f"[{_decimal(ordered[low])}, {_decimal(ordered[-1])}]"

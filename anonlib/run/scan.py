@@ -25,7 +25,7 @@ from anonlib.spark.values import canonical, number, row_hash
 from anonlib.table.columns import HASH, OWNER, TUPLE
 from anonlib.table.encoding import Encoding, Values, fitted
 from anonlib.table.schema import Column, Role, Scale, Schema
-from anonlib.text import fold
+from anonlib.text import fold_text
 
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
@@ -260,7 +260,7 @@ def _as_values(counted: pa.Table, counts: str) -> Values:
     order = pc.sort_indices(values)
     values, count = values.take(order), count.take(order)
     if pa.types.is_string(values.type):
-        values = pa.array([fold(value) for value in values.to_pylist()], pa.string())
+        values = pa.array([fold_text(value) for value in values.to_pylist()], pa.string())
     return Values(values, Reference(count.to_numpy().astype(np.int64), n_missing))
 
 

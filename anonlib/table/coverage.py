@@ -9,7 +9,7 @@ import pyarrow as pa
 from anonlib.arrays import Ints
 from anonlib.hierarchy import Hierarchy
 from anonlib.table.missing import missing_values
-from anonlib.text import fold
+from anonlib.text import fold_text
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ def coverage(
     missing = tuple(missing_tokens or ())
     if not pa.types.is_string(values.type):
         missing = tuple(missing_values(missing, values.type).cast(pa.string()).to_pylist())
-    tokens = {fold(token) for token in missing}
+    tokens = {fold_text(token) for token in missing}
     rows: dict[str, int] = {}
     n_missing = 0
     for value, count in zip(values.cast(pa.string()).to_pylist(), counts.tolist(), strict=True):
-        text = fold(value) if protected and value is not None else value
+        text = fold_text(value) if protected and value is not None else value
         if text is None or text in tokens:
             n_missing += count
         else:

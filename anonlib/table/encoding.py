@@ -16,7 +16,7 @@ from anonlib.privacy.shares import reference_of
 from anonlib.table.block import Ranks
 from anonlib.table.missing import missing_values
 from anonlib.table.schema import Column, Scale
-from anonlib.text import fold
+from anonlib.text import fold_text
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
 MAX_RANGE = 2.0**14
@@ -202,7 +202,7 @@ def protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Value
     _, first = np.unique(codes[codes != MISSING], return_index=True)
     found = values.filter(pa.array(codes != MISSING)).take(pa.array(first))
     if pa.types.is_string(found.type):
-        found = pa.array([fold(value) for value in found.to_pylist()], pa.string())
+        found = pa.array([fold_text(value) for value in found.to_pylist()], pa.string())
     found = one_zero(found).take(pc.sort_indices(found))
     places = codes_among(values, missing_tokens, found).astype(np.int64)
     return Values(found, reference_of(places, len(found)))
@@ -215,7 +215,9 @@ def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: p
     present = codes != MISSING
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
-        texts = pa.array([fold(value) for value in encoded.dictionary.to_pylist()], pa.string())
+        texts = pa.array(
+            [fold_text(value) for value in encoded.dictionary.to_pylist()], pa.string()
+        )
         places = pc.index_in(texts, value_set=categories).take(encoded.indices)
     else:
         places = pc.index_in(one_zero(values), value_set=categories)
@@ -242,8 +244,8 @@ def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
     codes: Codes = indices.astype(np.int32)
     if text:
-        missing = {fold(token) for token in missing_tokens}
-        folded = [fold(value) for value in encoded.dictionary.to_pylist()]
+        missing = {fold_text(token) for token in missing_tokens}
+        folded = [fold_text(value) for value in encoded.dictionary.to_pylist()]
         number = {value: i for i, value in enumerate(dict.fromkeys(folded))}
         recode = [MISSING if value in missing else number[value] for value in folded]
         codes = np.array([*recode, MISSING], np.int32)[codes]

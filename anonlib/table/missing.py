@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib.text import fold
+from anonlib.text import fold_text
 
 #: A date, or one with a time of day and perhaps a zone; UTC without one. As in the sources that
 #: Spark reads, all but the year may lack leading zeros.
@@ -45,7 +45,7 @@ def _value(text: str, type: pa.DataType) -> Any:
     """What a token means, as Arrow takes it; None, or an error, where it means nothing."""
     at = pa.types
     if at.is_boolean(type):
-        return {"true": True, "false": False}.get(fold(text))
+        return {"true": True, "false": False}.get(fold_text(text))
     if at.is_integer(type):
         return _whole(Decimal(text))
     if at.is_floating(type):

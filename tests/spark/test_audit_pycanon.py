@@ -36,7 +36,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import sparse
-from anonlib.text import fold
+from anonlib.text import fold_text
 from tests.support import data_dir
 
 pytestmark = pytest.mark.spark
@@ -215,7 +215,7 @@ def constraint(table: Table, model: PrivacyModel) -> float:
     """The largest distance of a class as the model itself measures it."""
     assert isinstance(model, TCloseness)
     assert table.hierarchy is not None
-    names, codes = np.unique(table.frame[table.text].map(fold), return_inverse=True)
+    names, codes = np.unique(table.frame[table.text].map(fold_text), return_inverse=True)
     cell = table.frame.groupby(table.quasi).ngroup().to_numpy()
     levels = table.hierarchy.levels(table.hierarchy.places(pa.array(names)))
     reference = Reference(np.bincount(codes), 0, levels)

@@ -14,7 +14,7 @@ from anonlib.auditing.models import UnverifiableError
 from anonlib.auditing.models._shares import Shares, SharesAudit
 from anonlib.auditing.view import View
 from anonlib.hierarchy import Hierarchy
-from anonlib.text import fold
+from anonlib.text import fold_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -146,7 +146,7 @@ def make_edges(hierarchy: Hierarchy, texts: Sequence[str | None], shares: Sequen
     parent = [int(node) for node in hierarchy.tree.parent]
     root, missing = len(parent) - 1, len(parent)
     place = {hierarchy.names[leaf]: leaf for leaf in range(int(hierarchy.tree.high[root]))}
-    leaves = [missing if text is None else place.get(fold(text), -1) for text in texts]
+    leaves = [missing if text is None else place.get(fold_text(text), -1) for text in texts]
     if unknown := leaves.count(-1):
         raise UnverifiableError(f"the hierarchy lacks {unknown} values of the column")
     height = [0] * (missing + 1)
