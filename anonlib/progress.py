@@ -1,10 +1,14 @@
 """The progress that verbs report; subclasses show it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
-from typing import Any, Protocol
+from contextvars import ContextVar
+from math import inf
+from time import monotonic, sleep
+from typing import Any, Protocol, Self
 
+#: A wait is shown when it has taken this many seconds.
+SHOWN_AFTER = 1.0
 #: The properties of a thread that make its job group in Spark.
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
@@ -45,6 +49,7 @@ class Progress:
     def stage(self, name: str, spark: Any = None) -> Iterator[None]:
         """Runs the body as a stage; with a session, its jobs run in the stage's job group."""
         before = None if spark is None else set_group(spark, self.group(name))
+        _LATEST.set(self)
         begun = monotonic()
         self._inside.append(0.0)
         self.started(name, spark)
@@ -82,6 +87,12 @@ class Progress:
     def note(self, text: str) -> None:
         """A line the user should see."""
 
+    def waiting(self, what: str, most: float) -> None:
+        """The run begins to wait for something, at most so many seconds (inf: without end)."""
+
+    def waited(self, what: str) -> None:
+        """That wait is over."""
+
 
 class SilentProgress(Progress):
     """Progress of work within a stage: shows nothing, and its jobs stay in that stage's group."""
@@ -89,6 +100,56 @@ class SilentProgress(Progress):
     @contextmanager
     def stage(self, name: str, spark: Any = None) -> Iterator[None]:
         yield
+
+
+#: The progress of the latest stage of this thread: waits deep below a verb are shown there.
+_LATEST: ContextVar[Progress | None] = ContextVar("anonlib progress", default=None)
+
+
+class Wait:
+    """A wait that the progress line shows, with what is waited for."""
+
+    def __init__(self, what: str, most: float = inf):
+        self._what, self._most = what, most
+        self._progress = _LATEST.get()
+        self._shown = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def show(self) -> None:
+        """Shows that the run waits, once."""
+        if self._progress is not None and not self._shown:
+            self._shown = True
+            self._progress.waiting(self._what, self._most)
+
+    def __exit__(self, *failure: object) -> None:
+        if self._progress is not None and self._shown:
+            self._progress.waited(self._what)
+
+
+def wait_for(what: str, ready: Callable[[], bool], *, most: float, every: float) -> bool:
+    """Waits until `ready` is true; the progress line shows for what, and how long at most.
+
+    Args:
+        what: What is waited for: "the lease of out/adult".
+        ready: Is asked at once, and then again and again.
+        most: Seconds that the wait may take; inf for no end.
+        every: Seconds between two questions.
+
+    Returns:
+        Whether `ready` was true in time.
+    """
+    begun = monotonic()
+    with Wait(what, most) as wait:
+        while not ready():
+            passed = monotonic() - begun
+            if passed >= most:
+                return False
+            if passed >= SHOWN_AFTER:
+                wait.show()
+            sleep(min(every, most - passed))
+        return True
 
 
 def set_group(spark: Any, name: str) -> dict[str, str | None]:

@@ -6,6 +6,7 @@ import sys
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import isinf
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from anonlib.progress import Progress
@@ -65,6 +66,9 @@ class LogProgress(ShownProgress):
     def note(self, text: str) -> None:
         self._line(text)
 
+    def waiting(self, what: str, most: float) -> None:
+        self._line(_waiting(what, most))
+
     def _line(self, text: str) -> None:
         now = datetime.now().astimezone()
         sys.stderr.write(f"{now:%H:%M:%S} {text}\n")
@@ -93,6 +97,13 @@ class JsonProgress(ShownProgress):
     def note(self, text: str) -> None:
         self._write("note", text=text)
 
+    def waiting(self, what: str, most: float) -> None:
+        limit = {} if isinf(most) else {"seconds_at_most": round(most)}
+        self._write("waiting", what=what, **limit)
+
+    def waited(self, what: str) -> None:
+        self._write("waited", what=what)
+
     def _write(self, event: str, **fields: Any) -> None:
         stage = {"stage": self._stages[-1]} if self._stages else {}
         write_json(event=event, **run_fields(self), **stage, **fields)
@@ -108,6 +119,13 @@ def _advanced(done: int, total: int, left: float) -> str:
     minutes = round(left / 60)
     told = "less than a minute" if left < 60 else f"about {minutes // 60} h {minutes % 60} min"
     return f"{done:,} of {total:,}, {told.replace(' 0 h', '')} left"
+
+
+def _waiting(what: str, most: float) -> str:
+    if isinf(most):
+        return f"waiting for {what}"
+    limit = f"{most / 60:.0f} min" if most >= 120 else f"{most:.0f} s"
+    return f"waiting for {what}, at most {limit}"
 
 
 def write_json(**fields: Any) -> None:
@@ -138,6 +156,7 @@ class TerminalProgress(ShownProgress):
             refresh_per_second=5,
         )
         self._running: list[tuple[str, TaskID, _Tasks | None]] = []
+        self._waits: dict[str, TaskID] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._poller: threading.Thread | None = None
@@ -185,6 +204,12 @@ class TerminalProgress(ShownProgress):
 
     def note(self, text: str) -> None:
         self._print("·", "dim", text)
+
+    def waiting(self, what: str, most: float) -> None:
+        self._waits[what] = self._lines.add_task(_waiting(what, most), total=None, tasks="")
+
+    def waited(self, what: str) -> None:
+        self._lines.remove_task(self._waits.pop(what))
 
     def _print(self, mark: str, style: str, text: str) -> None:
         from rich.text import Text

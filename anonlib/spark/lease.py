@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from math import ceil, inf
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,6 +27,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from anonlib.errors import AnonlibError, BusyError, InputError, StorageError
+from anonlib.progress import wait_for
 from anonlib.spark.storage import Storage
 
 BEAT_SECONDS = 10.0
@@ -44,8 +46,8 @@ COMMIT_SECONDS = 3600.0
 #: may arrive this much later.
 DOUBT_SECONDS = 240.0
 
-#: A lease that is read while it is written is read again.
-TRIES, AGAIN_SECONDS = 4, 0.2
+#: A lease that is read while it is written is read again, every so often, this long.
+AGAIN_SECONDS, READ_SECONDS = 0.2, 0.6
 
 TAKEN = "another run has just taken this target's lease"
 
@@ -161,7 +163,8 @@ class Lease:
             self._storage.make_private(self.work)
             with suppress(FileNotFoundError), ExitStack() as stack:
                 file = stack.enter_context(path.open("w"))
-                fcntl.flock(file, fcntl.LOCK_EX)
+                lock = partial(_try_lock, file)
+                wait_for("another run that looks at this target", lock, most=inf, every=0.05)
                 # Whoever had it may have removed the folder: then this is nobody's lock.
                 if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                     stack.pop_all()
@@ -275,18 +278,21 @@ class Lease:
     def _read(self, number: int) -> dict[str, Any] | None:
         """What a lease says; None where none is, or it was never written in full."""
         path = f"{self.work}/lease-{number}.json"
-        for _ in range(TRIES):
+        found: list[Any] = []
+
+        def whole() -> bool:
             try:
-                found = json.loads(self._storage.read(path))
-            except ValueError:  # amid a beat, or for good
-                time.sleep(AGAIN_SECONDS)
-                continue
+                found.append(json.loads(self._storage.read(path)))
+            except ValueError:  # in the middle of a beat, or for good
+                return False
             except InputError:
                 if self._storage.exists(path):  # what can't be read may be alive
                     raise
-                return None
-            return found if isinstance(found, dict) else None
-        return None
+                found.append(None)
+            return True
+
+        wait_for("a lease to be written", whole, most=READ_SECONDS, every=AGAIN_SECONDS)
+        return found[0] if found and isinstance(found[0], dict) else None
 
     def _renew(self) -> None:
         with self._writing:  # or an older beat could arrive after a newer one
@@ -305,8 +311,12 @@ class Lease:
         patience = self._patience(holder, gone=has_it is False)
         left = patience - _silent(holder) if patience else 0.0
         if has_it is None and left <= 0:  # its clock may be behind ours: what beats is alive
-            time.sleep(LOOK_SECONDS)
-            has_it = _renewed(self._read(self._last()), holder)
+            has_it = wait_for(
+                f"a sign of life of {_who(holder)}",
+                lambda: _renewed(self._read(self._last()), holder),
+                most=LOOK_SECONDS,
+                every=1.0,
+            )
         silent = has_it is False or holder.get("doubtful") or _silent(holder) > _most_silent(holder)
         if has_it or (left > 0 and not silent):
             raise BusyError(f"{_who(holder)} is writing this target; wait for it to end")
@@ -371,6 +381,14 @@ def work_folder(target: str) -> str:
     """The private folder beside a target; its name keeps it out of listings of tables."""
     parent, _, name = target.rstrip("/").rpartition("/")
     return f"{parent}/_{name}.anonlib"
+
+
+def _try_lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _has_it(holder: dict[str, Any]) -> bool | None:

@@ -1,14 +1,15 @@
 """Private Delta tables that runs add rows to: of figures, of runs."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import BusyError
+from anonlib.progress import wait_for
 from anonlib.spark.delta_files import forget
 from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
@@ -16,8 +17,8 @@ from anonlib.spark.translation import translated
 
 #: For others that add rows where one at a time can: the longest that one who died is waited for.
 PATIENCE_SECONDS = 300.0
-#: Two drivers that make the table at the same moment: one of them tries again.
-TRIES = 5
+#: Two drivers that make the table at the same moment: one of them tries again, this long.
+MAKING_SECONDS = 30.0
 
 
 class PrivateTable:
@@ -44,14 +45,7 @@ class PrivateTable:
         """
         self.make_folder()
         with self._alone():
-            for left in reversed(range(TRIES)):
-                try:
-                    self._add(rows, schema)
-                    return
-                except BusyError:
-                    if not left:
-                        raise
-                    time.sleep(0.2)
+            self._until_free(lambda: self._add(rows, schema), MAKING_SECONDS, 0.2)
 
     def _add(self, rows: Sequence[tuple[Any, ...]], schema: StructType) -> None:
         with translated(self._what):
@@ -67,19 +61,29 @@ class PrivateTable:
         if self._storage.atomic:
             yield
             return
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        # Within, where who may add rows may write; Delta passes over such names.
+        work = f"{self.path}/_anonlib"
         with ExitStack() as stack:
-            while True:
-                try:
-                    # Within, where who may add rows may write; Delta passes over such names.
-                    work = f"{self.path}/_anonlib"
-                    stack.enter_context(lease(self._spark, self.path, self._what, work=work))
-                    break
-                except BusyError:
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(1)
+            held = partial(lease, self._spark, self.path, self._what, work=work)
+            self._until_free(lambda: stack.enter_context(held()), PATIENCE_SECONDS, 1.0)
             yield
+
+    def _until_free(self, work: Callable[[], object], most: float, every: float) -> None:
+        """Does the work when nobody else is at the table. Raises BusyError where that takes too
+        long."""
+        busy: list[BusyError] = []
+
+        def free() -> bool:
+            try:
+                work()
+            except BusyError as error:
+                busy[:] = [error]
+                return False
+            return True
+
+        what = f"others who add rows to {self._what}"
+        if not wait_for(what, free, most=most, every=every):
+            raise busy[0]
 
     def rows(self) -> DataFrame | None:
         """All rows; None where none was ever added."""

@@ -1,6 +1,5 @@
 """What goes on in Spark when Python is interrupted: tasks of jobs that were cancelled, commits."""
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
@@ -8,6 +7,8 @@ from typing import TypeVar
 
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
+
+from anonlib.progress import Wait, wait_for
 
 Result = TypeVar("Result")
 
@@ -35,12 +36,12 @@ def _wait(spark: SparkSession) -> None:
     group = spark.sparkContext.getLocalProperty("spark.jobGroup.id")
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [stage for job in jobs if job for stage in job.stageIds]
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+
+    def over() -> bool:
         found = [tracker.getStageInfo(stage) for stage in stages]
-        if not any(stage.numActiveTasks for stage in found if stage):
-            return
-        time.sleep(0.1)
+        return not any(stage.numActiveTasks for stage in found if stage)
+
+    wait_for("the tasks of jobs that were cancelled", over, most=PATIENCE_SECONDS, every=0.1)
 
 
 def uninterrupted(work: Callable[[], Result]) -> Result:
@@ -56,11 +57,13 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
 
     InheritableThread(target=run).start()  # with the name of the stage for Spark's jobs
     stopped: BaseException | None = None
-    while not future.done():  # a thread's `join` that was interrupted does not wait a second time
-        try:
-            wait([future])
-        except BaseException as error:
-            stopped = error
+    with Wait("the commit to end, although the run was interrupted") as waiting:
+        while not future.done():  # a `join` that was interrupted does not wait a second time
+            try:
+                wait([future])
+            except BaseException as error:
+                stopped = error
+                waiting.show()
     if stopped is not None:
         raise stopped
     return future.result()

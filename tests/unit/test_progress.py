@@ -3,13 +3,16 @@
 import json
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from anonlib import progress as module
 from anonlib.cli.failures import report
+from anonlib.cli.progress_lines import JsonProgress, LogProgress
 from anonlib.errors import InputError
-from anonlib.progress import Progress, SilentProgress
+from anonlib.progress import Progress, SilentProgress, wait_for
 
 GROUP = "spark.jobGroup.id"
 
@@ -114,3 +117,42 @@ def test_errors_name_their_run(capsys: pytest.CaptureFixture[str]) -> None:
         found = json.loads(capsys.readouterr().err)
         assert {key: found[key] for key in ("run_id", "target") if key in found} == run
         assert (found["event"], found["text"]) == ("error", "no")
+
+
+class TestWaits:
+    """Whatever waits below a verb is shown by the progress of its latest stage."""
+
+    @pytest.fixture(autouse=True)
+    def soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "SHOWN_AFTER", 0.0)
+
+    def wait(self, progress: Progress, asked: int, most: float = 300.0) -> bool:
+        left = iter([False] * asked + [True])
+        with progress.stage("start"):
+            pass
+        return wait_for("the lease of out/adult", lambda: next(left), most=most, every=0.001)
+
+    def test_as_a_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.wait(LogProgress(), 3)
+        (line,) = [each for each in capsys.readouterr().err.splitlines() if "waiting" in each]
+        assert line.endswith(" waiting for the lease of out/adult, at most 5 min")
+
+    def test_as_json(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.wait(JsonProgress(), 3)
+        events = [json.loads(each) for each in capsys.readouterr().err.splitlines()][2:]
+        assert [each["event"] for each in events] == ["waiting", "waited"]
+        assert events[0]["what"] == "the lease of out/adult"
+        assert events[0]["seconds_at_most"] == 300
+
+    def test_what_is_ready_is_not_shown(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.wait(LogProgress(), 0)
+        assert "waiting" not in capsys.readouterr().err
+
+    def test_it_ends(self) -> None:
+        assert not self.wait(LogProgress(), 10**6, most=0.01)
+
+    def test_nobody_waits_elsewhere(self) -> None:
+        """One helper: others would wait unseen."""
+        home = Path(module.__file__).parent
+        sleeping = [path for path in home.rglob("*.py") if "sleep(" in path.read_text("utf-8")]
+        assert sleeping == [home / "progress.py"]
