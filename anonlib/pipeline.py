@@ -23,7 +23,7 @@ from anonlib.evaluation import require_gates_of_releases
 from anonlib.progress import Progress
 from anonlib.run.account import place, require_words
 from anonlib.run.backlog import can_wait
-from anonlib.run.blocks import refuse_inexact
+from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.endings import finish, record_path, waits
 from anonlib.run.evaluate import case_of, evaluated, table_of_figures
 from anonlib.run.past import Earlier, look_back, open_past

@@ -1,1 +1,19 @@
-"""One release, in its order: scan, plan, anonymize, stage, verify, publish, record."""
+"""One run, in its order.
+
+    scan            one reading of the source: counts, categories, a sample
+    feasible        what the figures of a scan rule out
+    past            what earlier runs left: ledger, backlog, the rows that a batch is added to
+    owners          the data controllers: who is kept, merged, suppressed
+    plan            what a plan is; block_plan deals rows to blocks, tuple_plan searches tuples
+    staging         the worker's task, and the released rows written to staging
+    suppression     which staged rows are released
+    verify          the audit, and whether rows add up
+    evaluate        what measures find, and the gates
+    publish         the commit; purge removes what it replaced
+    records         the public manifest and the private record
+    endings         runs that were published before, or wait
+    run_table       the table of runs, with account; events go to OpenLineage
+    steps           all of these together
+
+`ledger` and `backlog` are private tables of their own; `result` is what a verb returns.
+"""

@@ -18,10 +18,10 @@ from anonlib.evaluation.samples import held
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import place
-from anonlib.run.blocks import kept
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan, scan
 from anonlib.run.staging import Marks, make
+from anonlib.run.suppression import find_released
 from anonlib.source import Source
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.translation import translated
@@ -122,7 +122,7 @@ def _shadow_of(
             keys = new_token_key(), new_token_key()
             folder = f"{work}/shadow-{share:g}"
             made = make(train, scanned, config, folder, *keys, Marks(), SilentProgress())
-            chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
+            chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
             return made.staged if chosen is None else made.staged.where(chosen)
 
     return shadow

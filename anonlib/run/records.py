@@ -11,10 +11,8 @@ from anonlib.run.result import ReleaseResult
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
-    from anonlib.run.blocks import Outcome
-    from anonlib.run.plan import Plan
+    from anonlib.run.plan import Outcome, Plan
     from anonlib.run.scan import Scan
-    from anonlib.run.whole_table import Whole
     from anonlib.source import Source
 
 
@@ -65,7 +63,7 @@ def record(
     result: ReleaseResult,
     source: "Source",
     scan: "Scan",
-    plan: "Plan | Whole | None",
+    plan: "Plan | None",
 ) -> str:
     """The private record, as JSON text: all figures, seeds and the plan, no raw values. `plan` is
     None where nothing was made."""

@@ -20,17 +20,17 @@ from anonlib.kernels.discriminant import class_moments
 from anonlib.partition import TaskPartitioner
 from anonlib.progress import Progress
 from anonlib.recode import Domain
-from anonlib.run.blocks import anonymized, output_schema
-from anonlib.run.plan import Plan, plan
+from anonlib.run.block_plan import plan_blocks
+from anonlib.run.plan import Plan
 from anonlib.run.scan import Scan
-from anonlib.run.whole_table import Whole, released_rows, searched
+from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
 from anonlib.spark.delta_files import Transaction, forget, save_mode
 from anonlib.spark.translation import translated
 from anonlib.table.block import ClassMoments
-from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
+from anonlib.table.columns import CONTROLLER, COST, DEAL, HASH, HELD, LINK, NO_LINK, STATE, TOKEN
 from anonlib.table.schema import Role, Schema
-from anonlib.worker.task import Task, to_block
+from anonlib.worker.task import STATE_TYPE, Task, to_block
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Marks:
 class Made:
     """A release in staging: its rows and how they were made."""
 
-    planned: Plan | Whole
+    plan: Plan
     task: Task
     staged: DataFrame
 
@@ -62,25 +62,25 @@ def make(
     progress: Progress,
 ) -> Made:
     """Writes the released rows of a source to the folder `staging`, which is not there yet. Raises
-    InfeasibleError and ConfigError as `plan`, BlockError where a kernel can't go on."""
+    InfeasibleError and ConfigError as `plan_blocks`, BlockError where a kernel can't go on."""
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
     with progress.stage("partition", spark), translated("partition"):
         task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
-        planned: Plan | Whole
-        if config.partition.by_tuples:
-            planned = searched(rows, schema, scanned, config, task)
-        else:
-            planned = plan(rows, schema, scanned, config, task)
-        own = {c: tuple(map(registry.spec, models)) for c, models in planned.own.items()}
-        task = replace(task, own=own, values=planned.values)
+        make_plan = plan_tuples if config.partition.by_tuples else plan_blocks
+        plan: Plan = make_plan(rows, schema, scanned, config, task)
+        own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
+        task = replace(task, own=own, values=plan.values)
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
     with progress.stage("anonymize", spark), translated("anonymize"):
         marked = _marked(rows, schema, config, scanned.n_rows, marks)
-        if isinstance(planned, Whole):
-            frame = released_rows(marked, schema, planned, task)
-        else:
-            frame = anonymized(marked, schema, planned, task, config)
+        frame = plan.stage(
+            marked,
+            schema,
+            task,
+            n_partitions=config.spark.partitions,
+            pandas=config.spark.grouped_map == "pandas",
+        )
         transaction = Transaction.begin(spark, staging)
         # Statistics for skipping files cost as much as writing them, and none is skipped here.
         no_statistics = {"delta.dataSkippingNumIndexedCols": "0"}
@@ -88,7 +88,7 @@ def make(
         written = transaction.write(frame, new, (), {}, no_statistics)
         staged = transaction.read(written, frame.schema)
         forget(spark, staging)
-    return Made(planned, task, staged)
+    return Made(plan, task, staged)
 
 
 def _marked(
@@ -142,6 +142,25 @@ def task_of(
         seed=config.seed,
         joint=schema.joint,
     )
+
+
+def output_schema(
+    schema: Schema, *, costs: bool = False, pairs: bool = False, held: bool = False
+) -> pa.Schema:
+    """The staged columns: the released ones by id, the person's token, the controller, the cost of
+    the cell, what links a row to its person or tells it apart, the loss states."""
+    fields = [pa.field(column.id, column.released_type) for column in schema.released]
+    if schema.unit:
+        fields.append(pa.field(TOKEN, pa.string()))
+    if schema.controller is not None:
+        fields.append(pa.field(CONTROLLER, pa.int32()))
+    if costs:
+        fields.append(pa.field(COST, pa.int32()))
+    if pairs:
+        fields.append(pa.field(LINK, pa.int64()))
+    if held:
+        fields.append(pa.field(HELD, pa.bool_()))
+    return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
 
 
 def _task_rows(config: Config) -> int:

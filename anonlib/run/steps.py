@@ -12,11 +12,10 @@ from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
 from anonlib.progress import Progress
 from anonlib.run.account import Account
-from anonlib.run.blocks import Outcome, kept, outcome
 from anonlib.run.endings import manifest_path, record_path, write_ahead, write_manifest
 from anonlib.run.evaluate import case_of, evaluated, marks_of, write_metrics
 from anonlib.run.past import Earlier, Past
-from anonlib.run.plan import Plan
+from anonlib.run.plan import Outcome, Plan
 from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
@@ -24,8 +23,8 @@ from anonlib.run.result import Outcome as Ending
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan
 from anonlib.run.staging import Made, make
+from anonlib.run.suppression import find_released
 from anonlib.run.verify import audited, audited_whole, released_nodes, require
-from anonlib.run.whole_table import Whole
 from anonlib.source import Source
 from anonlib.source.steady import require_steady
 from anonlib.spark.digest import digest
@@ -79,7 +78,7 @@ class Run:
         with self.progress.stage("publish", self.spark):
             result = self._result(scanned, done, evaluation, "published")
             result = replace(result, notes=reader_notes(source.schema))
-            text = record(self.config, result, source, scanned, done.made.planned)
+            text = record(self.config, result, source, scanned, done.made.plan)
             held.require()
             write_ahead(self.spark, held.work, text)
             version = self._publish(source, scanned, done, held)
@@ -102,13 +101,13 @@ class Run:
         marks = marks_of(config)
         made = make(source, scanned, config, staging, self.key, token, marks, self.progress)
         with self.progress.stage("audit", self.spark), translated("audit"):
-            chosen = kept(config, made.staged, scanned.n_rows, made.planned.n_rows)
-            found = outcome(made.staged, chosen, schema, made.task, made.planned)
+            chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
+            found = made.plan.outcome(made.staged, chosen, schema, made.task)
             rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
-            report = audited(rows, config, schema, made.planned, table)
+            report = audited(rows, config, schema, made.plan, table)
             self.account.report = report
-            require(report, found, made.planned, scanned, config)
+            require(report, found, made.plan, scanned, config)
             whole = report
             if table is not None:
                 whole = audited_whole(table, config, report, self.target.published().count())
@@ -139,7 +138,7 @@ class Run:
     def _publish(self, source: Source, scanned: Scan, done: Audited, held: Lease) -> int:
         """Notes the persons, commits, writes the manifest; the new version."""
         schema, found = source.schema, done.found
-        split_by = tuple(schema.by_id(id).name for id in done.made.planned.split_by)
+        split_by = tuple(schema.by_id(id).name for id in done.made.plan.split_by)
         trees = {name: (tree, done.nodes[name]) for name, tree in schema.hierarchies.items()}
         text = manifest(
             self.config, self.run_id, done.whole, found, scanned.n_rows, split_by, trees
@@ -186,7 +185,7 @@ class Run:
     def _keep(
         self, result: ReleaseResult, source: Source, scanned: Scan, done: Audited
     ) -> ReleaseResult:
-        kept = keep(self.spark, self.config, result, source, scanned, done.made.planned)
+        kept = keep(self.spark, self.config, result, source, scanned, done.made.plan)
         self.account.result = kept
         return kept
 
@@ -197,10 +196,10 @@ def keep(
     result: ReleaseResult,
     source: Source,
     scanned: Scan,
-    planned: Plan | Whole | None,
+    plan: Plan | None,
 ) -> ReleaseResult:
     """Writes the private record of a run, its figures if it was measured, and the report."""
-    text = record(config, result, source, scanned, planned)
+    text = record(config, result, source, scanned, plan)
     Storage(spark, result.record).write(result.record, text)
     # Whatever is wrong with figures or a page, the run is over and in its record.
     try:

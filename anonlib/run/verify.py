@@ -15,11 +15,9 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
 from anonlib.evaluation.classes import published_spec
-from anonlib.run.blocks import Outcome
 from anonlib.run.past import require_whole
-from anonlib.run.plan import Plan
+from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
-from anonlib.run.whole_table import Whole
 from anonlib.table.columns import CONTROLLER, TOKEN
 from anonlib.table.schema import Schema
 
@@ -52,7 +50,7 @@ def audited(
     staged: DataFrame,
     config: Config,
     schema: Schema,
-    planned: Plan | Whole,
+    plan: Plan,
     table: DataFrame | None,
 ) -> AuditReport:
     """The independent audit of the staged rows, under the names that will be published, as a part
@@ -64,12 +62,12 @@ def audited(
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
     report = auditing.audit(staged.select(*columns), spec, table)
-    if planned.owners is None:
+    if plan.owners is None:
         return report
     frame = staged.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
     report = report.and_("each controller", auditing.audit(frame, apart, table))
-    for owners, models in planned.owners.with_own_models():
+    for owners, models in plan.owners.with_own_models():
         asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
         label = f"{len(owners)} controllers with their own models"
         if not frame.where(F.col(CONTROLLER).isin(*owners)).isEmpty():  # else all suppressed
@@ -92,19 +90,17 @@ def audited_whole(
     return report
 
 
-def require(
-    report: AuditReport, found: Outcome, planned: Plan | Whole, scanned: Scan, config: Config
-) -> None:
+def require(report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, config: Config) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
     suppressed than may be."""
     _require_passed(report, "the audit")
     n_kept = found.digest.n_rows
     allowed = config.privacy.may_suppress(scanned.n_rows)
-    complete = n_kept == report.n_rows and found.n_rows == planned.n_rows
+    complete = n_kept == report.n_rows and found.n_rows == plan.n_rows
     if not complete or not 0 <= scanned.n_rows - n_kept <= allowed:
         raise AuditError(
             f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
-            f"{planned.n_rows} planned, {found.n_rows} anonymized, {n_kept} kept, "
+            f"{plan.n_rows} planned, {found.n_rows} anonymized, {n_kept} kept, "
             f"{report.n_rows} audited"
         )
 

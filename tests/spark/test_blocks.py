@@ -12,7 +12,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 import anonlib
 from anonlib.partition.chain import grow
-from anonlib.run import plan as blocks
+from anonlib.run import block_plan
 from anonlib.run.leaves import LEAF, compiled, with_leaf
 from anonlib.run.scan import scan
 from anonlib.run.staging import task_of
@@ -33,7 +33,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     scanned = scan(source, parsed)
     rows, schema = source.rows(), source.schema
     task = task_of(parsed, source.schema, scanned)
-    sample, root, _ = blocks._sample(scanned, task, None)
+    sample, root, _ = block_plan._sample(scanned, task, None)
     assert sample.share == 1.0
     grown = grow(sample, parsed.partition.steps, 500, 7, root, np.array([3000]))
     found, cuts = compiled(grown.tree, sample, scanned.encodings, scanned.hashes)
@@ -44,8 +44,8 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     hashes = table.column(HASH).to_pylist()
     assert [leaf_of[h] for h in hashes] == grown.leaf.tolist()
 
-    planned = blocks.plan(rows, schema, scanned, parsed, task)
-    numbered = blocks.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
+    planned = block_plan.plan_blocks(rows, schema, scanned, parsed, task)
+    numbered = block_plan.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
     assert sum(row["count"] for row in numbered) == 3000
     assert {row[BLOCK] for row in numbered} == set(range(planned.n_blocks))
 
@@ -71,7 +71,7 @@ def test_values_are_counted_without_a_filter_by_block(
         return collected(frame)
 
     monkeypatch.setattr(DataFrame, "toArrow", noted)
-    blocks.plan(source.rows(), source.schema, scanned, parsed, task)
+    block_plan.plan_blocks(source.rows(), source.schema, scanned, parsed, task)
     counting = [plan for plan in plans if BLOCK in plan and "value" in plan]
     assert counting
     filters = [line for plan in counting for line in plan.splitlines() if "Filter " in line]
@@ -107,15 +107,15 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     source = open_source(spark, parsed, frame)
     scanned = scan(source, parsed)
     rows = source.rows()
-    planned = blocks.plan(
+    planned = block_plan.plan_blocks(
         rows, source.schema, scanned, parsed, task_of(parsed, source.schema, scanned)
     )
     assert planned.largest >= 2700
     assert len(planned.heavy) == 1
     assert planned.buckets.max() >= 20
-    sizes = blocks.with_blocks(rows, source.schema, planned).groupBy(BLOCK).count()
+    sizes = block_plan.with_blocks(rows, source.schema, planned).groupBy(BLOCK).count()
     largest = sizes.agg(F.max("count")).collect()[0][0]
-    assert largest <= blocks.IN_TASK * 100
+    assert largest <= block_plan.IN_TASK * 100
     result = anonlib.release(parsed, dataframe=frame)
     assert result.audit is not None
     assert result.audit.passed

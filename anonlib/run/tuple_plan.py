@@ -1,47 +1,76 @@
 """One search over the distinct tuples of a whole table: counted in Spark, searched in one task, and
 every row released as its tuple is, by a broadcast join."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Floats
 from anonlib.config.model import Config
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import Tuples
-from anonlib.privacy import PrivacyModel
+from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
+from anonlib.spark.digest import read, sums
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import BLOCK, HASH, LINK, STATE, TUPLE, keyed, keyed_links
-from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
 
 
-@dataclass(frozen=True)
-class Whole:
-    """What the search found. `released`: TUPLE and the released quasi-identifiers, of the tuples
-    that are not suppressed; n_rows: the rows that have them. It stands where a `Plan` does: of one
-    block, without controllers or cuts."""
+@dataclass(frozen=True, kw_only=True)
+class TuplePlan(Plan):
+    """One search over the distinct tuples of the whole table; `n_rows` are those of the tuples that
+    it did not suppress.
+
+    Attributes:
+        released: TUPLE and the released quasi-identifiers, of the tuples that are not suppressed.
+        n_tuples: Distinct tuples.
+        n_cells: Cells.
+        states: The states of the metrics.
+        levels: By column its height, where each column has one for the whole table; else None.
+    """
 
     released: DataFrame
-    n_rows: int
     n_tuples: int
     n_cells: int
     states: list[Floats]
-    levels: dict[str, int] | None  # by column, where each has one for the whole table
-    values: dict[str, Values]
-    owners: None = None
-    own: Mapping[int, tuple[PrivacyModel, ...]] = field(default_factory=dict)
-    split_by: tuple[str, ...] = ()
-    n_blocks: int = 1
+    levels: dict[str, int] | None
+
+    def stage(
+        self,
+        rows: DataFrame,
+        schema: Schema,
+        task: Task,
+        *,
+        n_partitions: int | None,
+        pandas: bool,
+    ) -> DataFrame:
+        """No shuffle, and into Python for pseudonyms and links only, as Arrow."""
+        names = [name for name in task.output.names if name != STATE]
+        frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+        frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
+        frame = frame.join(F.broadcast(self.released), TUPLE).select(*names)
+        if not (task.pseudonyms or task.link_key):
+            return frame
+        types = spark_schema(pa.schema([task.output.field(name) for name in names]))
+        return frame.mapInArrow(lambda batches: _keyed(batches, task), types)
+
+    def outcome(
+        self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
+    ) -> Outcome:
+        columns = staged.select(*[column.id for column in schema.released])
+        digest = read(staged.agg(*sums(columns, released)).collect()[0])
+        losses = value_losses(task, self.states)
+        by_column = value_losses_by_column(task, self.states, schema)
+        return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, by_column)
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
@@ -49,7 +78,9 @@ class Whole:
         return found if self.levels is None else {**found, "levels": self.levels}
 
 
-def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task) -> Whole:
+def plan_tuples(
+    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
+) -> TuplePlan:
     """Runs the search. Raises BlockError where there are too many tuples, or too few can be
     placed."""
     step = next(step for step in config.partition.steps if isinstance(step, Tuples))
@@ -73,7 +104,7 @@ def searched(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: 
         .combine_chunks()
     )
     summary = found.column(SUMMARY).drop_null()[0].as_py()
-    return Whole(
+    return TuplePlan(
         released=rows.sparkSession.createDataFrame(found.drop([SUMMARY])),
         n_rows=summary["n_rows"],
         n_tuples=summary["n_tuples"],
@@ -89,18 +120,6 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
         return None
     nominal = [schema.by_id(e.id).name for e in scan.encodings if e.nominal]
     return dict(zip(nominal, levels, strict=True))
-
-
-def released_rows(rows: DataFrame, schema: Schema, whole: Whole, task: Task) -> DataFrame:
-    """The staged rows, lazily: no shuffle, and into Python for pseudonyms and links only."""
-    names = [name for name in task.output.names if name != STATE]
-    frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
-    frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
-    frame = frame.join(F.broadcast(whole.released), TUPLE).select(*names)
-    if not (task.pseudonyms or task.link_key):
-        return frame
-    types = spark_schema(pa.schema([task.output.field(name) for name in names]))
-    return frame.mapInArrow(lambda batches: _keyed(batches, task), types)
 
 
 def _keyed(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:

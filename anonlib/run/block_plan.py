@@ -1,0 +1,353 @@
+"""From rows to blocks: grow the forest on the sample, count its leaves exactly, repair, and number
+the blocks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib import registry
+from anonlib.arrays import Floats, Ints
+from anonlib.config.model import Config
+from anonlib.errors import ConfigError, Problem
+from anonlib.partition import Cut, Plane, Sample
+from anonlib.partition.chain import FILL, grow
+from anonlib.partition.cuts import Cuts
+from anonlib.partition.repair import Counts, Demands, merge_small, one_demand
+from anonlib.run.leaves import LEAF, Feature, compiled, counted, with_leaf
+from anonlib.run.owners import Owners, built, owned
+from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
+from anonlib.run.scan import Scan, tuple_hash
+from anonlib.source import Source
+from anonlib.spark.digest import read, sums
+from anonlib.spark.values import at, looked_up, spark_schema
+from anonlib.table.columns import BLOCK, CONTROLLER, DEAL, HASH, HELD, LINK, OWNER, STATE, TUPLE
+from anonlib.table.schema import Schema
+from anonlib.worker.task import Task, anonymize, to_block
+
+#: Rows that a task of the main shuffle aims at.
+ROWS_PER_TASK = 250_000
+#: The fewest sampled rows of a leaf that plans aim at.
+MIN_PER_LEAF = 8
+#: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
+IN_TASK = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockPlan(Plan):
+    """Rows -> blocks: the leaf of a row is that of its quasi-identifiers among the `heavy` tuples,
+    else where `cuts` send it from the root of its controller; then `first[leaf]` plus a hash modulo
+    `buckets[leaf]` is the block. `spread` are the leaves of heavy tuples that are alone in their
+    blocks: however these rows are dealt, the tuple is what is released of them.
+
+    Attributes:
+        features: What cuts look at.
+        cuts: The forest.
+        heavy: Hash of a tuple -> its leaf.
+        first: int64[leaves]. The first block of each leaf.
+        buckets: int64[leaves]. The blocks that a leaf is dealt to.
+        n_merged: Leaves that were merged with others.
+        largest: Rows of the largest leaf.
+        spread: Leaves of heavy tuples that are alone in their blocks.
+    """
+
+    features: tuple[Feature, ...]
+    cuts: Cuts
+    heavy: Mapping[int, int]
+    first: Ints
+    buckets: Ints
+    n_merged: int = 0
+    largest: int = 0
+    spread: tuple[int, ...] = ()
+
+    @property
+    def n_blocks(self) -> int:
+        return int(max(self.first + self.buckets, default=0))
+
+    def stage(
+        self,
+        rows: DataFrame,
+        schema: Schema,
+        task: Task,
+        *,
+        n_partitions: int | None,
+        pandas: bool,
+    ) -> DataFrame:
+        """One shuffle by block, one crossing into Python."""
+        frame = with_blocks(rows, schema, self)
+        n_tasks = n_partitions or self._n_tasks(rows.sparkSession)
+        frame = frame.repartition(n_tasks, BLOCK)
+        names = tuple(frame.columns)
+        groups = frame.groupBy(BLOCK)
+        released = spark_schema(task.output)
+        if not pandas:
+            # pyspark can't read the annotations of a partial; a lambda has none.
+            return groups.applyInArrow(lambda table: anonymize(table, task), released)
+        types = pa.schema([(n, _input_type(n, schema)) for n in names])
+        return groups.applyInPandas(lambda frame: _anonymize_pandas(frame, task, types), released)
+
+    def _n_tasks(self, spark: SparkSession) -> int:
+        wanted = max(4 * spark.sparkContext.defaultParallelism, ceil(self.n_rows / ROWS_PER_TASK))
+        return max(1, min(wanted, self.n_blocks))
+
+    def outcome(
+        self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
+    ) -> Outcome:
+        """The loss states of all blocks, merged in block order."""
+        digest = sums(staged.select(*[column.id for column in schema.released]), released)
+        row = staged.agg(*digest, F.collect_list(STATE).alias("states")).collect()[0]
+        states = [state.asDict() for state in row.states]
+        metrics = [registry.build("metric", spec) for spec in task.metrics]
+        merged: list[Floats | None] = [None] * len(metrics)
+        for state in sorted(states, key=lambda state: state["block"]):
+            for i, metric in enumerate(metrics):
+                found = np.array(state["states"][i], np.float64)
+                known = merged[i]
+                merged[i] = found if known is None else metric.merge(known, found)
+        return Outcome(
+            sum(state["n_rows"] for state in states),
+            sum(state["n_cells"] for state in states),
+            len(states),
+            value_losses(task, merged),
+            read(row),
+            value_losses_by_column(task, merged, schema),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private run record."""
+        return {
+            "features": [{"column": f.id, "form": f.form} for f in self.features],
+            "cuts": self.cuts.to_dict(),
+            "n_leaves": self.cuts.n_leaves,
+            "n_heavy_tuples": len(self.heavy),
+            "controllers": None if self.owners is None else self.owners.to_dict(),
+            "n_blocks": self.n_blocks,
+            "n_merged": self.n_merged,
+            "largest_leaf": self.largest,
+        }
+
+
+def plan_blocks(
+    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
+) -> BlockPlan:
+    """The frozen plan. Raises ConfigError when `single` meets a table larger than its limit,
+    InfeasibleError when controllers with more rows than may be suppressed can't hold the models."""
+    owners = owned(rows, schema, scan, config, task)
+    n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
+    _refuse_large(config, n_rows if owners is None else owners.kept_rows)
+    sample, root, tuples = _sample(scan, task, owners)
+    _refuse_thin(config, sample, scan.n_rows)
+    steps, bound = config.partition.steps, config.partition.max_rows
+    grown = grow(sample, steps, bound, config.seed, root, n_rows)
+    features, cuts = compiled(grown.tree, sample, scan.encodings, scan.hashes)
+    heavy: dict[int, int] = {}
+    leaf = grown.leaf
+    if not any(step.whole for step in steps):
+        heavy, leaf = _heavy(tuples, IN_TASK * bound * sample.share, leaf, cuts.n_leaves)
+    n_leaves = cuts.n_leaves + len(heavy)
+    draft = BlockPlan(
+        owners=owners,
+        features=features,
+        cuts=cuts,
+        heavy=heavy,
+        first=np.arange(n_leaves),
+        buckets=np.ones(n_leaves, np.int64),
+        n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
+        values=scan.values if owners is None else owners.values,
+        split_by=_split_by(grown.tree.cuts, scan),
+        largest=int(n_rows.max()),
+    )
+    if n_leaves == 1:
+        return draft  # the table holds the models as a whole
+    heavy_roots = [root[leaf == id][0] for id in heavy.values()]
+    roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
+    centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
+    return _repaired(draft, Rows(rows, schema, config, task), roots, centers)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table and what is known of it."""
+
+    frame: DataFrame
+    schema: Schema
+    config: Config
+    task: Task
+
+    def counted(self, plan: BlockPlan) -> Counts:
+        """The exact counts of a plan's blocks."""
+        own = [m for models in plan.own.values() for m in models]
+        models = (*built(self.task.models), *own)
+        blocks = with_blocks(self.frame, self.schema, plan)
+        return counted(
+            blocks, self.schema, plan.values, models, self.config, plan.n_blocks, by=BLOCK
+        )
+
+    def demands(self, plan: BlockPlan, owner: Ints) -> Demands:
+        """The models that the rows of each of these controllers must hold."""
+        if plan.owners is None:
+            return one_demand(built(self.task.models), len(owner))
+        return plan.owners.demands(owner)
+
+
+def _repaired(draft: BlockPlan, rows: Rows, root: Ints, centers: Floats) -> BlockPlan:
+    """The plan whose blocks hold the models: leaves merged, and what is too large for a task (most
+    of it is then one repeated tuple) dealt into as many buckets as hold them."""
+    owner = root if draft.owners is None else draft.owners.owner[root]
+    counts = rows.counted(draft)
+    demands = rows.demands(draft, owner)
+    group = merge_small(draft.cuts, owner, counts, centers, demands)
+    placed = group >= 0
+    sizes = np.bincount(group[placed], counts.n_rows[placed]).astype(np.int64)
+    bound = rows.config.partition.max_rows
+    dealt = np.where(sizes > IN_TASK * bound, -(-sizes // bound), 1)
+    if any(step.whole for step in rows.config.partition.steps):
+        dealt = np.ones_like(dealt)
+    group_owner = np.zeros(len(sizes), np.int64)
+    group_owner[group[placed]] = owner[placed]
+    alone = np.bincount(group[placed], minlength=len(sizes)) == 1
+    heavy = [leaf for leaf in draft.heavy.values() if placed[leaf] and alone[group[leaf]]]
+    while True:
+        start = np.cumsum(dealt) - dealt
+        made = replace(
+            draft,
+            first=np.where(placed, start[group], 0),
+            buckets=np.where(placed, dealt[group], 1),
+            n_merged=int(placed.sum() - len(sizes)),
+            largest=int(sizes.max()),
+            spread=tuple(heavy),
+        )
+        if (dealt == 1).all():
+            return made
+        counts = rows.counted(made)
+        each = np.repeat(np.arange(len(dealt)), dealt)
+        holds = rows.demands(draft, group_owner[each]).held(counts) | (counts.n_rows == 0)
+        short = np.unique(each[~holds & (dealt[each] > 1)])
+        if not len(short):
+            return made
+        dealt[short] //= 2
+
+
+def _refuse_large(config: Config, n_rows: Ints) -> None:
+    for i, step in enumerate(config.partition.steps):
+        if step.whole is not None and n_rows.max() > step.whole:
+            text = f"one block takes at most {step.whole} rows, the source has {n_rows.max()}"
+            raise ConfigError([Problem(f"partition.steps.{i}", f"{text}; use kmeans")])
+
+
+def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
+    """A plan can't aim at blocks of which the sample has a few rows each."""
+    per_leaf = FILL * config.partition.max_rows * sample.share
+    if sample.share < 1.0 and per_leaf < MIN_PER_LEAF:
+        wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * config.partition.max_rows))
+        text = f"blocks of max_rows need a sample of at least {wanted} rows of these {n_rows}"
+        raise ConfigError([Problem("partition.sample_rows", f"{text}; or raise max_rows")])
+
+
+def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
+    """The sample as partitioners see it; of each row its root, and the hash of its tuple."""
+    place = pa.array(np.arange(len(scan.sample)))
+    block, table = to_block(scan.sample.append_column("place", place), replace(task, own={}))
+    root = np.zeros(block.n, np.int64)
+    if owners is not None:
+        hashes = np.array(owners.hashes, np.int64)  # ascending
+        root = np.searchsorted(hashes, table.column(OWNER).to_numpy())
+    share = 1.0 if block.n == scan.n_rows else block.n / scan.n_rows
+    sample = Sample(block, table.column("place").to_numpy(), share)
+    return sample, root, table.column(TUPLE).to_numpy()
+
+
+def _heavy(tuples: Ints, most: float, leaf: Ints, n_leaves: int) -> tuple[dict[int, int], Ints]:
+    """The tuples of more than `most` sampled rows, by hash, with leaves of their own, and the leaf
+    of each sampled row."""
+    unique, count = np.unique(tuples, return_counts=True)
+    many = unique[count > most].tolist()
+    heavy = {tuple_: n_leaves + i for i, tuple_ in enumerate(many)}
+    leaf = leaf.copy()
+    for tuple_, id in heavy.items():
+        leaf[tuples == tuple_] = id
+    return heavy, leaf
+
+
+def _split_by(cuts: Sequence[Cut], scan: Scan) -> tuple[str, ...]:
+    """The ids of the columns that single-column cuts are of."""
+    numeric = [e.id for e in scan.encodings if not e.nominal for _ in e.widths]
+    ids = numeric + [e.id for e in scan.encodings if e.nominal]
+    return tuple(sorted({ids[cut.column] for cut in cuts if not isinstance(cut, Plane)}))
+
+
+def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
+    """Mean coordinates of the sampled rows of each leaf; 0 where none was sampled."""
+    count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
+    sums = [np.bincount(leaf, values[:, f], n_leaves) for f in range(values.shape[1])]
+    return np.column_stack([np.empty((n_leaves, 0)), *sums]) / count[:, None]
+
+
+def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
+    """The rows that are kept, with BLOCK and, where there are controllers, CONTROLLER, computed in
+    the JVM row by row."""
+    root = F.lit(0)
+    if plan.owners is not None:
+        root = plan.owners.number
+        rows = rows.withColumn(CONTROLLER, at(plan.owners.owner, root))
+        if (plan.owners.owner < 0).any():
+            rows = rows.where(F.col(CONTROLLER) >= 0)
+    if plan.n_blocks == 1:
+        return rows.withColumn(BLOCK, F.lit(0)).drop(DEAL)
+    rows = with_leaf(rows, schema, plan.features, plan.cuts, root)
+    leaf, deal = F.col(LEAF), F.col(DEAL)
+    if plan.heavy:
+        own = looked_up(tuple_hash(rows, schema), list(plan.heavy), plan.heavy.values(), -1)
+        leaf = F.when(own >= 0, own).otherwise(leaf)
+        # Its rows may agree in all columns: nothing of theirs tells them apart.
+        spread = F.xxhash64(deal, F.monotonically_increasing_id())
+        deal = F.when(leaf.isin(*plan.spread), spread).otherwise(deal)
+    block = at(plan.first, leaf)
+    if plan.buckets.max() > 1:
+        block = block + F.pmod(deal, at(plan.buckets, leaf))
+    return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
+
+
+def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
+    table = pa.Table.from_pandas(frame, schema=types, preserve_index=False)
+    return anonymize(table, task).to_pandas(date_as_object=True)
+
+
+def _input_type(name: str, schema: Schema) -> pa.DataType:
+    private = {HASH: pa.int64(), BLOCK: pa.int32(), CONTROLLER: pa.int32()}
+    private |= {LINK: pa.int64(), HELD: pa.bool_()}
+    return private[name] if name in private else schema.by_id(name).type
+
+
+def refuse_inexact(source: Source) -> None:
+    """Raises ConfigError naming the columns that pandas can't carry exactly."""
+    problems = []
+    aggregates = []
+    for column in source.schema.columns:
+        value, type = source.columns[column.id], column.type
+        if pa.types.is_nested(type) or pa.types.is_binary(type):
+            aggregates.append(F.lit(1).alias(column.id))
+        elif pa.types.is_int64(type):
+            aggregates.append(F.count_if(value.isNull()).alias(column.id))
+        elif pa.types.is_date(type) or pa.types.is_timestamp(type):
+            year = F.year(value)
+            outside = (year < 1678) | (year > 2261)
+            aggregates.append(F.count_if(outside).alias(column.id))
+    if not aggregates:
+        return
+    found = source.raw.agg(*aggregates).head()
+    for column in source.schema.columns:
+        if found is not None and column.id in found and found[column.id]:
+            text = (
+                f"pandas can't carry this column of type {column.source_type} exactly (64-bit "
+                "integers with nulls, dates outside 1678 to 2261, nested and binary types); use "
+                "`grouped_map: arrow`"
+            )
+            problems.append(Problem(f"spark.grouped_map, column {column.name}", text))
+    if problems:
+        raise ConfigError(problems)

@@ -1,0 +1,33 @@
+"""Which staged rows are released, where the costliest cells are suppressed."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.config.model import PrivacySection
+from anonlib.table.columns import COST
+
+
+def find_released(
+    privacy: PrivacySection, staged: DataFrame, n_rows: int, n_planned: int
+) -> Column | None:
+    """Which staged rows are released of so many, of which some were not planned for; None where
+    that is all."""
+    if privacy.suppress != "costliest":
+        return None
+    allowed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
+    cost = _least_cost_suppressed(staged, allowed)
+    return None if cost is None else F.col(COST) < cost
+
+
+def _least_cost_suppressed(staged: DataFrame, allowed: int) -> int | None:
+    """The least cost of cells that are suppressed, so that these have at most `allowed` rows; None
+    where that is none. All cells of one cost are suppressed, or none."""
+    costs = staged.groupBy(COST).count().orderBy(F.col(COST).desc())
+    counts = costs.limit(max(allowed, 0) + 1).collect()  # each has a row at least
+    found, rows = None, 0
+    for row in counts:
+        rows += row["count"]
+        if rows > allowed or row[COST] == 0:
+            break
+        found = int(row[COST])
+    return found
