@@ -84,7 +84,8 @@ def _is_private(path: Path) -> bool:
 def _digest() -> str:
     here = Path(__file__).parent
     folders = [sorted((here / part).rglob("*.py")) for part in ("kernels", "partition")]
-    sources = [Path(__file__), *folders[0], *folders[1]]
+    own = [Path(__file__)] if Path(__file__).is_file() else []  # in a zip nothing is cached
+    sources = [*own, *folders[0], *folders[1]]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 

@@ -21,29 +21,29 @@ from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.progress import Progress
-from anonlib.run.account import place, require_words
+from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.endings import finish, record_path, waits
-from anonlib.run.evaluate import case_of, evaluated, table_of_figures
+from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
 from anonlib.run.past import Earlier, look_back, open_past
 from anonlib.run.publish import Target, reader_notes
-from anonlib.run.purge import owed, purge, registered
+from anonlib.run.purge import find_owed_purge, is_registered, purge
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
-from anonlib.run.run_table import Accounting, accounted, table_of_runs
+from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, scan
 from anonlib.run.steps import Run, keep
-from anonlib.run.verify import audited_alone
+from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
-from anonlib.source.steady import pinned
+from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage, spelling
-from anonlib.spark.tasks import settled
-from anonlib.spark.translation import translated
+from anonlib.spark.tasks import settle_tasks
+from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 from anonlib.sweeps.file import as_sweep
-from anonlib.sweeps.in_spark import swept
+from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
 from anonlib.sweeps.settings import Sweep, sweep_problems
 from anonlib.table.schema import Column
@@ -88,7 +88,7 @@ def release(
         )
     require_gates_of_releases(config)
     run_id = config.release.run_id or _new_run_id()
-    with accounted("release", config, run_id, progress) as accounting:
+    with keep_account("release", config, run_id, progress) as accounting:
         return accounting.account.ended(_released(config, accounting, progress, dataframe))
 
 
@@ -107,7 +107,7 @@ def _released(
     accounting.opened(spark)
     target = Target(spark, config.release)
     accounting.aimed(target.path)
-    registered(spark, config)  # a name that is taken is refused before anything is written
+    is_registered(spark, config)  # a name that is taken is refused before anything is written
     past = open_past(spark, config, target, *private)
     if run_id in target.runs():
         return finish(spark, config, target, run_id, past)
@@ -118,7 +118,7 @@ def _released(
     with progress.stage("open", spark):
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
-    with closing(source), pinned(source):
+    with closing(source), explain_lost_pin(source):
         try:
             with progress.stage("scan", spark):
                 earlier = look_back(config, target, source, past.ledger)
@@ -127,13 +127,13 @@ def _released(
             run = Run(spark, config, progress, account, target, key, earlier, past)
             # Before anything is written: a run that could not be recorded is not begun.
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id, target.runs) as held, settled(spark):
+            with lease(spark, target.path, run_id, target.runs) as held, settle_tasks(spark):
                 return run.through(source, scanned, held)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
             if past.backlog is None or not can_wait(error):
                 raise
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id, target.runs), settled(spark):
+            with lease(spark, target.path, run_id, target.runs), settle_tasks(spark):
                 past.backlog.add(run_id, source)
             return waits(spark, config, target, run_id, past.backlog, error)
 
@@ -162,7 +162,7 @@ def _require_apart(spark: SparkSession, config: Config) -> None:
 def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
     """Removes what a dead run left, and finishes a purge that it began."""
     tidy(spark, target.path, run_id, target.runs)
-    if owed(target):
+    if find_owed_purge(target):
         with lease(spark, target.path, run_id, target.runs) as held:
             purge(spark, target, held)
         target.renew()
@@ -205,15 +205,15 @@ def audit(
     """
     config = as_config(config)
     progress = progress or Progress()
-    progress.target = progress.target or place(table)
+    progress.target = progress.target or spell_path(table)
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)
-    with progress.stage("audit", spark), translated(f"table {table}"):
+    with progress.stage("audit", spark), translate_errors(f"table {table}"):
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return audited_alone(reader.load(table), config)
+        return audit_published(reader.load(table), config)
 
 
 def evaluate(
@@ -241,7 +241,7 @@ def evaluate(
     config = add_usual_measures(as_config(config))
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
-    with accounted(verb, config, _new_run_id(), progress) as accounting:
+    with keep_account(verb, config, _new_run_id(), progress) as accounting:
         return accounting.account.ended(_evaluated(config, accounting, progress, trial=trial))
 
 
@@ -275,7 +275,7 @@ def _evaluated(
         key = derive_pseudonym_key(config, run_id)
         run = Run(spark, config, progress, account, target, key, earlier, past)
         _make_private_folders(spark, config)
-        with lease(spark, target.path, run_id, target.runs) as held, settled(spark):
+        with lease(spark, target.path, run_id, target.runs) as held, settle_tasks(spark):
             if trial:
                 return run.trial(source, scanned, held)
             return _of_published(run, source, scanned, held)
@@ -305,7 +305,7 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
         n_rows_out=n_released,
         n_suppressed=scanned.n_rows - n_released,
         audit=report,
-        evaluation=evaluated(config, case, progress),
+        evaluation=evaluate_case(config, case, progress),
         table=run.target.path,
         table_version=run.target.version,
         record=record_path(run.spark, config, run.run_id),
@@ -343,7 +343,7 @@ def sweep(
     with progress.stage("start"):
         spark = session(sweep.file.spark.conf)
         _require_minimum_k(spark, sweep)
-    return swept(spark, sweep, progress, retry=retry)
+    return run_sweep(spark, sweep, progress, retry=retry)
 
 
 def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
@@ -368,13 +368,13 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
     require_words(config.accountability)
     require_gates_of_releases(config)
     progress = progress or Progress()
-    progress.target = place(config.release.path)
+    progress.target = spell_path(config.release.path)
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config)
         _require_apart(spark, config)
     with progress.stage("scan", spark):
-        registered(spark, config)
+        is_registered(spark, config)
         source = open_source(spark, config)
         with closing(source):
             scanned = _scan(source, config)

@@ -15,8 +15,8 @@ from anonlib import registry
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.measure import Findings
-from anonlib.measure.fidelity._axes import Axis, View
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, count
+from anonlib.measure.fidelity._axes import Axes, Axis
+from anonlib.measure.fidelity._tally import ColumnMeasure, TableStates, count
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
@@ -58,7 +58,7 @@ class Pair:
 
     source: pa.Table
     released: pa.Table
-    view: View
+    view: Axes
     cell: Any
     recoders: Mapping[str, Mapping[str, Any]]
 
@@ -78,7 +78,7 @@ class Pair:
                     known = merged.get(name)
                     merged[name] = state if known is None else parts[name].merge(known, state)
             states.append(merged)
-        return measure.findings(Compared(self.view, *states))
+        return measure.findings(TableStates(self.view, *states))
 
     def rows(self, name: str, *, released: bool) -> list[dict[Any, float]]:
         """Each row's distribution over values that are texts or numbers, None where missing; of
@@ -172,7 +172,7 @@ def made(source: pa.Table, cell: Any, recoders: Mapping[str, Mapping[str, Any]])
         released[name] = values
         axes.append(axis)
     n = len(source)
-    view = View(tuple(axes), len(recoders), n, n, least=2, seed=5)
+    view = Axes(tuple(axes), len(recoders), n, n, least=2, seed=5)
     return Pair(source, pa.table(released), view, cell, recoders)
 
 

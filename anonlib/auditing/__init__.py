@@ -9,7 +9,7 @@ Nothing here imports kernels, partitioners, recoders or blocks.
 from collections.abc import Set
 from dataclasses import replace
 
-from anonlib.auditing.audit import audit
+from anonlib.auditing.audit import audit_table
 from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
 
 BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
@@ -32,4 +32,4 @@ def _joined(table: Verdict, held: Set[str]) -> Verdict:
     return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)
 
 
-__all__ = ["AuditReport", "AuditSpec", "Persons", "Verdict", "audit", "by_parts"]
+__all__ = ["AuditReport", "AuditSpec", "Persons", "Verdict", "audit_table", "by_parts"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 N_WORST = 5
 
 
-def audit(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
+def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
     """Verify a table against a spec, by counting all of it again in Spark.
 
     Where `df` is a part of a table, `whole` is that table, with the columns of the spec: relative

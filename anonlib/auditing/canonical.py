@@ -43,7 +43,7 @@ def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) ->
     return _rebuild(column, dtype, _key_leaf, is_set=is_set)
 
 
-def folded(column: Column, dtype: T.DataType) -> Column:
+def fold_value(column: Column, dtype: T.DataType) -> Column:
     """A protected column of text trimmed and case-folded; any other as it is."""
     return _folded_leaf(column, dtype)
 

@@ -42,7 +42,7 @@ def make_view(
     """
     from pyspark.sql import functions as F
 
-    from anonlib.auditing.canonical import canonical_key, folded, present
+    from anonlib.auditing.canonical import canonical_key, fold_value, present
 
     place = {field.name: i for i, field in enumerate(df.schema.fields)}
     types = {field.name: field.dataType for field in df.schema.fields}
@@ -62,7 +62,7 @@ def make_view(
     others = {f"i{i}": key(name) for i, name in enumerate(insensitive)}
     token = spec.token if spec.persons == "token" else None
     same = keys | others | ({} if token is None else {"t": released(token)})
-    texts = {short: folded(released(name), types[name]) for name, short in names.items()}
+    texts = {short: fold_value(released(name), types[name]) for name, short in names.items()}
     values = {
         short: present(F.col(short), types[name], spec.missing_tokens)
         for name, short in names.items()

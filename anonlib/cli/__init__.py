@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anonlib import __version__
 from anonlib.cli import interrupt
-from anonlib.cli.failures import report
+from anonlib.cli.failures import report_error
 from anonlib.cli.parser import parse_args
 from anonlib.cli.shared import config_of, print_json, progress_of
 
@@ -36,14 +36,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = parse_args(argv, __version__)
         with _hushed(debug=args.debug):
-            return interrupt.run(lambda: _run(args))
+            return interrupt.run_interruptible(lambda: _run(args))
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Exception, KeyboardInterrupt) as error:
-        return report(
+        return report_error(
             error,
             log_format=args.log_format,
             debug=args.debug,
@@ -147,9 +147,9 @@ def _sweep(args: argparse.Namespace) -> int:
 
 
 def _init(args: argparse.Namespace) -> int:
-    from anonlib.cli.init import run
+    from anonlib.cli.init import run_init
 
-    return run(args)
+    return run_init(args)
 
 
 def _schema(_args: argparse.Namespace) -> int:
@@ -173,9 +173,9 @@ def _plugins(args: argparse.Namespace) -> int:
 
 
 def _hierarchy(args: argparse.Namespace) -> int:
-    from anonlib.cli.hierarchy import run
+    from anonlib.cli.hierarchy import run_hierarchy
 
-    return run(args)
+    return run_hierarchy(args)
 
 
 def _generate(args: argparse.Namespace) -> int:
@@ -198,9 +198,9 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace) -> int:
-    from anonlib.cli.runs import run
+    from anonlib.cli.runs import run_runs
 
-    return run(args)
+    return run_runs(args)
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ _AFTERWARDS = {
 DEBUG_WARNING = "warning: what follows may contain data; read it before you pass it on"
 
 
-def report(
+def report_error(
     error: BaseException,
     *,
     log_format: Literal["text", "json"] = "text",

@@ -62,7 +62,7 @@ def add_verb(verbs: Any, name: str, summary: str, epilog: str = "") -> argparse.
         name,
         help=summary,
         description=textwrap.fill(summary[:1].upper() + summary[1:] + ".", WIDTH),
-        epilog=dedented(epilog),
+        epilog=dedent_help(epilog),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         parents=[global_flags(default=False)],
         allow_abbrev=False,
@@ -117,6 +117,6 @@ def utc_time(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def dedented(text: str) -> str:
+def dedent_help(text: str) -> str:
     """Help without the indentation of the code that it stands in."""
     return textwrap.dedent(text).strip()

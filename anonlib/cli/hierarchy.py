@@ -23,7 +23,7 @@ from anonlib.table.coverage import Coverage, coverage
 from anonlib.text import printable
 
 
-def run(args: argparse.Namespace) -> int:
+def run_hierarchy(args: argparse.Namespace) -> int:
     """Runs an action; the exit code."""
     return ACTIONS[args.action](args)
 
@@ -152,9 +152,9 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_figures(hierarchy, covered))
     else:
-        from anonlib.cli.show.hierarchy_tree import print_check
+        from anonlib.cli.show.hierarchy_tree import print_coverage
 
-        print_check(hierarchy, args.file, covered)
+        print_coverage(hierarchy, args.file, covered)
     if covered is not None and covered.n_lacking_values:
         if args.debug and sys.stdout.isatty() and not args.json:
             _print_values(covered.lacking)

@@ -15,7 +15,7 @@ from anonlib.config.places import check_paths
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
 
 
-def run(args: argparse.Namespace) -> int:
+def run_init(args: argparse.Namespace) -> int:
     """Drafts the config. Raises ConfigError where an argument holds a secret."""
     source = _source(args)
     out = None if args.out is None else Path(args.out)

@@ -23,7 +23,7 @@ class Interrupted(KeyboardInterrupt):
     """The user, or the system, asked to stop."""
 
 
-def run(work: Callable[[], int]) -> int:
+def run_interruptible(work: Callable[[], int]) -> int:
     """The outcome of `work`, which SIGINT, SIGTERM and SIGHUP end with Interrupted.
 
     Running Spark jobs are cancelled, then `work` may clean up; a second signal raises

@@ -15,7 +15,7 @@ from anonlib.cli.grammar import (
     add_json,
     add_overrides,
     add_verb,
-    dedented,
+    dedent_help,
     global_flags,
     utc_time,
     whole_number,
@@ -49,7 +49,7 @@ def make_parser(version: str) -> Parser:
     top = Parser(
         prog="anonlib",
         description="Anonymizes tables on Spark and Delta Lake, and audits what it publishes.",
-        epilog=dedented(f"""
+        epilog=dedent_help(f"""
             examples:
               anonlib init people.csv --out people.yaml     draft a config, then review it
               anonlib check people.yaml                     compare it with the table

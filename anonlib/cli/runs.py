@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 100_000
 
 
-def run(args: argparse.Namespace) -> int:
+def run_runs(args: argparse.Namespace) -> int:
     """Lists past runs; the exit code."""
     args.conf = args.place if _names_a_config(args.place) else None
     config = None if args.conf is None else config_of(args)

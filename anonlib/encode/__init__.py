@@ -30,7 +30,7 @@ Hierarchies: TypeAlias = Mapping[str, Hierarchy | str | Path]
 Categories: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-class Domain(NamedTuple):
+class EncoderDomain(NamedTuple):
     """What a released column can hold, as far as its encoding needs it: the hierarchy whose nodes
     are released; the categories of another column, as texts."""
 
@@ -49,12 +49,12 @@ class Encoder(Plugin):
         default=False, description="missing values have a feature of their own, the last one"
     )
 
-    def names(self, column: str, domain: Domain) -> tuple[str, ...]:
+    def names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
         """The names of the f features: `column=label`, and `column is missing`."""
         names = self._names(column, domain)
         return (*names, f"{column} is missing") if self.missing else names
 
-    def features(self, values: Column, domain: Domain) -> Sparse:
+    def features(self, values: Column, domain: EncoderDomain) -> Sparse:
         """csr_matrix float64[n, f] of n released values, which may be null.
 
         Raises InputError where the values are not of this domain, or of a type that is encoded
@@ -68,11 +68,11 @@ class Encoder(Plugin):
         return set()
 
     @abstractmethod
-    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+    def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
         """The names of all features but that of missing values."""
 
     @abstractmethod
-    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+    def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         """All features, the last one that of missing values."""
 
 
@@ -149,7 +149,7 @@ def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
 
 def domains_of(
     encoders: Mapping[str, Encoder], hierarchies: Hierarchies, categories: Categories
-) -> dict[str, Domain]:
+) -> dict[str, EncoderDomain]:
     """The domain of every column, with what its encoding needs."""
     found = {}
     for name, encoder in encoders.items():
@@ -159,7 +159,7 @@ def domains_of(
             raise InputError(f"column {name}: {text}")
         if isinstance(tree, str | Path):
             tree = read_hierarchy(tree)
-        found[name] = Domain(tree, categories.get(name))
+        found[name] = EncoderDomain(tree, categories.get(name))
     return found
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
-from anonlib.encode import Column, Domain, Encoder, Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 
@@ -19,10 +19,10 @@ class NodeEncoder(Encoder):
 
     needs_hierarchy: ClassVar[bool] = True
 
-    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+    def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
         return tuple(f"{column}={name}" for name in tree_of(domain).names)
 
-    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+    def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         hierarchy = tree_of(domain)
         return self._exhibited(lineage(hierarchy))[_nodes(values, hierarchy)]
 
@@ -31,7 +31,7 @@ class NodeEncoder(Encoder):
         """csr_matrix[nodes, nodes]: the features of every node, given `lineage`."""
 
 
-def tree_of(domain: Domain) -> Hierarchy:
+def tree_of(domain: EncoderDomain) -> Hierarchy:
     """The hierarchy of a domain, which encoders of nodes have."""
     if domain.hierarchy is None:
         raise InputError("needs a hierarchy")

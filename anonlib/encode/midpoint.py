@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Floats
-from anonlib.encode import Column, Domain, Encoder, Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
 from anonlib.encode.texts import text_ends
 from anonlib.errors import InputError
 from anonlib.table.encoding import to_float
@@ -24,10 +24,10 @@ class Midpoint(Encoder):
 
     type: ClassVar[str] = "midpoint"
 
-    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+    def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
         return (column,)
 
-    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+    def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         from scipy.sparse import csr_matrix
 
         middle = _middle(values)

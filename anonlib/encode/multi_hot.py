@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode.texts import Unknown, known, places, sets
+from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
+from anonlib.encode.texts import Unknown, find_categories, require_categories, sets
 
 
 class MultiHot(Encoder):
@@ -25,18 +25,18 @@ class MultiHot(Encoder):
     def found(self, values: Column) -> set[str]:
         return set(sets(values).flatten().unique().drop_null().to_pylist())
 
-    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
-        return tuple(f"{column}={name}" for name in known(domain))
+    def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
+        return tuple(f"{column}={name}" for name in require_categories(domain))
 
-    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+    def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         from scipy.sparse import csr_matrix
 
         lists = sets(values)
         missing = np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))
         sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         rows = np.append(np.repeat(np.arange(len(lists)), sizes), missing)
-        column = places(lists.flatten(), known(domain), self.unknown)
-        column = np.append(column, np.full(len(missing), len(known(domain))))
+        column = find_categories(lists.flatten(), require_categories(domain), self.unknown)
+        column = np.append(column, np.full(len(missing), len(require_categories(domain))))
         rows, column = rows[column >= 0], column[column >= 0]
-        shape = (len(lists), len(known(domain)) + 1)
+        shape = (len(lists), len(require_categories(domain)) + 1)
         return csr_matrix((np.ones(len(rows)), (rows, column)), shape)

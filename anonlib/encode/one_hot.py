@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.encode import Column, Domain, Encoder, Sparse
-from anonlib.encode.texts import Unknown, known, places, texts
+from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
+from anonlib.encode.texts import Unknown, find_categories, require_categories, texts
 
 
 class OneHot(Encoder):
@@ -24,13 +24,13 @@ class OneHot(Encoder):
     def found(self, values: Column) -> set[str]:
         return set(texts(values).unique().drop_null().to_pylist())
 
-    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
-        return tuple(f"{column}={name}" for name in known(domain))
+    def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
+        return tuple(f"{column}={name}" for name in require_categories(domain))
 
-    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+    def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         from scipy.sparse import csr_matrix
 
-        column = places(texts(values), known(domain), self.unknown)
+        column = find_categories(texts(values), require_categories(domain), self.unknown)
         rows = np.flatnonzero(column >= 0)
-        shape = (len(values), len(known(domain)) + 1)
+        shape = (len(values), len(require_categories(domain)) + 1)
         return csr_matrix((np.ones(len(rows)), (rows, column[rows])), shape)

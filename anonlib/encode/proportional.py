@@ -5,12 +5,12 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from anonlib.encode import Column, Domain, Encoder, Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
 from anonlib.encode._nodes import lineage, tree_of
 from anonlib.errors import InputError
 
 
-class Proportional(Encoder):
+class ProportionalEncoder(Encoder):
     """Of a column recoded by `proportional`: for every node, in the order of `Hierarchy.names`, the
     share of the cell's rows that are at or under it. Null counts as a cell of missing values.
 
@@ -23,10 +23,10 @@ class Proportional(Encoder):
     type: ClassVar[str] = "proportional"
     needs_hierarchy: ClassVar[bool] = True
 
-    def _names(self, column: str, domain: Domain) -> tuple[str, ...]:
+    def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
         return tuple(f"{column}={name}" for name in tree_of(domain).names)
 
-    def _matrix(self, values: Column, domain: Domain) -> Sparse:
+    def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         from scipy.sparse import csr_matrix
 
         hierarchy = tree_of(domain)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Floats, Ints
-from anonlib.encode import Column, Domain
+from anonlib.encode import Column, EncoderDomain
 from anonlib.errors import InputError
 from anonlib.recode.arrow import iso, kind
 from anonlib.table.encoding import to_float
@@ -31,14 +31,14 @@ def texts(values: Column) -> Column:
     return iso(values).cast(pa.string())
 
 
-def known(domain: Domain) -> tuple[str, ...]:
+def require_categories(domain: EncoderDomain) -> tuple[str, ...]:
     """The categories of a domain, which encoders by category have."""
     if domain.categories is None:
         raise InputError("needs the categories of the column")
     return domain.categories
 
 
-def places(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
+def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
     """int64[n]: the place of every text among the categories, their number where it is null, -1
     where it is none of them, if that is no error."""
     at = pc.index_in(found, value_set=pa.array(categories, pa.string()), skip_nulls=True)

@@ -11,7 +11,7 @@ from anonlib.measure import Figure, Findings
 
 
 @dataclass(frozen=True)
-class Judged:
+class GateVerdict:
     """A gate, and the worst of the figures that it is about: None where one has no value."""
 
     gate: Gate
@@ -34,7 +34,7 @@ class Evaluation:
     """findings: of each measure, by type; seconds: how long each took."""
 
     findings: Mapping[str, Findings]
-    gates: tuple[Judged, ...] = ()
+    gates: tuple[GateVerdict, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
@@ -63,7 +63,7 @@ class Evaluation:
         }
 
 
-def judged(gate: Gate, evaluation: Evaluation) -> Judged:
+def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
     """The verdict of a gate. One whose figures are not there, or have no value, is not passed."""
     found = [
         figure
@@ -71,9 +71,9 @@ def judged(gate: Gate, evaluation: Evaluation) -> Judged:
         if f"{measure}.{figure.name}" == gate.figure and gate.of in (None, figure.of)
     ]
     if not found:
-        return Judged(gate, passed=False)
+        return GateVerdict(gate, passed=False)
     worst = min(found, key=lambda figure: _margin(gate, figure))
-    return Judged(gate, _margin(gate, worst) >= 0, worst)
+    return GateVerdict(gate, _margin(gate, worst) >= 0, worst)
 
 
 def _margin(gate: Gate, figure: Figure) -> float:

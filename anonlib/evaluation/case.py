@@ -15,23 +15,23 @@ from anonlib.auditing.rules import lone
 from anonlib.config.model import Config
 from anonlib.evaluation.classes import (
     certainty,
-    published_spec,
+    make_published_spec,
+    make_release_view,
     released_sizes,
     source_sizes,
-    view_of,
 )
-from anonlib.evaluation.clusters import KMeans, contingencies
+from anonlib.evaluation.clusters import ClusterModel, contingencies
 from anonlib.evaluation.fold import fold
-from anonlib.evaluation.linking import distinct_tuples, link
+from anonlib.evaluation.linking import distinct_tuples, link_rows
 from anonlib.evaluation.places import first_places
-from anonlib.evaluation.samples import held, pair
+from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import distinct_values, most_rows, summarize
 from anonlib.evaluation.splits import learn, make_part
 from anonlib.measure.case import Case, CertaintyBin, Comparison, Part, Parts, Sizes, States
-from anonlib.measure.examples import Target
+from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
-from anonlib.measure.nearest import Attack, Linked
+from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.scores import Scores
 from anonlib.registry import Plugin
 from anonlib.table.columns import HELD, LINK
@@ -78,7 +78,7 @@ class SparkCase(Case):
             target_scale=scales[0] if scales else None,
             looked_at_target=config.needs_target,
             partitioned=bool(config.release.partition_by),
-            spec=published_spec(config),
+            spec=make_published_spec(config),
             **rest,
         )
 
@@ -107,8 +107,8 @@ class SparkCase(Case):
     def tuples(self, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
         return distinct_tuples(self.released, ids, most)
 
-    def link(self, attack: Attack, n: int) -> Linked:
-        return link(self.source.sparkSession, attack, n)
+    def link_rows(self, attack: Attack, n: int) -> Links:
+        return link_rows(self.source.sparkSession, attack, n)
 
     def places(self, most: int) -> pa.Table | None:
         if LINK in self.released.columns:
@@ -119,11 +119,11 @@ class SparkCase(Case):
     def certainty(
         self, name: str, protected: Sequence[str], threshold: float, n_bins: int
     ) -> tuple[list[CertaintyBin], int, int]:
-        view, _ = view_of(self.released, self.schema, self.spec, protected)
+        view, _ = make_release_view(self.released, self.schema, self.spec, protected)
         return certainty(view, view.sensitive[name], threshold, n_bins)
 
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
-        return lone(*view_of(self.released, self.schema, self.spec, protected))
+        return lone(*make_release_view(self.released, self.schema, self.spec, protected))
 
     def fold(
         self,
@@ -144,7 +144,7 @@ class SparkCase(Case):
         # Persons are held out by a hash, before a shadow is made, or out of the release itself.
         if after and HELD not in self.released.columns:
             return None
-        out = held(self.schema, self.seed, share)
+        out = is_held_out(self.schema, self.seed, share)
         how = ids, wanted, self.seed
         columns = [column.id for column in self.schema.released]
         raw_test = make_part(self.source.where(out).select(*columns), *how, released=False)
@@ -161,7 +161,7 @@ class SparkCase(Case):
         self,
         parts: Parts,
         features: Features,
-        target: Target,
+        target: LearnTarget,
         learners: Sequence[Learner],
         *,
         in_spark: bool,
@@ -178,7 +178,7 @@ class SparkCase(Case):
         *,
         in_spark: bool,
     ) -> list[Ints]:
-        model = KMeans(n_clusters, max_iter, in_spark=in_spark)
+        model = ClusterModel(n_clusters, max_iter, in_spark=in_spark)
         fits = (raw, self.seed), (released, self.seed), (raw, self.seed + 1)
         centres = [model.centres(part, features, start) for part, start in fits]
         return contingencies(raw.rows, features, centres)

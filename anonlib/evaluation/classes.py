@@ -17,7 +17,7 @@ from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Role, Schema
 
 
-def view_of(
+def make_release_view(
     released: DataFrame, schema: Schema, spec: AuditSpec, protected: Sequence[str] = ()
 ) -> tuple[View, AuditSpec]:
     """A release, its columns named by id, as its audit sees it, with these protected columns.
@@ -32,7 +32,7 @@ def view_of(
 def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Sizes:
     """The classes of a release: one aggregate of it. The driver gets a row for each size, of which
     n rows have at most (2 n)^(1/2)."""
-    view, spec = view_of(released, schema, spec)
+    view, spec = make_release_view(released, schema, spec)
     count = F.count("*") if view.token is None else F.count_distinct(view.token)
     return _sizes(view.rows, view.keys, count, persons=spec.persons != "unknown")
 
@@ -82,7 +82,7 @@ def certainty(
     return found, int(row[0] or 0), int(row[1] or 0)
 
 
-def published_spec(config: Config) -> AuditSpec:
+def make_published_spec(config: Config) -> AuditSpec:
     """What a published table of this config must be."""
     released = {
         name: attribute

@@ -20,7 +20,7 @@ STARTS = 10
 
 
 @dataclass(frozen=True)
-class KMeans:
+class ClusterModel:
     """Lloyd's k-means from k-means++ starts: by scikit-learn on samples, the best of STARTS; by
     Spark ML on all rows, from one start (k-means||).
 
@@ -93,12 +93,12 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
 
 def _counts(table: pa.Table, features: Features, centres: Sequence[Floats], width: int) -> Ints:
     x = features.matrix(table, released=False)
-    first, *others = (nearest(x, each) for each in centres)
+    first, *others = (find_nearest_centres(x, each) for each in centres)
     pairs = [np.bincount(first * width + each, minlength=width**2) for each in others]
     return np.stack(pairs).reshape(-1, width, width)
 
 
-def nearest(x: Sparse, centres: Floats) -> Ints:
+def find_nearest_centres(x: Sparse, centres: Floats) -> Ints:
     """int64[n]: the nearest centre of each row, the first of equally near ones.
 
     A sparse product adds up each row by itself: the result does not depend on how rows are batched.

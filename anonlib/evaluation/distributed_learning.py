@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
-from anonlib.measure.examples import Target
+from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
-from anonlib.measure.learners import Given, Learner
+from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, auc, class_scores, mean_auc, number_scores
 from anonlib.spark.values import row_hash
 
@@ -52,7 +52,7 @@ def sample(rows: DataFrame, n_rows: int, wanted: int, seed: int) -> pa.Table:
 def vectors(
     rows: DataFrame,
     features: Features,
-    target: Target | None = None,
+    target: LearnTarget | None = None,
     *,
     released: bool,
     n_rows: int,
@@ -89,7 +89,7 @@ def vectors(
 
 
 def _encoded(
-    table: pa.Table, features: Features, target: Target | None, released: bool
+    table: pa.Table, features: Features, target: LearnTarget | None, released: bool
 ) -> pa.RecordBatch:
     y = np.zeros(table.num_rows) if target is None else target.values(table)
     present = ~np.isnan(y)
@@ -116,7 +116,7 @@ def fit_and_score(
         return _of_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
     if not counts:
         return Scores()
-    given = Given(n_classes, sum(counts.values()), min(counts.values()), seed)
+    given = TaskSize(n_classes, sum(counts.values()), min(counts.values()), seed)
     told = learner.spark_estimator(given).fit(train).transform(test)
     if "probability" in told.columns:
         return _of_classes(told, n_classes, vector_to_array(F.col("probability")))
@@ -141,7 +141,7 @@ def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) 
         return Scores()
     sd = sd or 1.0
     scaled = train.withColumn("label", (F.col("label") - mean) / sd)
-    told = learner.spark_estimator(Given(0, n, n, seed)).fit(scaled).transform(test)
+    told = learner.spark_estimator(TaskSize(0, n, n, seed)).fit(scaled).transform(test)
     return _squared(told.withColumn("prediction", F.col("prediction") * sd + mean))
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
-from anonlib.measure.nearest import Attack, Linked
+from anonlib.measure.nearest import Attack, Links
 
 
 def distinct_tuples(
@@ -25,7 +25,7 @@ def distinct_tuples(
     return found.select(ids), found.column("n").to_numpy()
 
 
-def link(spark: SparkSession, attack: Attack, n: int) -> Linked:
+def link_rows(spark: SparkSession, attack: Attack, n: int) -> Links:
     """What the attack finds for the first n rows. Rows and tuples travel with the function, as
     numbers: pyspark can't broadcast large arrays where it encrypts."""
     size = attack.chunk
@@ -37,7 +37,7 @@ def link(spark: SparkSession, attack: Attack, n: int) -> Linked:
     )
     table = found.toArrow().sort_by("first")
     columns = (table.column(i).combine_chunks().flatten().to_numpy() for i in range(1, 4))
-    return Linked(*columns)
+    return Links(*columns)
 
 
 def _linked(

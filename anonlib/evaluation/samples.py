@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from anonlib.spark.values import row_hash
-from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, keyed_links
+from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, key_links
 from anonlib.table.schema import Schema
 
 #: Most pairs of an original and a released row that an attack may look at.
@@ -15,7 +15,7 @@ MAX_PAIRS = 10_000
 _PLACE, _RANK, _COUNT = "__anonlib_place", "__anonlib_rank", "__anonlib_count"
 
 
-def sampled(n_rows: int) -> Column:
+def is_sampled(n_rows: int) -> Column:
     """Whether a row is among those that attacks look at, by its hash: MAX_PAIRS or fewer, but for
     chance and for rows that repeat."""
     modulus = 2**20
@@ -23,7 +23,7 @@ def sampled(n_rows: int) -> Column:
     return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))
 
 
-def held(schema: Schema, seed: int, share: float) -> Column:
+def is_held_out(schema: Schema, seed: int, share: float) -> Column:
     """Whether a row's person is held out: the same of all rows of a person."""
     persons = [F.col(id) for id in schema.unit] or [F.col(DEAL)]
     nulls = [column.isNull() for column in persons]
@@ -38,10 +38,10 @@ def pair(
     rows' hashes, without suppressed rows. The link is a hash under a key that the run alone has, in
     memory."""
     ids = [c.id for c in schema.columns if c.id in source.columns]
-    theirs = source.where(sampled(n_source)).select(*ids, DEAL)
+    theirs = source.where(is_sampled(n_source)).select(*ids, DEAL)
     # Of rows that are often repeated there may be any number: the first by their hashes count.
     theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
-    links = keyed_links(theirs.column(DEAL), link_key)
+    links = key_links(theirs.column(DEAL), link_key)
     ours = released.where(F.col(LINK) != NO_LINK).drop(HELD)
     ours = ours.withColumn(_PLACE, row_hash(ours.drop(LINK)))
     if len(links) == MAX_PAIRS:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.spark.values import number
+from anonlib.spark.values import as_double
 from anonlib.table.schema import Column, is_number
 
 
@@ -16,7 +16,7 @@ def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[f
     aggregates = []
     for column in columns:
         if is_number(column.type):
-            x = number(F.col(column.id), column.type)
+            x = as_double(F.col(column.id), column.type)
             finite = F.when(F.abs(x) < float("inf"), x)  # NaN is greater than all to Spark
             aggregates += [F.min(finite), F.max(finite), F.avg(finite), F.stddev_pop(finite)]
         else:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from anonlib.evaluation import distributed_learning as distributed
 from anonlib.measure import examples as in_memory
 from anonlib.measure.case import Comparison, Part, Parts
-from anonlib.measure.examples import Target
+from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
@@ -28,7 +28,7 @@ def make_part(
 def learn(
     parts: Parts,
     features: Features,
-    target: Target,
+    target: LearnTarget,
     learners: Sequence[Learner],
     *,
     in_spark: bool,

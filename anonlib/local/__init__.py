@@ -24,11 +24,11 @@ from anonlib.table.encoding import (
     Values,
     codes_among,
     is_protectable,
+    list_protected_values,
     mix,
     moments,
+    normalize,
     one_zero,
-    plain,
-    protected_values,
     to_float,
 )
 from anonlib.table.schema import Scale, target_scale
@@ -213,7 +213,7 @@ def _column(data: Any, name: Any) -> pa.Array:
 
 def _plain(what: str, values: pa.Array) -> pa.Array:
     try:
-        return plain(values)
+        return normalize(values)
     except pa.ArrowException:  # its text may hold values
         raise InputError(f"{what}: values of type {values.type} can't be read") from None
 
@@ -238,7 +238,7 @@ def _protected(
             if not is_protectable(column.type):
                 text = f"column {name} is of type {column.type}, which can't be protected"
                 raise InputError(f"models: {model.type}: {text}; convert it to text or numbers")
-            found = protected_values(column, MISSING_TOKENS)
+            found = list_protected_values(column, MISSING_TOKENS)
             codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
             references[name] = _along(name, found, hierarchies.get(name), model).reference
     return codes, references

@@ -18,9 +18,9 @@ from anonlib.loss import Released
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells, Domain
 from anonlib.table.block import Block, part
-from anonlib.table.encoding import Encoding, Values, fitted, protected_values
+from anonlib.table.encoding import Encoding, Values, fit_encoding, list_protected_values
 from anonlib.table.schema import Column, Role, Scale, Schema
-from anonlib.worker.task import Task, person_codes, recoded, released_levels, to_block
+from anonlib.worker.task import Task, find_released_levels, person_codes, recode_columns, to_block
 from anonlib.worker.tuple_search import at_levels
 
 #: The place of a row in the table that was given.
@@ -44,7 +44,7 @@ class InMemory:
     losses: dict[str, float | None]
 
 
-def anonymized(
+def anonymize_table(
     table: pa.Table, schema: Schema, config: Config, owner: Ints | None = None
 ) -> InMemory:
     """Anonymizes a table by a config, and counts what it made.
@@ -73,7 +73,7 @@ def anonymized(
     task = at_levels(task, found.levels)
     kept = np.flatnonzero(found.cell_id >= 0)
     cells = Cells(found.cell_id[kept], int(found.cell_id.max(initial=-1)) + 1)
-    seen = Released(part(block, kept), cells.id, cells.m, released_levels(task))
+    seen = Released(part(block, kept), cells.id, cells.m, find_released_levels(task))
     released = _released(table.take(pa.array(kept)), cells, schema, task)
     least = _verified(released, seen, schema)
     metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
@@ -132,11 +132,11 @@ def _encoding(column: Column, given: pa.ChunkedArray, config: Config) -> Encodin
             text = f"more than max_categories = {config.max_categories} distinct values"
             raise InputError(f"column {column.name}: {text}")
         categories = _ordered(column, distinct)
-        return fitted(column, values, missing, (0.0, 0.0), categories)
+        return fit_encoding(column, values, missing, (0.0, 0.0), categories)
     numbers = present.cast(pa.int32()) if pa.types.is_date32(present.type) else present
     numbers = numbers.cast(pa.int64()) if pa.types.is_timestamp(numbers.type) else numbers
     ends = pc.min_max(numbers.cast(pa.float64(), safe=False)).as_py()
-    return fitted(column, values, missing, (ends["min"] or 0.0, ends["max"] or 0.0), None)
+    return fit_encoding(column, values, missing, (ends["min"] or 0.0, ends["max"] or 0.0), None)
 
 
 def _ordered(column: Column, distinct: pa.Array) -> pa.Array:
@@ -166,7 +166,7 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
     }:
         column = schema[name or ""]
         values = table.column(column.id).combine_chunks()
-        found = protected_values(values, config.privacy.missing_tokens)
+        found = list_protected_values(values, config.privacy.missing_tokens)
         tree = hierarchies.get(column.name)
         yield column.id, found if tree is None else found.along(tree)
 
@@ -211,7 +211,7 @@ def _cells(block: Block, config: Config) -> Ints:
 
 
 def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
-    quasi = recoded(table, cells, task)
+    quasi = recode_columns(table, cells, task)
     others = [c.id for c in schema.released if c.role is not Role.IDENTIFIER]
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
@@ -219,7 +219,7 @@ def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.T
 def _verified(released: pa.Table, seen: Released, schema: Schema) -> int:
     """The persons of the smallest class, counted by released values. Raises AuditError where that,
     or a cell, does not hold the models."""
-    class_id = classes([released.column(c.id) for c in schema.quasi_identifiers])
+    class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
     block = seen.block
     person = np.arange(block.n) if block.unit is None else block.unit
     known = person != MISSING
@@ -234,7 +234,7 @@ def _verified(released: pa.Table, seen: Released, schema: Schema) -> int:
     return least
 
 
-def classes(columns: Sequence[Any]) -> Ints:
+def number_classes(columns: Sequence[Any]) -> Ints:
     """int64[n]: which rows have equal values in all columns, nested ones included."""
     return _equal([column.combine_chunks() for column in columns])
 
@@ -276,7 +276,7 @@ def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
     return np.arange(table.num_rows) if codes is None else np.unique(codes, return_inverse=True)[1]
 
 
-def split(
+def split_persons(
     table: pa.Table, unit: Iterable[str], share: float, seed: int, what: str, by: str | None = None
 ) -> tuple[Ints, Ints]:
     """The rows of `share` of the persons, and the others, each ascending: by a seeded shuffle, a
@@ -288,7 +288,7 @@ def split(
     n = table.num_rows
     person = persons(table, unit)
     random = np.random.default_rng([seed, *what.encode()])
-    group = np.zeros(n, np.int64) if by is None else classes([table.column(by)])
+    group = np.zeros(n, np.int64) if by is None else number_classes([table.column(by)])
     if by is not None and len(np.unique(np.stack([person, group]), axis=1).T) > len(set(person)):
         raise InputError("`by`: there are persons with several values of this column; leave it out")
     chosen = np.zeros(n, np.bool_)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.measure.examples import Target
+from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
-from anonlib.measure.nearest import Attack, Linked
+from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.scores import Scores
 from anonlib.registry import Plugin
 from anonlib.table.encoding import Encoding
@@ -188,7 +188,7 @@ class Case(ABC):
         there are more than `most`."""
 
     @abstractmethod
-    def link(self, attack: Attack, n: int) -> Linked:
+    def link(self, attack: Attack, n: int) -> Links:
         """What an attack finds for its first n rows. Cost: O(n tuples), as Spark tasks."""
 
     @abstractmethod
@@ -250,7 +250,7 @@ class Case(ABC):
         self,
         parts: Parts,
         features: Features,
-        target: Target,
+        target: LearnTarget,
         learners: Sequence[Learner],
         *,
         in_spark: bool,

@@ -17,8 +17,8 @@ from anonlib.arrays import Floats
 from anonlib.encode import about
 from anonlib.errors import InputError
 from anonlib.measure.features import Features, Sparse, _plain
-from anonlib.measure.learners import Given, Learner
-from anonlib.measure.scores import Scores, scores
+from anonlib.measure.learners import Learner, TaskSize
+from anonlib.measure.scores import Scores, score
 from anonlib.table.encoding import one_zero, to_float
 from anonlib.table.schema import Column, Scale, target_scale
 
@@ -29,7 +29,7 @@ MOST_DENSE = 200_000_000
 
 
 @dataclass(frozen=True)
-class Target:
+class LearnTarget:
     """What models predict: the classes of a column, in the order of its values, or, where `classes`
     is None, its numbers."""
 
@@ -58,23 +58,25 @@ class Examples(NamedTuple):
     y: Floats
 
 
-def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> Target:
+def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTarget:
     """The target in a column: numbers where its scale (if that is None, its type) is continuous,
     else the classes that the tables have.
 
     Raises InputError where there are more than MOST_CLASSES, or none.
     """
     if (scale or target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
-        return Target(column)
+        return LearnTarget(column)
     found = [_present(_plain(table.column(column.id))) for table in tables]
     classes = pa.concat_arrays(found).unique().drop_null()
     if not 0 < len(classes) <= MOST_CLASSES:
         text = f"a target has 1 to {MOST_CLASSES} classes, this one {len(classes)}; "
         raise InputError(f"column {column.name}: {text}a number to predict is `continuous`")
-    return Target(column, classes.take(pc.sort_indices(classes)))
+    return LearnTarget(column, classes.take(pc.sort_indices(classes)))
 
 
-def examples(table: pa.Table, features: Features, target: Target, *, released: bool) -> Examples:
+def examples(
+    table: pa.Table, features: Features, target: LearnTarget, *, released: bool
+) -> Examples:
     """The rows of a table, with the columns by id, whose target is present."""
     y = target.values(table)
     x = features.matrix(table, released=released)
@@ -88,10 +90,10 @@ def fit_and_score(
 
     Scikit-learn in one thread. Scores are None where there is nothing to learn from or to test on.
     """
-    return learned(learner, train, n_classes=n_classes, seed=seed)(test)
+    return learn_model(learner, train, n_classes=n_classes, seed=seed)(test)
 
 
-def learned(
+def learn_model(
     learner: Learner, train: Examples, *, n_classes: int, seed: int
 ) -> Callable[[Examples], Scores]:
     """What a model that learned from some examples tells of any others, as `fit_and_score`."""
@@ -110,10 +112,10 @@ def learned(
         with threadpool_limits(1):  # as in learning
             found = model.predict_proba(x) if n_classes else model.predict(x)
         if not n_classes:
-            return scores(test.y, np.asarray(found, np.float64) * sd + mean)
+            return score(test.y, np.asarray(found, np.float64) * sd + mean)
         shares = np.zeros((len(test.y), n_classes))
         shares[:, model.classes_.astype(np.int64)] = found
-        return scores(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
+        return score(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
 
     return told
 
@@ -123,10 +125,10 @@ def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
     if not len(train.y) or not len(test.y):
         return Scores()
     if not n_classes:
-        return scores(test.y, np.full(len(test.y), train.y.mean()))
+        return score(test.y, np.full(len(test.y), train.y.mean()))
     counts = np.bincount(train.y.astype(np.int64), minlength=n_classes)
     told = np.full(len(test.y), float(counts.argmax()))
-    return scores(test.y, told, np.zeros((len(test.y), n_classes)), n_classes)
+    return score(test.y, told, np.zeros((len(test.y), n_classes)), n_classes)
 
 
 def _fitted(learner: Learner, train: Examples, n_classes: int, seed: int) -> Any:
@@ -135,7 +137,7 @@ def _fitted(learner: Learner, train: Examples, n_classes: int, seed: int) -> Any
 
     n = len(train.y)
     rarest = n if not n_classes else int(np.unique(train.y, return_counts=True)[1].min())
-    model = learner.estimator(Given(n_classes, n, rarest, seed))
+    model = learner.estimator(TaskSize(n_classes, n, rarest, seed))
     # One thread: sums over several would depend on their number.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Floats
-from anonlib.encode import Domain, Encoder, about
+from anonlib.encode import Encoder, EncoderDomain, about
 from anonlib.encode.fill_child import FillChild
 from anonlib.encode.fill_parent import FillParent
 from anonlib.encode.midpoint import Midpoint
 from anonlib.encode.multi_hot import MultiHot
 from anonlib.encode.one_class import OneClass
 from anonlib.encode.one_hot import OneHot
-from anonlib.encode.proportional import Proportional
+from anonlib.encode.proportional import ProportionalEncoder
 from anonlib.encode.texts import texts
 from anonlib.errors import InputError
 from anonlib.table.encoding import moments, standardize
@@ -44,7 +44,7 @@ class Feature:
     column: Column
     raw: Encoder
     released: Encoder
-    domain: Domain
+    domain: EncoderDomain
     mean: float = 0.0
     sd: float = 1.0
 
@@ -127,9 +127,11 @@ def fit(
 def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -> Feature:
     form = column.recoder.releases if column.recoder else "value"
     if column.recoder and column.recoder.names_nodes and column.hierarchy is not None:
-        domain = Domain(hierarchy=column.hierarchy)
+        domain = EncoderDomain(hierarchy=column.hierarchy)
         if pa.types.is_list(column.released_type):
-            return Feature(column, FillParent(missing=True), Proportional(missing=True), domain)
+            return Feature(
+                column, FillParent(missing=True), ProportionalEncoder(missing=True), domain
+            )
         nodes = _NODES[encoding](missing=True)
         return Feature(column, nodes, nodes, domain)
     with about(column.name):
@@ -140,8 +142,8 @@ def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -
                 low, high = float(np.nanmin(middle)), float(np.nanmax(middle))
             mean, sd = moments(middle, low, high)
             numbers = Midpoint(missing=True)
-            return Feature(column, numbers, numbers, Domain(), mean, sd)
-        domain = Domain(categories=_most_frequent(texts(values), max_categories))
+            return Feature(column, numbers, numbers, EncoderDomain(), mean, sd)
+        domain = EncoderDomain(categories=_most_frequent(texts(values), max_categories))
     single = OneHot(missing=True, unknown="none")
     if form == "set":
         return Feature(column, single, MultiHot(missing=True, unknown="none"), domain)
@@ -166,7 +168,7 @@ def _numbers(values: Any, column: Column) -> Floats:
     """float64[n]: numbers, ranks, the middles of intervals; NaN where missing or infinite."""
     if column.order is not None:
         values = _ranked(values, column.order)
-    found = Midpoint(missing=True).features(values, Domain()).toarray()
+    found = Midpoint(missing=True).features(values, EncoderDomain()).toarray()
     absent = (found[:, 1] > 0) | ~np.isfinite(found[:, 0])
     return np.where(absent, np.nan, found[:, 0])
 

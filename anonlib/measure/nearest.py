@@ -26,7 +26,7 @@ class Distances:
 
 
 @dataclass(frozen=True, eq=False)
-class Spans(Distances):
+class SpanDistances(Distances):
     """Numbers, from ranges: 0 inside, else the distance from the nearer end.
 
     value: float64[n], absent: bool[n]; low, high: float64[d], blank: bool[d]. Missing ones stand at
@@ -47,7 +47,7 @@ class Spans(Distances):
 
 
 @dataclass(frozen=True, eq=False)
-class Shares(Distances):
+class ShareDistances(Distances):
     """Categories, from sets of them with shares: (1 - the category's share)^2.
 
     code: int64[n]; share: csr_matrix[c, d], of each category in each released value. A set has
@@ -63,7 +63,7 @@ class Shares(Distances):
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes(Distances):
+class NodeDistances(Distances):
     """Leaves of a tree, from its nodes: 0 under the node, else the loss of the lowest node that is
     above both. leaf: int64[n], node: int64[d]; -1 is missing, which stands right under the root.
     """
@@ -85,14 +85,14 @@ class Nodes(Distances):
         return away * away
 
 
-class Compared(NamedTuple):
+class MatchedColumn(NamedTuple):
     """A column: `place`, int64[t], says which of the distinct values each tuple has."""
 
     distances: Distances
     place: Ints
 
 
-class Linked(NamedTuple):
+class Links(NamedTuple):
     """Of each row, int64[rows]: 1 if its own tuple is among the nearest, else 0; how many tuples
     are the nearest; how many rows these have."""
 
@@ -108,7 +108,7 @@ class Attack:
     own: int64[n], the tuple of each row; n_rows: int64[t], the released rows of each tuple.
     """
 
-    columns: tuple[Compared, ...]
+    columns: tuple[MatchedColumn, ...]
     own: Ints
     n_rows: Ints
 
@@ -117,14 +117,14 @@ class Attack:
         """Rows that are compared at once."""
         return max(1, CHUNK // max(1, len(self.n_rows)))
 
-    def linked(self, rows: slice) -> Linked:
+    def linked(self, rows: slice) -> Links:
         """What the attack finds for some rows. Cost O(rows t d) for d columns."""
         own = self.own[rows]
         total = np.zeros((len(own), len(self.n_rows)))
         for column in self.columns:
             total += column.distances.squared(rows)[:, column.place]
         nearest = total <= total.min(axis=1, keepdims=True) * (1 + TIED)
-        return Linked(
+        return Links(
             nearest[np.arange(len(own)), own].astype(np.int64),
             nearest.sum(axis=1),
             nearest @ self.n_rows,

@@ -32,7 +32,7 @@ class Scores(NamedTuple):
 ERRORS = ("rmse",)
 
 
-def scores(
+def score(
     true: Floats, predicted: Floats, shares: Floats | None = None, n_classes: int = 0
 ) -> Scores:
     """What n predictions are worth.

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from anonlib.errors import InputError
 from anonlib.pages.release import release_page
 from anonlib.pages.sweep import Row, sweep_page
-from anonlib.pages.words import breakable, coded, number
+from anonlib.pages.words import breakable, code_spans, number
 from anonlib.text import printable
 
 #: What tells a report from other files; in its head.
@@ -64,7 +64,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    filters = {"number": number, "plain": printable, "breakable": breakable, "coded": coded}
+    filters = {"number": number, "plain": printable, "breakable": breakable, "coded": code_spans}
     environment.filters.update(filters)
     environment.tests["text"] = lambda cell: isinstance(cell, str)
     environment.globals["mark"] = MARK

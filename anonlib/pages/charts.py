@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from anonlib.measure import Cell
 from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
-from anonlib.pages.words import counted, number, percent, short, spoken
+from anonlib.pages.words import count_noun, number, percent, short, spoken
 from anonlib.text import printable
 
 Row: TypeAlias = Sequence[Cell]
@@ -188,7 +188,7 @@ def lines(
     left_out = len(given) - len(shown)
     notes = [spread] if spread else []
     if left_out:
-        notes.append(f"{counted(left_out, 'more line', 'more lines')} in the table.")
+        notes.append(f"{count_noun(left_out, 'more line', 'more lines')} in the table.")
     legend = _legend([line.name for line in shown]) if len(given) > 1 else ()
     svg = drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))

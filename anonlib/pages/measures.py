@@ -29,7 +29,7 @@ RELEASE = "release"
 
 
 @dataclass(frozen=True)
-class Part:
+class ChartGroup:
     """Charts of one kind, and tables of what is not drawn."""
 
     title: str
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Whole:
+class TableFigure:
     """A figure of the whole table."""
 
     name: str
@@ -53,17 +53,17 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ShownMeasure:
     """A measure's findings: figures of the whole table, a table of the others with what its names
     mean, notes on both, and series. `broad`: they take more room than a column of the page has."""
 
     name: str
     about: str
-    whole: tuple[Whole, ...]
+    whole: tuple[TableFigure, ...]
     by: Table | None
     meanings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ChartGroup, ...]
 
     @property
     def broad(self) -> bool:
@@ -71,7 +71,7 @@ class Measured:
         return columns > _MOST_COLUMNS or any(len(part.charts) > 1 for part in self.parts)
 
 
-def measured(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[Measured, ...]:
+def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMeasure, ...]:
     """What the measures of risk found, or the others; distributions of columns are left out."""
     found = evaluation.get("measures", {})
     known = registry.plugins("measure")
@@ -81,13 +81,13 @@ def measured(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[Measured, ..
     return tuple(_measured(type, found[type]) for type in found if (type in risks) is risk)
 
 
-def distributions(evaluation: Mapping[str, Any]) -> Part:
+def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
     """The columns before and after, of whichever measures have them."""
     every = [s for found in evaluation.get("measures", {}).values() for s in found["series"]]
     return _part("", [series for series in every if series["name"] == DISTRIBUTION], before_after)
 
 
-def _measured(type: str, found: Mapping[str, Any]) -> Measured:
+def _measured(type: str, found: Mapping[str, Any]) -> ShownMeasure:
     known = registry.plugins("measure").get(type)
     figures = found["figures"]
     meanings = known.names if known is not None and issubclass(known, Measure) else {}
@@ -95,11 +95,11 @@ def _measured(type: str, found: Mapping[str, Any]) -> Measured:
     parts = [figure for figure in figures if figure["of"]]
     series = [series for series in found["series"] if series["name"] != DISTRIBUTION]
     series = sorted(series, key=lambda each: each["name"])
-    return Measured(
+    return ShownMeasure(
         name=spoken(type),
         about="" if known is None else first_sentence(first_paragraph(known)),
         whole=tuple(
-            Whole(spoken(f["name"]), f["value"], meanings.get(f["name"], "")) for f in whole
+            TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], "")) for f in whole
         ),
         by=_pivoted(parts),
         meanings=_meanings(parts, meanings),
@@ -172,7 +172,7 @@ def _part(
     title: str,
     series: Sequence[Mapping[str, Any]],
     draw: Callable[[str, Table], Chart] | None,
-) -> Part:
+) -> ChartGroup:
     charts: list[Chart] = []
     tables: list[Table] = []
     for each in series:
@@ -183,7 +183,7 @@ def _part(
             tables.append(table)
         else:
             charts.append(suited(name, table))
-    return Part(title, tuple(charts), tuple(tables))
+    return ChartGroup(title, tuple(charts), tuple(tables))
 
 
 def _suited(table: Table) -> Callable[[str, Table], Chart] | None:

@@ -13,8 +13,8 @@ from anonlib.config.listing import first_paragraph
 from anonlib.config.summary import bare
 from anonlib.loss import Metric
 from anonlib.pages.charts import Chart, Table, bars
-from anonlib.pages.measures import Measured, Part, distributions, measured
-from anonlib.pages.words import between, counted, first_sentence, number, percent, spoken
+from anonlib.pages.measures import ChartGroup, ShownMeasure, distributions, show_measures
+from anonlib.pages.words import between, count_noun, first_sentence, number, percent, spoken
 from anonlib.text import printable
 
 Record = Mapping[str, Any]
@@ -41,7 +41,7 @@ _INSENSITIVE = {
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ShownVerdict:
     """What was asked, what was found, and whether that is enough."""
 
     asked: str
@@ -69,15 +69,15 @@ class ReleasePage:
     run: str
     passed: bool | None
     summary: tuple[str, ...]
-    verdicts: tuple[Judgement, ...]
-    gates: tuple[Judgement, ...]
+    verdicts: tuple[ShownVerdict, ...]
+    gates: tuple[ShownVerdict, ...]
     remarks: tuple[str, ...]
     losses: tuple[Loss, ...]
     by_column: Table | None
-    utility: tuple[Measured, ...]
-    risk: tuple[Measured, ...]
+    utility: tuple[ShownMeasure, ...]
+    risk: tuple[ShownMeasure, ...]
     classes: Chart | None
-    columns: Part
+    columns: ChartGroup
     source: Table | None
     partition: Pairs
     settings: Pairs
@@ -102,8 +102,8 @@ def release_page(record: Record) -> ReleasePage:
         remarks=tuple(_remarks(record)),
         losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
         by_column=_by_column(record.get("losses_by_column", {})),
-        utility=measured(evaluation, risk=False),
-        risk=measured(evaluation, risk=True),
+        utility=show_measures(evaluation, risk=False),
+        risk=show_measures(evaluation, risk=True),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation),
         source=_source(record),
@@ -125,11 +125,11 @@ def _audit(record: Record) -> Record:
     return found
 
 
-def _verdicts(record: Record) -> Iterator[Judgement]:
+def _verdicts(record: Record) -> Iterator[ShownVerdict]:
     for each in _audit(record).get("verdicts", ()):
         measured = each["value"] is not None
         found = number(each["value"]) if measured else "not measured"
-        yield Judgement(
+        yield ShownVerdict(
             asked=printable(each["model"]),
             found=f"{found} or better" if measured and not each["exact"] else found,
             required=number(each["required"]),
@@ -137,15 +137,15 @@ def _verdicts(record: Record) -> Iterator[Judgement]:
         )
 
 
-def _gates(evaluation: Record) -> Iterator[Judgement]:
+def _gates(evaluation: Record) -> Iterator[ShownVerdict]:
     for each in evaluation.get("gates", ()):
         asked = printable(each["gate"])
         found = printable(each["found"]).removeprefix(f"{asked}: ")
-        yield Judgement(asked, found, "", each["passed"])
+        yield ShownVerdict(asked, found, "", each["passed"])
 
 
 def _summary(
-    record: Record, verdicts: Sequence[Judgement], gates: Sequence[Judgement]
+    record: Record, verdicts: Sequence[ShownVerdict], gates: Sequence[ShownVerdict]
 ) -> Iterator[str]:
     """The release in a few sentences, for one who answers for it."""
     audit = _audit(record)
@@ -155,7 +155,7 @@ def _summary(
     if n_lost and n_in:
         were = "was" if n_lost == 1 else "were"
         share = percent(n_lost / n_in)
-        yield f"{counted(n_lost, 'row')} of {n_in:,} ({share}) {were} suppressed."
+        yield f"{count_noun(n_lost, 'row')} of {n_in:,} ({share}) {were} suppressed."
     elif n_in:
         yield "No row was suppressed."
     for what, judged, good in (("privacy model", verdicts, "holds"), ("gate", gates, "is passed")):
@@ -166,24 +166,24 @@ def _summary(
 def _made(record: Record, audit: Record) -> str:
     """What there is now, or what there was to publish."""
     n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
-    counts = f"{counted(n_rows, 'row')} in {counted(audit['n_classes'], 'class', 'classes')}"
+    counts = f"{count_noun(n_rows, 'row')} in {count_noun(audit['n_classes'], 'class', 'classes')}"
     outcome = record.get("outcome", "published")
     if outcome != "published":
         text = f"{_ENDINGS[outcome][1]} {counts}"
     elif n_out and n_out != n_rows:
-        text = f"Added {counted(n_out, 'row')}: the table has {counts}"
+        text = f"Added {count_noun(n_out, 'row')}: the table has {counts}"
     else:
         text = f"Published {counts}"
     least = [v["value"] for v in audit["verdicts"] if v["model"].startswith("k_anonymity")]
     if least and None not in least:
-        text += f"; every class has at least {counted(int(min(least)), 'person')}"
+        text += f"; every class has at least {count_noun(int(min(least)), 'person')}"
     return f"{text}."
 
 
-def _agreed(what: str, judged: Sequence[Judgement], good: str) -> str:
+def _agreed(what: str, judged: Sequence[ShownVerdict], good: str) -> str:
     n, failing = len(judged), sum(not each.holds for each in judged)
     if failing:
-        return f"{failing} of {counted(n, what)} {'fails' if failing == 1 else 'fail'}."
+        return f"{failing} of {count_noun(n, what)} {'fails' if failing == 1 else 'fail'}."
     many = {"holds": "hold", "is passed": "are passed"}[good]
     whole = ", counted on the released table itself" if good == "holds" else ""
     every = {1: f"The {what}", 2: f"Both {what}s"}.get(n, f"All {n} {what}s")
@@ -203,7 +203,7 @@ def _remarks(record: Record) -> Iterator[str]:
         if n:
             share = percent(n / audit["n_rows"])
             yield (
-                f"{printable(name)}: the shares tell of {counted(n, 'row')} ({share}) that no "
+                f"{printable(name)}: the shares tell of {count_noun(n, 'row')} ({share}) that no "
                 "other row of their class has their value."
             )
     yield from map(printable, record.get("notes", ()))

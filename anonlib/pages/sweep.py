@@ -11,7 +11,7 @@ from anonlib.errors import InputError
 from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.pages.measures import MAX_CHARTS
-from anonlib.pages.words import counted, number, spoken
+from anonlib.pages.words import count_noun, number, spoken
 from anonlib.text import printable
 
 Row = Mapping[str, Any]
@@ -106,12 +106,13 @@ def _called(axes: Sequence[str]) -> dict[str, str]:
 
 
 def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
-    yield f"{counted(len(done) + len(failed), 'point')} tried."
+    yield f"{count_noun(len(done) + len(failed), 'point')} tried."
     if failed:
-        yield f"{counted(len(failed), 'point')} failed; why stands below."
+        yield f"{count_noun(len(failed), 'point')} failed; why stands below."
     for axis in over:
         n = len({_cell(row.get(axis)) for row in done})
-        yield f"Means and standard deviations are over {counted(n, 'value')} of {printable(axis)}."
+        values = count_noun(n, "value")
+        yield f"Means and standard deviations are over {values} of {printable(axis)}."
     seconds = [row["seconds"] for row in done if row.get("seconds") is not None]
     if seconds:
         yield f"All took {number(round(sum(seconds)))} seconds of work."

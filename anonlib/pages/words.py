@@ -34,7 +34,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def counted(n: int, one: str, many: str = "") -> str:
+def count_noun(n: int, one: str, many: str = "") -> str:
     """`1 row`, `2,997 rows`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
@@ -55,7 +55,7 @@ def first_sentence(text: str) -> str:
     return re.sub(r" ?\(`[^`]*`\)", "", text.partition(". ")[0].rstrip("."))
 
 
-def coded(text: str) -> Markup:
+def code_spans(text: str) -> Markup:
     """A text with what stands in backticks as code."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from anonlib.arrays import MISSING, Bools, Floats, Ints
 from anonlib.partition.cuts import Cuts
-from anonlib.privacy import CellCounts, Known, PrivacyModel, Reference, SparseCounts
-from anonlib.privacy.shares import groups, summed
+from anonlib.privacy import CellCounts, KnownGroups, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy.shares import group_codes, sum_counts
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Joint:
         kept = leaf >= 0
         return Joint(self.ids, leaf[kept], self.value[kept], self.count[kept])
 
-    def known(self, id: str, references: dict[str, Reference], shared: bool) -> Known:
+    def known(self, id: str, references: dict[str, Reference], shared: bool) -> KnownGroups:
         """The groups of rows that agree on all but one column. Persons who may have several rows
         are not counted in them: none is certain."""
         j = self.ids.index(id)
         others = np.delete(self.value, j, axis=1)
-        group, leaf = groups(self.leaf, np.unique(others, axis=0, return_inverse=True)[1])
+        group, leaf = group_codes(self.leaf, np.unique(others, axis=0, return_inverse=True)[1])
         n_rows = np.bincount(group, self.count, len(leaf)).astype(np.int64)
         n_persons = np.zeros_like(n_rows) if shared else n_rows
         present = self.value[:, j] != MISSING
-        counts = summed(group[present], self.value[present, j], self.count[present])
-        return Known(leaf, CellCounts(n_rows, n_persons, {id: counts}, references))
+        counts = sum_counts(group[present], self.value[present, j], self.count[present])
+        return KnownGroups(leaf, CellCounts(n_rows, n_persons, {id: counts}, references))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _united(counts: SparseCounts, group: Ints) -> SparseCounts:
     """The counts with leaves as groups."""
     cell = group[counts.cell]
     kept = cell >= 0
-    return summed(cell[kept], counts.value[kept], counts.count[kept])
+    return sum_counts(cell[kept], counts.value[kept], counts.count[kept])
 
 
 def _bits(words: Ints) -> SparseCounts:

@@ -57,11 +57,11 @@ class CellCounts:
     n_persons: Ints
     sensitive: Mapping[str, SparseCounts]
     references: Mapping[str, Reference] = field(default_factory=dict)
-    known: "Mapping[str, Known]" = field(default_factory=dict)
+    known: "Mapping[str, KnownGroups]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownGroups:
     """The rows of cells in groups of those that agree on all protected columns but one, missing
     being a value. Group i is a part of `cell[i]`; `counts` has the groups in place of cells."""
 

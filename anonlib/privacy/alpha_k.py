@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
-from anonlib.privacy.shares import present
+from anonlib.privacy.shares import count_present
 
 
 class AlphaK(PrivacyModel):
@@ -41,5 +41,5 @@ class AlphaK(PrivacyModel):
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
         largest = np.zeros(m, np.int64)
         np.maximum.at(largest, counts.cell, counts.count)
-        known = present(counts, m)
+        known = count_present(counts, m)
         return (known > 0) & (largest <= self.alpha * known)

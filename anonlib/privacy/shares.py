@@ -5,18 +5,18 @@ import numpy as np
 from anonlib.privacy import CellCounts, Floats, Ints, Reference, SparseCounts
 
 
-def present(counts: SparseCounts, n_cells: int) -> Ints:
+def count_present(counts: SparseCounts, n_cells: int) -> Ints:
     """int64[m]: the rows of each cell whose value is not missing."""
     return np.bincount(counts.cell, counts.count, n_cells).astype(np.int64)
 
 
 def shares(counts: SparseCounts, n_cells: int) -> Floats:
     """float64, one per entry: the value's share of the present values of its cell."""
-    result: Floats = counts.count / present(counts, n_cells)[counts.cell]
+    result: Floats = counts.count / count_present(counts, n_cells)[counts.cell]
     return result
 
 
-def summed(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
+def sum_counts(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
     """The counts of the (cell, value) pairs there are, each of them once."""
     width = int(value.max(initial=0)) + 1
     pair, place = np.unique(cell * width + value, return_inverse=True)
@@ -24,7 +24,7 @@ def summed(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
     return SparseCounts(pair // width, pair % width, total)
 
 
-def groups(cell: Ints, code: Ints) -> tuple[Ints, Ints]:
+def group_codes(cell: Ints, code: Ints) -> tuple[Ints, Ints]:
     """int64[n], the groups of rows of one cell and one code, 0..g-1; and int64[g], their cells."""
     width = int(code.max(initial=0)) + 1
     pair, group = np.unique(cell * width + code, return_inverse=True)
@@ -38,7 +38,7 @@ def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
     whole = reference.count
     if reference.n_missing:
         whole = np.append(whole, reference.n_missing)
-    absent = cells.n_rows - present(counts, len(cells.n_rows))
+    absent = cells.n_rows - count_present(counts, len(cells.n_rows))
     where = np.flatnonzero(absent)
     cell = np.concatenate([counts.cell, where])
     value = np.concatenate([counts.value, np.full(len(where), len(reference.count))])

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, Floats, Ints, LooksAt, PrivacyModel, SparseCounts
-from anonlib.privacy.shares import summed, with_missing
+from anonlib.privacy.shares import sum_counts, with_missing
 
 
 class TCloseness(PrivacyModel):
@@ -85,7 +85,7 @@ def _by_levels(counts: SparseCounts, n_rows: Ints, whole: Ints, levels: Ints) ->
     missing = np.full((len(levels), len(whole) - levels.shape[1]), levels.max(initial=-1) + 1)
     total = np.zeros(len(n_rows))
     for group in np.concatenate([levels, missing], axis=1):
-        generalized = summed(counts.cell, group[counts.value], counts.count)
+        generalized = sum_counts(counts.cell, group[counts.value], counts.count)
         share = np.bincount(group, whole).astype(np.int64)
         total += _variation(generalized, n_rows, share)
     return total / len(levels)

@@ -25,7 +25,7 @@ def totals(values: Column, start: Ints) -> list[Ints]:
     return _carried([np.add.reduceat(limb, start) for limb in _limbs(values)])
 
 
-def rounded_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
+def round_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
     """total / count, rounded half to even, as an array of type `column`."""
     remainder = np.zeros_like(count)
     quotient: list[Ints] = []
@@ -55,7 +55,7 @@ def floats(total: list[Ints]) -> Floats:
     return result
 
 
-def rounded(values: Floats, column: pa.DataType) -> Column:
+def round_half_even(values: Floats, column: pa.DataType) -> Column:
     """Finite values rounded half to even, and cut to what `column` can hold, as its array."""
     low, high = _range(column)
     whole = [min(max(round(value), low), high) for value in values.tolist()]

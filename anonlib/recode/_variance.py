@@ -12,7 +12,7 @@ from anonlib.recode.grouped import Grouped
 ALIKE = 1e-9
 
 
-def restored(grouped: Grouped, values: Floats, mean: Floats) -> Floats | None:
+def rescale_means(grouped: Grouped, values: Floats, mean: Floats) -> Floats | None:
     """float64[g]: the means of the g cells, rescaled about the mean of all values; None where that
     changes nothing, since no value differs from its cell's mean, and where it can't be done: no
     mean differs from another (by more than ALIKE), or a value is infinite.

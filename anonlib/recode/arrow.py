@@ -26,7 +26,7 @@ class Kind(StrEnum):
     TEXT = "strings"
 
 
-def plain(column: pa.DataType) -> pa.DataType:
+def value_type(column: pa.DataType) -> pa.DataType:
     """The type of the values, where a column is dictionary-encoded (Spark refuses such results)."""
     return column.value_type if isinstance(column, pa.DictionaryType) else column
 
@@ -45,11 +45,11 @@ def kind(column: pa.DataType) -> Kind | None:
     return next((name for name, holds in tests.items() if holds), None)
 
 
-def accepted(
+def accept_type(
     recoder: str, column: pa.DataType, kinds: Collection[Kind] = tuple(Kind)
 ) -> pa.DataType:
     """`plain(column)`. Raises InputError, with what is allowed, when its kind isn't in `kinds`."""
-    result = plain(column)
+    result = value_type(column)
     if kind(result) not in kinds:
         allowed = ", ".join(each.value for each in Kind if each in kinds)
         raise InputError(
@@ -94,7 +94,7 @@ def json(values: Column) -> Column:
     return _enclosed('"', text, '"')
 
 
-def bracketed(text: Column) -> Column:
+def bracket(text: Column) -> Column:
     """string[n], null for null: "[text]"."""
     return _enclosed("[", text, "]")
 

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from anonlib.arrays import Floats
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._exact import float_mean, floats, rounded, rounded_mean, totals
-from anonlib.recode._variance import restored
-from anonlib.recode.arrow import Kind, accepted, kind
+from anonlib.recode._exact import float_mean, floats, round_half_even, round_mean, totals
+from anonlib.recode._variance import rescale_means
+from anonlib.recode.arrow import Kind, accept_type, kind
 from anonlib.recode.grouped import Grouped, group, numbers
 from anonlib.table.schema import Scale
 
@@ -50,7 +50,7 @@ class Centroid(Recoder):
     )
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        result = accepted(self.type, column, _KINDS)
+        result = accept_type(self.type, column, _KINDS)
         if not self.keep_type and kind(result) in (Kind.INTEGER, Kind.DECIMAL):
             return pa.float64()
         return result
@@ -68,10 +68,10 @@ class Centroid(Recoder):
         moved = None
         if self.restore_variance:
             each = floats(totals(present, np.arange(len(present))))
-            moved = restored(grouped, each, floats(total) / grouped.count)
+            moved = rescale_means(grouped, each, floats(total) / grouped.count)
         if present.type == output:
-            means = rounded_mean(total, grouped.count, output)
-            return grouped.spread(means if moved is None else rounded(moved, output))
+            means = round_mean(total, grouped.count, output)
+            return grouped.spread(means if moved is None else round_half_even(moved, output))
         mean = float_mean(total, grouped.count, scale) if moved is None else moved / 10.0**scale
         return grouped.spread(pa.array(mean))
 
@@ -80,7 +80,7 @@ def _of_floats(grouped: Grouped, restore_variance: bool) -> Column:
     values = numbers(grouped.values)
     x: Floats = values.astype(np.float64, copy=False)
     mean = _float_means(grouped, x)
-    moved = restored(grouped, x, mean) if restore_variance else None
+    moved = rescale_means(grouped, x, mean) if restore_variance else None
     if moved is not None:
         largest = float(np.finfo(values.dtype).max)
         mean = np.clip(moved, -largest, largest)

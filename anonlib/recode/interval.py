@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import Kind, accepted, bracketed, iso, json, kind
+from anonlib.recode.arrow import Kind, accept_type, bracket, iso, json, kind
 from anonlib.recode.grouped import ascending, group
 from anonlib.table.schema import Scale
 
@@ -32,7 +32,7 @@ class Interval(Recoder):
     )
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        bound = accepted(self.type, column)
+        bound = accept_type(self.type, column)
         if self.form == "text":
             return pa.string()
         return pa.struct([("lower", bound), ("upper", bound)])
@@ -50,4 +50,4 @@ class Interval(Recoder):
 
 def _text(lower: Column, upper: Column) -> Column:
     write = json if kind(lower.type) is Kind.TEXT else iso
-    return bracketed(pc.binary_join_element_wise(write(lower), write(upper), ", "))
+    return bracket(pc.binary_join_element_wise(write(lower), write(upper), ", "))

@@ -7,8 +7,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import accepted
-from anonlib.recode.leaves import leaves
+from anonlib.recode.arrow import accept_type
+from anonlib.recode.leaves import find_leaves
 from anonlib.table.schema import Scale
 
 
@@ -38,14 +38,14 @@ class Lca(Recoder):
         return self.level
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        accepted(self.type, column)
+        accept_type(self.type, column)
         return pa.string()
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         output = self.output(values.type)
         if cells.m == 0:
             return pa.array([], output)
-        found, hierarchy = leaves(values, domain.hierarchy)
+        found, hierarchy = find_leaves(values, domain.hierarchy)
         tree, root = hierarchy.tree, len(hierarchy.names) - 1
         leaf = found[cells.order]
         last = np.maximum.reduceat(leaf, cells.start)

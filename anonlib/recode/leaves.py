@@ -17,14 +17,14 @@ from anonlib.recode.grouped import normal
 ROOT = "*"
 
 
-class Leaves(NamedTuple):
+class ValueLeaves(NamedTuple):
     """leaf: int64[n], which leaf of the hierarchy each value is, -1 where it is missing."""
 
     leaf: Ints
     hierarchy: Hierarchy
 
 
-def leaves(values: Column, hierarchy: Hierarchy | None) -> Leaves:
+def find_leaves(values: Column, hierarchy: Hierarchy | None) -> ValueLeaves:
     """The leaves that values are, by their text; without a hierarchy, in one whose root ROOT stands
     right over the values there are. Cost O(n), a text for each distinct value.
 
@@ -45,4 +45,4 @@ def leaves(values: Column, hierarchy: Hierarchy | None) -> Leaves:
     leaf[~is_absent] = places[index[~is_absent]]
     if unknown := int((leaf < 0).sum() - is_absent.sum()):
         raise BlockError(f"{unknown} rows have a value that the column's hierarchy lacks")
-    return Leaves(leaf, hierarchy)
+    return ValueLeaves(leaf, hierarchy)

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode.arrow import accepted
+from anonlib.recode.arrow import accept_type
 from anonlib.recode.grouped import ascending, group
 from anonlib.table.schema import Scale
 
@@ -25,7 +25,7 @@ class Median(Recoder):
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.CONTINUOUS, Scale.ORDINAL})
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        return accepted(self.type, column)
+        return accept_type(self.type, column)
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)

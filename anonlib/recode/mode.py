@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode.arrow import accepted
+from anonlib.recode.arrow import accept_type
 from anonlib.recode.grouped import group, runs
 from anonlib.table.schema import Scale
 
@@ -27,7 +27,7 @@ class Mode(Recoder):
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL, Scale.ORDINAL})
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        return accepted(self.type, column)
+        return accept_type(self.type, column)
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)

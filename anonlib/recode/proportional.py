@@ -9,8 +9,8 @@ from pydantic import Field
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import accepted
-from anonlib.recode.leaves import leaves
+from anonlib.recode.arrow import accept_type
+from anonlib.recode.leaves import find_leaves
 from anonlib.table.schema import Scale
 
 #: What is released: the leaves of a cell, ascending, and their shares, which are positive.
@@ -50,14 +50,14 @@ class Proportional(Recoder):
     )
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        accepted(self.type, column)
+        accept_type(self.type, column)
         return SHARES
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         if domain.hierarchy is None:
             raise InputError(f"recoder {self.type} needs a hierarchy of the column")
-        leaf, hierarchy = leaves(values, domain.hierarchy)
+        leaf, hierarchy = find_leaves(values, domain.hierarchy)
         n_nodes = len(hierarchy.names) + 1
         node = np.where(leaf < 0, n_nodes - 1, leaf)
         pair, place = np.unique(cells.id * n_nodes + node, return_inverse=True)

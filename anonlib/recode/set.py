@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import accepted, bracketed, json
+from anonlib.recode.arrow import accept_type, bracket, json
 from anonlib.recode.grouped import group, runs
 from anonlib.table.schema import Scale
 
@@ -35,7 +35,7 @@ class Set(Recoder):
     )
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        element = accepted(self.type, column)
+        element = accept_type(self.type, column)
         return pa.string() if self.form == "text" else pa.list_(element)
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
@@ -53,4 +53,4 @@ class Set(Recoder):
         if self.form == "array":
             return grouped.spread(pa.ListArray.from_arrays(offsets, elements))
         texts = pa.ListArray.from_arrays(offsets, pc.fill_null(json(elements), "null"))
-        return grouped.spread(bracketed(pc.binary_join(texts, ", ")))
+        return grouped.spread(bracket(pc.binary_join(texts, ", ")))

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import accepted
+from anonlib.recode.arrow import accept_type
 from anonlib.recode.leaves import ROOT
 from anonlib.table.schema import Scale
 
@@ -23,7 +23,7 @@ class Suppress(Recoder):
     takes_weights: ClassVar[bool] = True
 
     def output(self, column: pa.DataType) -> pa.DataType:
-        accepted(self.type, column)
+        accept_type(self.type, column)
         return pa.string()
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:

@@ -121,12 +121,12 @@ class Account:
             "rows_out": made.n_rows_out if kept else None,
             "rows_suppressed": made.n_suppressed if kept else None,
             "rows_waiting": made.n_waiting or None,
-            "record": place(made.record) if kept else None,
-            "report": place(made.report) if kept and made.report else None,
+            "record": spell_path(made.record) if kept else None,
+            "report": spell_path(made.report) if kept and made.report else None,
         }
 
 
-def place(path: str) -> str:
+def spell_path(path: str) -> str:
     """A path in one spelling: plain and absolute on this machine's disk; without secrets."""
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")

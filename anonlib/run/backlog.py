@@ -29,7 +29,7 @@ from anonlib.errors import (
 )
 from anonlib.source import Source
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 SEALED = "n int, sealed binary"
 
@@ -95,7 +95,7 @@ class Backlog:
         self._storage.make_private(self._storage.root)
         self._storage.delete(folder)
         self._write(entry)
-        with translated("release.backlog"):
+        with translate_errors("release.backlog"):
             # pyspark can't read the annotations of a partial; a lambda has none.
             sealed = frame.mapInArrow(lambda batches: _sealed(batches, key), SEALED)
             sealed.write.parquet(f"{folder}/rows")
@@ -121,13 +121,13 @@ class Backlog:
             raise StorageError(f"release.backlog: {text}")
         types = StructType.fromJson(json.loads(entry.types))
         plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])
-        with translated("release.backlog"):
+        with translate_errors("release.backlog"):
             sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
             rows = sealed.mapInArrow(lambda batches: _unsealed(batches, key), plain)
         return rows.toDF(*entry.columns)
 
     def _count(self, entry: Waiting) -> int:
-        with translated("release.backlog"):
+        with translate_errors("release.backlog"):
             sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
             return int(sealed.agg({"n": "sum"}).collect()[0][0] or 0)
 

@@ -19,13 +19,13 @@ from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import FILL, grow
 from anonlib.partition.cuts import Cuts
 from anonlib.partition.repair import Counts, Demands, merge_small, one_demand
-from anonlib.run.leaves import LEAF, Feature, compiled, counted, with_leaf
-from anonlib.run.owners import Owners, built, owned
+from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
+from anonlib.run.owners import Owners, build_models, resolve_owners
 from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
-from anonlib.spark.digest import read, sums
-from anonlib.spark.values import at, looked_up, spark_schema
+from anonlib.spark.digest import make_digest, sums
+from anonlib.spark.values import at, look_up, spark_schema
 from anonlib.table.columns import BLOCK, CONTROLLER, DEAL, HASH, HELD, LINK, OWNER, STATE, TUPLE
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task, anonymize, to_block
@@ -56,7 +56,7 @@ class BlockPlan(Plan):
         spread: Leaves of heavy tuples that are alone in their blocks.
     """
 
-    features: tuple[Feature, ...]
+    features: tuple[CutFeature, ...]
     cuts: Cuts
     heavy: Mapping[int, int]
     first: Ints
@@ -114,7 +114,7 @@ class BlockPlan(Plan):
             sum(state["n_cells"] for state in states),
             len(states),
             value_losses(task, merged),
-            read(row),
+            make_digest(row),
             value_losses_by_column(task, merged, schema),
         )
 
@@ -137,14 +137,14 @@ def plan_blocks(
 ) -> BlockPlan:
     """The frozen plan. Raises ConfigError when `single` meets a table larger than its limit,
     InfeasibleError when controllers with more rows than may be suppressed can't hold the models."""
-    owners = owned(rows, schema, scan, config, task)
+    owners = resolve_owners(rows, schema, scan, config, task)
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
     _refuse_large(config, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
     _refuse_thin(config, sample, scan.n_rows)
     steps, bound = config.partition.steps, config.partition.max_rows
     grown = grow(sample, steps, bound, config.seed, root, n_rows)
-    features, cuts = compiled(grown.tree, sample, scan.encodings, scan.hashes)
+    features, cuts = compile_tree(grown.tree, sample, scan.encodings, scan.hashes)
     heavy: dict[int, int] = {}
     leaf = grown.leaf
     if not any(step.whole for step in steps):
@@ -167,11 +167,11 @@ def plan_blocks(
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
-    return _repaired(draft, Rows(rows, schema, config, task), roots, centers)
+    return _repaired(draft, BlockCounter(rows, schema, config, task), roots, centers)
 
 
 @dataclass(frozen=True)
-class Rows:
+class BlockCounter:
     """A table and what is known of it."""
 
     frame: DataFrame
@@ -179,27 +179,27 @@ class Rows:
     config: Config
     task: Task
 
-    def counted(self, plan: BlockPlan) -> Counts:
+    def count(self, plan: BlockPlan) -> Counts:
         """The exact counts of a plan's blocks."""
         own = [m for models in plan.own.values() for m in models]
-        models = (*built(self.task.models), *own)
+        models = (*build_models(self.task.models), *own)
         blocks = with_blocks(self.frame, self.schema, plan)
-        return counted(
+        return count_leaves(
             blocks, self.schema, plan.values, models, self.config, plan.n_blocks, by=BLOCK
         )
 
     def demands(self, plan: BlockPlan, owner: Ints) -> Demands:
         """The models that the rows of each of these controllers must hold."""
         if plan.owners is None:
-            return one_demand(built(self.task.models), len(owner))
+            return one_demand(build_models(self.task.models), len(owner))
         return plan.owners.demands(owner)
 
 
-def _repaired(draft: BlockPlan, rows: Rows, root: Ints, centers: Floats) -> BlockPlan:
+def _repaired(draft: BlockPlan, rows: BlockCounter, root: Ints, centers: Floats) -> BlockPlan:
     """The plan whose blocks hold the models: leaves merged, and what is too large for a task (most
     of it is then one repeated tuple) dealt into as many buckets as hold them."""
     owner = root if draft.owners is None else draft.owners.owner[root]
-    counts = rows.counted(draft)
+    counts = rows.count(draft)
     demands = rows.demands(draft, owner)
     group = merge_small(draft.cuts, owner, counts, centers, demands)
     placed = group >= 0
@@ -224,7 +224,7 @@ def _repaired(draft: BlockPlan, rows: Rows, root: Ints, centers: Floats) -> Bloc
         )
         if (dealt == 1).all():
             return made
-        counts = rows.counted(made)
+        counts = rows.count(made)
         each = np.repeat(np.arange(len(dealt)), dealt)
         holds = rows.demands(draft, group_owner[each]).held(counts) | (counts.n_rows == 0)
         short = np.unique(each[~holds & (dealt[each] > 1)])
@@ -302,7 +302,7 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     rows = with_leaf(rows, schema, plan.features, plan.cuts, root)
     leaf, deal = F.col(LEAF), F.col(DEAL)
     if plan.heavy:
-        own = looked_up(tuple_hash(rows, schema), list(plan.heavy), plan.heavy.values(), -1)
+        own = look_up(tuple_hash(rows, schema), list(plan.heavy), plan.heavy.values(), -1)
         leaf = F.when(own >= 0, own).otherwise(leaf)
         # Its rows may agree in all columns: nothing of theirs tells them apart.
         spread = F.xxhash64(deal, F.monotonically_increasing_id())

@@ -12,19 +12,19 @@ from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
 from anonlib.errors import AnonlibError, StorageError
-from anonlib.evaluation import Evaluation, judged
+from anonlib.evaluation import Evaluation, judge
 from anonlib.evaluation.case import SparkCase
-from anonlib.evaluation.samples import held
+from anonlib.evaluation.samples import is_held_out
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.progress import Progress, SilentProgress
-from anonlib.run.account import place
+from anonlib.run.account import spell_path
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan, scan
-from anonlib.run.staging import Marks, make
+from anonlib.run.staging import Marks, stage_release
 from anonlib.run.suppression import find_released
 from anonlib.source import Source
 from anonlib.spark.private_table import PrivateTable
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 #: The table of figures: a row for each figure of each run.
 METRICS = T.StructType(
@@ -55,7 +55,7 @@ def marks_of(config: Config) -> Marks:
     )
 
 
-def evaluated(config: Config, case: SparkCase, progress: Progress) -> Evaluation:
+def evaluate_case(config: Config, case: SparkCase, progress: Progress) -> Evaluation:
     """What the config's measures find, and its gates say."""
     findings, seconds = {}, {}
     spark = case.released.sparkSession
@@ -66,14 +66,14 @@ def evaluated(config: Config, case: SparkCase, progress: Progress) -> Evaluation
             findings[measure.type] = _found(measure, case)
         seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
     found = Evaluation(findings, seconds=seconds)
-    return replace(found, gates=tuple(judged(gate, found) for gate in config.gates))
+    return replace(found, gates=tuple(judge(gate, found) for gate in config.gates))
 
 
 def _found(measure: Measure, case: SparkCase) -> Findings:
     """What a measure finds; figures without values where the data or the config stand against it
     (of too few persons to hold some out, say)."""
     try:
-        with translated(f"measure {measure.type}"):
+        with translate_errors(f"measure {measure.type}"):
             return measure.measure(case)
     except StorageError:
         raise
@@ -116,12 +116,12 @@ def _shadow_of(
     @cache
     def shadow(share: float) -> DataFrame:
         with progress.stage("shadow", source.raw.sparkSession):
-            train = source.where(~held(source.schema, config.seed, share))
+            train = source.where(~is_held_out(source.schema, config.seed, share))
             scanned = scan(train, config, published)
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = new_token_key(), new_token_key()
             folder = f"{work}/shadow-{share:g}"
-            made = make(train, scanned, config, folder, *keys, Marks(), SilentProgress())
+            made = stage_release(train, scanned, config, folder, *keys, Marks(), SilentProgress())
             chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
             return made.staged if chosen is None else made.staged.where(chosen)
 
@@ -140,7 +140,7 @@ def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) ->
     now = datetime.datetime.now(datetime.UTC)
     figures = (*_as_figures(result.losses), *result.evaluation.figures())
     version = result.table_version if result.table_version >= 0 else None
-    run = (place(result.table), version, digest_config(config))
+    run = (spell_path(result.table), version, digest_config(config))
     rows = [
         (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
         for measure, f in figures

@@ -17,7 +17,7 @@ from anonlib.config.model import Config
 from anonlib.config.places import has_scheme, lies_in
 from anonlib.config.summary import software
 from anonlib.errors import InputError
-from anonlib.run.account import Account, place
+from anonlib.run.account import Account, spell_path
 
 #: The environment variable that says where events go, where the config does not.
 EVENTS = "ANONLIB_EVENTS"
@@ -202,7 +202,7 @@ def _source(config: Config) -> dict[str, str] | None:
     source = config.source
     if source.table is not None:
         return {"namespace": "spark", "name": source.table}
-    return None if source.path is None else _dataset(place(source.path))
+    return None if source.path is None else _dataset(spell_path(source.path))
 
 
 def _dataset(path: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from anonlib.privacy import Reference
 from anonlib.privacy.shares import whole_table
 from anonlib.source import Source
 from anonlib.spark.values import canonical
-from anonlib.table.encoding import Values, codes_among, protected_codes
+from anonlib.table.encoding import Values, code_protected, codes_among
 from anonlib.table.schema import Column, Role, Schema
 
 
@@ -70,7 +70,7 @@ def _distinct(source: Source, config: Config, column: Column, wanted: int, sampl
 
 def _codes(sample: pa.Table, column: Column, config: Config) -> Codes:
     values = sample.column(column.id).combine_chunks()
-    return protected_codes(values, config.privacy.missing_tokens)
+    return code_protected(values, config.privacy.missing_tokens)
 
 
 def disclosures(
@@ -201,7 +201,7 @@ def _joint(found: pa.Table, schema: Schema, values: Mapping[str, Values], by: st
         column = found.column(id).combine_chunks()
         if id in values:
             return codes_among(column, (), values[id].categories).astype(np.int64)
-        return protected_codes(column, ()).astype(np.int64)
+        return code_protected(column, ()).astype(np.int64)
 
     leaf, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
     stacked = np.column_stack([codes(id) for id in schema.protected])

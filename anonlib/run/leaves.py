@@ -19,7 +19,7 @@ from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import Counts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
-from anonlib.spark.values import at, canonical, looked_up, matrix, number
+from anonlib.spark.values import as_double, at, canonical, look_up, matrix
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
 
@@ -36,7 +36,7 @@ EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Feature:
+class CutFeature:
     """Coordinates of a row that come from one column.
 
     number: the standardized value on GRID, 0 where missing. rank: the same of the place of the
@@ -59,16 +59,16 @@ class Feature:
         return 1 + max(self.group) if self.form == "groups" else 1
 
 
-class Compiled(NamedTuple):
+class CompiledTree(NamedTuple):
     """A tree's cuts, and the features that they are of, in their order."""
 
-    features: tuple[Feature, ...]
+    features: tuple[CutFeature, ...]
     cuts: Cuts
 
 
-def compiled(
+def compile_tree(
     tree: Tree, sample: Sample, encodings: tuple[Encoding, ...], hashes: dict[str, Ints]
-) -> Compiled:
+) -> CompiledTree:
     """The tree as linear cuts. `hashes` are Spark's of the categories, by column id."""
     numeric = _numeric(encodings, hashes)
     nominal = [encoding for encoding in encodings if encoding.nominal]
@@ -90,7 +90,7 @@ def compiled(
         if not tops and not sets:
             continue
         group = _groups(encoding.n_categories, [*sets, *[np.array([code]) for code in tops]])
-        feature = Feature(
+        feature = CutFeature(
             encoding.id,
             "groups",
             hashes=tuple(hashes[encoding.id].tolist()),
@@ -103,7 +103,9 @@ def compiled(
     threshold = np.zeros(len(tree.cuts), np.float32)
     for i, cut in enumerate(tree.cuts):
         threshold[i] = _linear(cut, sample, place, weights[i])
-    return Compiled(tuple(features), Cuts(weights, threshold, tree.left, tree.right, tree.roots))
+    return CompiledTree(
+        tuple(features), Cuts(weights, threshold, tree.left, tree.right, tree.roots)
+    )
 
 
 def _linear(
@@ -124,22 +126,22 @@ def _linear(
     return cut.threshold
 
 
-def _numeric(encodings: tuple[Encoding, ...], hashes: dict[str, Ints]) -> list[Feature]:
+def _numeric(encodings: tuple[Encoding, ...], hashes: dict[str, Ints]) -> list[CutFeature]:
     """The features of a block's numeric columns."""
     found = []
     for e in encodings:
         if e.nominal:
             continue
         if e.scale is Scale.ORDINAL:
-            found.append(Feature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
+            found.append(CutFeature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
         else:
-            found.append(Feature(e.id, "number", e.mean, e.sd))
-        found += [Feature(e.id, "missing")] * e.missing
+            found.append(CutFeature(e.id, "number", e.mean, e.sd))
+        found += [CutFeature(e.id, "missing")] * e.missing
     return found
 
 
-def _code(encoding: Encoding, hashes: dict[str, Ints]) -> Feature:
-    return Feature(encoding.id, "code", hashes=tuple(hashes[encoding.id].tolist()))
+def _code(encoding: Encoding, hashes: dict[str, Ints]) -> CutFeature:
+    return CutFeature(encoding.id, "code", hashes=tuple(hashes[encoding.id].tolist()))
 
 
 def _groups(n_codes: int, sets: list[Ints]) -> Ints:
@@ -152,7 +154,7 @@ def _groups(n_codes: int, sets: list[Ints]) -> Ints:
     return group
 
 
-def coordinates(schema: Schema, features: tuple[Feature, ...]) -> Column:
+def coordinates(schema: Schema, features: tuple[CutFeature, ...]) -> Column:
     """The features of each row, and -1 for the threshold, as an array of floats filled with 0 to
     whole chunks of the inner product."""
     single = [_expression(f, schema).cast("float") for f in features if f.form != "groups"]
@@ -165,39 +167,39 @@ def coordinates(schema: Schema, features: tuple[Feature, ...]) -> Column:
     return F.concat(*([F.array(*single)] if single else []), *ones, rest)
 
 
-def _expression(feature: Feature, schema: Schema) -> Column:
+def _expression(feature: CutFeature, schema: Schema) -> Column:
     value = F.col(feature.id)
     if feature.form == "missing":
         return value.isNull().cast("double")
     if feature.form == "code":
         n = len(feature.hashes)
-        found = looked_up(F.xxhash64(value), feature.hashes, range(n), n)
+        found = look_up(F.xxhash64(value), feature.hashes, range(n), n)
         return F.when(value.isNotNull(), found).otherwise(F.lit(n))
     if feature.form == "rank":
         n = len(feature.hashes)
-        place = looked_up(F.xxhash64(value), feature.hashes, range(n), 0)
+        place = look_up(F.xxhash64(value), feature.hashes, range(n), 0)
         x = F.when(value.isNotNull(), place.cast("double"))
     else:
-        x = number(value, schema.by_id(feature.id).type)
+        x = as_double(value, schema.by_id(feature.id).type)
     half = F.lit(2.0)  # as in `standardize`
     z = (x / half - F.lit(feature.mean / 2)) / F.lit(feature.sd / 2)
     snapped = F.rint(z / F.lit(GRID)) * F.lit(GRID)
     return F.coalesce(snapped, F.lit(0.0))
 
 
-def _indicators(feature: Feature) -> Column:
+def _indicators(feature: CutFeature) -> Column:
     value = F.col(feature.id)
     *groups, missing = feature.group
     # Most categories are in one group: only the others are looked up.
     common = int(np.argmax(np.bincount(groups))) if groups else 0
     listed = [(h, g) for h, g in zip(feature.hashes, groups, strict=True) if g != common]
-    found = looked_up(F.xxhash64(value), [h for h, _ in listed], [g for _, g in listed], common)
+    found = look_up(F.xxhash64(value), [h for h, _ in listed], [g for _, g in listed], common)
     group = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
     return F.get(matrix(np.eye(feature.width, dtype=np.float32) * INDICATOR), group)
 
 
 def with_leaf(
-    rows: DataFrame, schema: Schema, features: tuple[Feature, ...], cuts: Cuts, root: Column
+    rows: DataFrame, schema: Schema, features: tuple[CutFeature, ...], cuts: Cuts, root: Column
 ) -> DataFrame:
     """The rows with LEAF: the tree of each row walked level by level, each level three look-ups in
     arrays of its own, so that the code stays small however many leaves there are."""
@@ -237,7 +239,7 @@ def _scored(
     return frame, total
 
 
-def counted(
+def count_leaves(
     rows: DataFrame,
     schema: Schema,
     values: dict[str, Values],

@@ -17,8 +17,8 @@ from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_s
 from anonlib.source import Source
 from anonlib.spark.digest import Digest
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
-from anonlib.table.columns import keyed
+from anonlib.spark.translation import translate_errors
+from anonlib.table.columns import key_values
 from anonlib.table.schema import Schema
 
 TOKENS = "token binary"
@@ -101,7 +101,7 @@ class Ledger:
         """
         entries = self.entries(runs)
         paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]
-        with translated("release.ledger"):
+        with translate_errors("release.ledger"):
             known = self._spark.read.schema(TOKENS).parquet(*paths)
             n, wanted = known.count(), sum(entry.n_tokens or 0 for entry in entries)
             if n != wanted:
@@ -127,7 +127,7 @@ class Ledger:
         return found
 
     def _has(self, entry: Entry, token: bytes) -> bool:
-        with translated("release.ledger"):
+        with translate_errors("release.ledger"):
             tokens = self._spark.read.schema(TOKENS).parquet(f"{self._folder(entry.run_id)}/tokens")
             hits = F.count_if(F.col("token") == F.lit(token)).alias("hits")
             row = tokens.agg(F.count("*").alias("n"), hits).collect()[0]
@@ -166,7 +166,7 @@ class Ledger:
         self._storage.make_private(self._storage.root)
         self._storage.delete(folder)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
-        with translated("release.ledger"):
+        with translate_errors("release.ledger"):
             self._tokens(source).write.parquet(f"{folder}/tokens")
             written = self._spark.read.schema(TOKENS).parquet(f"{folder}/tokens")
             nobody = F.count_if(F.col("token").isNull()).alias("nobody")
@@ -204,7 +204,7 @@ class Ledger:
 def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         what = f"the tokens of {batch.num_rows} rows"
-        found = run_sanitized(what, partial(keyed, batch.columns, key))
+        found = run_sanitized(what, partial(key_values, batch.columns, key))
         yield pa.RecordBatch.from_arrays([found], ["token"])
 
 
@@ -220,7 +220,7 @@ def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: by
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             text = f"{name}: the value can't be read as {type}, which the ledger knows"
             raise InputError(text) from None
-    return bytes.fromhex(keyed(columns, key)[0].as_py())
+    return bytes.fromhex(key_values(columns, key)[0].as_py())
 
 
 def _entry(found: dict[str, Any]) -> Entry:

@@ -19,9 +19,9 @@ from anonlib.partition.controller import Controller
 from anonlib.partition.cuts import no_cuts
 from anonlib.partition.repair import Counts, Demands, merge_small
 from anonlib.privacy import PrivacyModel, Reference
-from anonlib.run.leaves import counted, exact_values
+from anonlib.run.leaves import count_leaves, exact_values
 from anonlib.run.scan import Scan
-from anonlib.spark.values import at, looked_up
+from anonlib.spark.values import at, look_up
 from anonlib.table.columns import CONTROLLER, OWNER
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
@@ -51,7 +51,7 @@ class Owners:
     @property
     def number(self) -> Column:
         """The controller of a row."""
-        return looked_up(F.xxhash64(F.col(self.id)), self.hashes, range(len(self.hashes)), -1)
+        return look_up(F.xxhash64(F.col(self.id)), self.hashes, range(len(self.hashes)), -1)
 
     @property
     def kept_rows(self) -> Ints:
@@ -89,12 +89,14 @@ class Owners:
         }
 
 
-def built(specs: tuple[dict[str, Any], ...]) -> tuple[PrivacyModel, ...]:
+def build_models(specs: tuple[dict[str, Any], ...]) -> tuple[PrivacyModel, ...]:
     """The models of a task."""
     return tuple(registry.build("privacy model", spec) for spec in specs)
 
 
-def owned(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task) -> Owners | None:
+def resolve_owners(
+    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
+) -> Owners | None:
     """The controllers of a table; None where the config has none.
 
     Raises ConfigError for models of controllers that are not there, InfeasibleError where those
@@ -103,7 +105,7 @@ def owned(rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Tas
     step = config.partition.controller
     if step is None:
         return None
-    found = _found(rows, schema, scan, config, step, built(task.models))
+    found = _found(rows, schema, scan, config, step, build_models(task.models))
 
     def count(owners: Owners) -> Counts:
         return _counts(rows, schema, config, owners)
@@ -119,7 +121,7 @@ def _counts(rows: DataFrame, schema: Schema, config: Config, owners: Owners) -> 
     number = at(owners.owner, owners.number)
     kept = rows.withColumn(CONTROLLER, number).where(F.col(CONTROLLER) >= 0)
     n = len(owners.hashes)
-    counts = counted(kept, schema, owners.values, models, config, n, by=CONTROLLER)
+    counts = count_leaves(kept, schema, owners.values, models, config, n, by=CONTROLLER)
     if not owners.demands(np.arange(n)).held(counts)[owners.owner >= 0].all():
         counts = exact_values(kept, schema, models, config, counts, by=CONTROLLER)
     return counts

@@ -20,7 +20,7 @@ from anonlib.run.ledger import Ledger
 from anonlib.run.publish import Target
 from anonlib.source import Source
 from anonlib.spark.digest import Digest, digest
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 from anonlib.table.schema import Schema
 
@@ -130,7 +130,7 @@ def look_back(config: Config, target: Target, source: Source, ledger: Ledger | N
 
 
 def _digest(table: DataFrame) -> Digest:
-    with translated("release.path"):
+    with translate_errors("release.path"):
         return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
 
 

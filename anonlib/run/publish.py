@@ -15,13 +15,20 @@ from pyspark.sql.types import StructField, StructType
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
-from anonlib.spark.delta_files import DELTA, Transaction, added, delta_log, name_mapping, save_mode
+from anonlib.spark.delta_files import (
+    DELTA,
+    Transaction,
+    delta_log,
+    list_added_files,
+    name_mapping,
+    save_mode,
+)
 from anonlib.spark.digest import Digest, digest
-from anonlib.spark.jvm import found_class, java_class, none, scala_seq, some
+from anonlib.spark.jvm import find_class, java_class, none, scala_seq, some
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import settled, uninterrupted
-from anonlib.spark.translation import translate, translated
+from anonlib.spark.tasks import run_uninterrupted, settle_tasks
+from anonlib.spark.translation import translate, translate_errors
 from anonlib.spark.values import row_hash
 from anonlib.table.schema import Schema
 
@@ -56,7 +63,7 @@ class Target:
         self._snapshot: Any = None
         self._runs: frozenset[str] | None = None
         self._commits: list[Commit] | None = None
-        with translated("release.path"):
+        with translate_errors("release.path"):
             self._log: Any = delta_log(spark, self.path)
             self.version = self._latest()
 
@@ -89,7 +96,7 @@ class Target:
         if self._latest() < 0:
             return frozenset()
         if self._runs is None:
-            with translated("release.path"):
+            with translate_errors("release.path"):
                 self._runs = self._committed()
         return self._runs
 
@@ -113,7 +120,7 @@ class Target:
         table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
         mode = F.col("operationParameters")["mode"].alias("mode")
         found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
-        with translated("release.path"):
+        with translate_errors("release.path"):
             rows = found.collect()
         ids = [_run_id(row["userMetadata"]) for row in rows]
         return [
@@ -129,12 +136,12 @@ class Target:
     def published(self) -> DataFrame:
         """The table as it was when the run began."""
         reader = self._spark.read.format("delta").option("versionAsOf", self.version)
-        with translated("release.path"):
+        with translate_errors("release.path"):
             return reader.load(self.path)
 
     def partitioned_by(self) -> list[str]:
         """The columns that the files are laid out by."""
-        with translated("release.path"):
+        with translate_errors("release.path"):
             found = self._log.unsafeVolatileMetadata().partitionColumns()
             return [str(found.apply(i)) for i in range(found.size())]
 
@@ -178,7 +185,7 @@ class Target:
         where writing itself failed and the table is an old one, those of tasks that had ended are
         left to its VACUUM: no reader sees them, and they hold audited rows.
         """
-        with translated("release.path"):
+        with translate_errors("release.path"):
             transaction = Transaction.begin(self._spark, self.path)
             if int(transaction.begun.readVersion()) != self.version:
                 raise BusyError(CHANGED)
@@ -188,7 +195,7 @@ class Target:
             try:
                 frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
-                with settled(self._spark):
+                with settle_tasks(self._spark):
                     actions = self._write(renamed, transaction, run_id, text)
                 # With the names and types that the digest of the audited rows is of.
                 written = transaction.read(actions, staged.select(*names).schema)
@@ -205,7 +212,7 @@ class Target:
 
     def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
         try:
-            return uninterrupted(lambda: int(transaction.begun.commit(actions, operation)))
+            return run_uninterrupted(lambda: int(transaction.begun.commit(actions, operation)))
         except Exception as error:
             # Whether another was faster is known; what a silent store has done is not.
             if held.remote and not isinstance(translate(error, "commit"), BusyError):
@@ -234,7 +241,7 @@ class Target:
         spark, absent = self._spark, none(self._spark)
         name = f"{DELTA}.DeltaOperations$Write"
         # Mode, partitioning, predicate, metadata; later versions append further options.
-        rest = found_class(spark, name).getConstructors()[0].getParameterCount() - 4
+        rest = find_class(spark, name).getConstructors()[0].getParameterCount() - 4
         by = some(spark, scala_seq(spark, self._release.partition_by))
         made = self._save_mode(), by, absent, some(spark, text), *[absent] * rest
         return java_class(spark, name)(*made)
@@ -248,7 +255,7 @@ class Target:
             if self._latest() < 0:
                 self._storage.delete(self.path)
             elif actions is not None and run_id not in self.runs():
-                for path in added(actions):
+                for path in list_added_files(actions):
                     self._storage.delete(f"{self.path}/{path}")
 
 

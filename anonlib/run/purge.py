@@ -18,7 +18,7 @@ from anonlib.errors import AnonlibError, InputError, StorageError
 from anonlib.run.publish import Commit, Target
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 #: What files of the log begin with: the (first) version that they are about.
 _VERSION = re.compile(r"(\d{20})\.")
@@ -34,7 +34,7 @@ _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 FAILED = "the table is published, but its old version is not removed yet; run it again"
 
 
-def owed(target: Target) -> Commit | None:
+def find_owed_purge(target: Target) -> Commit | None:
     """The newest commit that replaced a table and is still in its log: it is the last that a purge
     removes, so a purge that was interrupted is owed until it is done."""
     return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
@@ -49,10 +49,10 @@ def purge(spark: SparkSession, target: Target, held: Lease) -> None:
     retention of deleted files that the table had set is unset. Costs a few small Delta commits,
     and a pass over the log.
     """
-    replaced = owed(target)
+    replaced = find_owed_purge(target)
     if replaced is None:
         return
-    with translated(FAILED), _as_metadata(spark, target.commits()[0].text), held.committing():
+    with translate_errors(FAILED), _as_metadata(spark, target.commits()[0].text), held.committing():
         name = "delta.`" + target.path.replace("`", "``") + "`"
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
         target.checkpoint()
@@ -116,7 +116,7 @@ def _delete_data(storage: Storage, target: Target, named: DataFrame) -> None:
 WHERE = "release.register"
 
 
-def registered(spark: SparkSession, config: Config) -> bool:
+def is_registered(spark: SparkSession, config: Config) -> bool:
     """Whether the config's name, if it has one, is in the catalog, and that of the table it
     releases.
 
@@ -127,7 +127,7 @@ def registered(spark: SparkSession, config: Config) -> bool:
         return False
     quoted = _quoted(name)
     schema = quoted.rpartition(".")[0]
-    with translated(WHERE):
+    with translate_errors(WHERE):
         if not spark.catalog.databaseExists(schema):
             text = f"the catalog has no schema {schema}; make it (CREATE SCHEMA), or name another"
             raise InputError(f"{WHERE}: {text}")
@@ -171,10 +171,10 @@ def register(spark: SparkSession, config: Config, run_id: str, version: int) -> 
         return
     quoted, path = _quoted(name), Storage(spark, config.release.path).root
     try:
-        if not registered(spark, config):
-            with translated(WHERE):
+        if not is_registered(spark, config):
+            with translate_errors(WHERE):
                 spark.catalog.createTable(quoted, path=path, source="delta")
-            if not registered(spark, config):
+            if not is_registered(spark, config):
                 raise StorageError(f"{WHERE}: the catalog did not keep the name")
     except AnonlibError as error:
         place = path.replace("\\", "\\\\").replace("'", "\\'")

@@ -13,7 +13,7 @@ from anonlib.config.keys import derive_ledger_key
 from anonlib.config.model import Config
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
-from anonlib.run.account import Account, place, require_words, runs_path
+from anonlib.run.account import Account, require_words, runs_path, spell_path
 from anonlib.run.events import Events
 from anonlib.run.ledger import Ledger
 from anonlib.run.publish import Target
@@ -21,7 +21,7 @@ from anonlib.spark.delta_files import forget
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 
 def _judged(name: str) -> T.ArrayType:
@@ -92,7 +92,7 @@ class Accounting:
     def aimed(self, path: str) -> None:
         """The target has been found: its path as Spark has it, whatever the default store."""
         self._path = path
-        self.account.target = self._progress.target = place(path)
+        self.account.target = self._progress.target = spell_path(path)
 
     def note(self) -> None:
         """Adds the run's row; nothing for a run that was done, unless its row is missing: then its
@@ -125,7 +125,9 @@ def table_of_runs(spark: SparkSession, config: Config) -> PrivateTable:
 
 
 @contextmanager
-def accounted(verb: str, config: Config, run_id: str, progress: Progress) -> Iterator[Accounting]:
+def keep_account(
+    verb: str, config: Config, run_id: str, progress: Progress
+) -> Iterator[Accounting]:
     """Notes a run, whatever its end; one that fails before there is a session only in its events.
 
     Raises ConfigError where the operator asks for words that the config lacks; StorageError when
@@ -133,7 +135,7 @@ def accounted(verb: str, config: Config, run_id: str, progress: Progress) -> Ite
     """
     if verb == "release":
         require_words(config.accountability)
-    account = Account(verb, run_id, config, place(config.release.path))
+    account = Account(verb, run_id, config, spell_path(config.release.path))
     accounting = Accounting(account, progress, Events(account))
     accounting.begin()
     try:
@@ -185,9 +187,9 @@ def past_runs(
     if since is not None:
         rows = rows.where(F.col("ended") >= F.lit(since))
     if target is not None:
-        rows = rows.where(F.col("target") == place(Storage(spark, target).root))
+        rows = rows.where(F.col("target") == spell_path(Storage(spark, target).root))
     columns = [_column(field) for field in RUNS if field.name in rows.columns]
-    with translated("table of runs"):
+    with translate_errors("table of runs"):
         found = rows.orderBy(F.desc("ended"), "run_id").select(*columns).collect()
     return [row.asDict(recursive=True) for row in found]
 

@@ -17,13 +17,13 @@ from anonlib.config.resolve import bind_models, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
-from anonlib.source import Source, failed
-from anonlib.source.steady import observed
+from anonlib.source import Source, is_unreadable
+from anonlib.source.steady import observe
 from anonlib.spark.digest import Digest
-from anonlib.spark.translation import translated
-from anonlib.spark.values import canonical, number, row_hash
+from anonlib.spark.translation import translate_errors
+from anonlib.spark.values import as_double, canonical, row_hash
 from anonlib.table.columns import HASH, OWNER, TUPLE
-from anonlib.table.encoding import Encoding, Values, fitted
+from anonlib.table.encoding import Encoding, Values, fit_encoding
 from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.text import fold_text
 
@@ -64,9 +64,9 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     Raises ConfigError or InfeasibleError with all that the figures rule out, BusyError where a
     database changed meanwhile.
     """
-    seen = observed(source, config)
+    seen = observe(source, config)
     rows = source.rows()
-    with translated("source", denied=InputError):
+    with translate_errors("source", denied=InputError):
         figures = _figures(source, config)
         problems = [*_problems(source, figures)]
         if figures["n"] == 0:
@@ -100,7 +100,7 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
 def require_readable(source: Source, config: Config) -> None:
     """Raises ConfigError where values can't be read as their column's type, or are infinite. One
     aggregate over the source."""
-    with translated("source", denied=InputError):
+    with translate_errors("source", denied=InputError):
         if problems := [*_problems(source, _figures(source, config))]:
             raise ConfigError(problems)
 
@@ -111,7 +111,7 @@ def _figures(source: Source, config: Config) -> dict[str, Any]:
     for column in source.schema.columns:
         id, value = column.id, _value(source, column)
         if id in source.casts:
-            count = F.count_if(failed(F.col(id), source.casts[id], config))
+            count = F.count_if(is_unreadable(F.col(id), source.casts[id], config))
             aggregates.append(count.alias(f"{id}_failed"))
         if column.scale is not None:
             aggregates.append(F.count_if(value.isNull()).alias(f"{id}_missing"))
@@ -119,7 +119,7 @@ def _figures(source: Source, config: Config) -> dict[str, Any]:
                 infinite = value.isin(float("inf"), float("-inf"))
                 aggregates.append(F.count_if(infinite).alias(f"{id}_infinite"))
             if column.scale is Scale.CONTINUOUS:
-                x = number(value, column.type)
+                x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
     row = source.raw.agg(*aggregates).head()
     return row.asDict() if row else {}
@@ -296,4 +296,4 @@ def _encoding(
     values = sample.column(column.id).combine_chunks()
     missing = int(figures[f"{column.id}_missing"]) > 0
     ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
-    return fitted(column, values, missing, (ends[0], ends[1]), categories.get(column.id))
+    return fit_encoding(column, values, missing, (ends[0], ends[1]), categories.get(column.id))

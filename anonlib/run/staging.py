@@ -15,7 +15,7 @@ from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import run_sanitized
-from anonlib.evaluation.samples import held, sampled
+from anonlib.evaluation.samples import is_held_out, is_sampled
 from anonlib.kernels.discriminant import class_moments
 from anonlib.partition import TaskPartitioner
 from anonlib.progress import Progress
@@ -26,7 +26,7 @@ from anonlib.run.scan import Scan
 from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
 from anonlib.spark.delta_files import Transaction, forget, save_mode
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import CONTROLLER, COST, DEAL, HASH, HELD, LINK, NO_LINK, STATE, TOKEN
 from anonlib.table.schema import Role, Schema
@@ -43,7 +43,7 @@ class Marks:
 
 
 @dataclass(frozen=True)
-class Made:
+class Staging:
     """A release in staging: its rows and how they were made."""
 
     plan: Plan
@@ -51,7 +51,7 @@ class Made:
     staged: DataFrame
 
 
-def make(
+def stage_release(
     source: Source,
     scanned: Scan,
     config: Config,
@@ -60,11 +60,11 @@ def make(
     token_key: bytes,
     marks: Marks,
     progress: Progress,
-) -> Made:
+) -> Staging:
     """Writes the released rows of a source to the folder `staging`, which is not there yet. Raises
     InfeasibleError and ConfigError as `plan_blocks`, BlockError where a kernel can't go on."""
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
-    with progress.stage("partition", spark), translated("partition"):
+    with progress.stage("partition", spark), translate_errors("partition"):
         task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
         make_plan = plan_tuples if config.partition.by_tuples else plan_blocks
         plan: Plan = make_plan(rows, schema, scanned, config, task)
@@ -72,7 +72,7 @@ def make(
         task = replace(task, own=own, values=plan.values)
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
-    with progress.stage("anonymize", spark), translated("anonymize"):
+    with progress.stage("anonymize", spark), translate_errors("anonymize"):
         marked = _marked(rows, schema, config, scanned.n_rows, marks)
         frame = plan.stage(
             marked,
@@ -88,7 +88,7 @@ def make(
         written = transaction.write(frame, new, (), {}, no_statistics)
         staged = transaction.read(written, frame.schema)
         forget(spark, staging)
-    return Made(plan, task, staged)
+    return Staging(plan, task, staged)
 
 
 def _marked(
@@ -96,10 +96,10 @@ def _marked(
 ) -> DataFrame:
     if marks.link_key:
         # Not null: pandas would make floats of hashes among nulls.
-        link = F.when(sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
+        link = F.when(is_sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
         rows = rows.withColumn(LINK, link)
     if marks.share:
-        rows = rows.withColumn(HELD, held(schema, config.seed, marks.share))
+        rows = rows.withColumn(HELD, is_held_out(schema, config.seed, marks.share))
     return rows
 
 

@@ -13,7 +13,7 @@ from anonlib.evaluation import Evaluation
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import manifest_path, record_path, write_ahead, write_manifest
-from anonlib.run.evaluate import case_of, evaluated, marks_of, write_metrics
+from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Earlier, Past
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.publish import Target, reader_notes
@@ -22,24 +22,24 @@ from anonlib.run.records import manifest, record
 from anonlib.run.result import Outcome as Ending
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan
-from anonlib.run.staging import Made, make
+from anonlib.run.staging import Staging, stage_release
 from anonlib.run.suppression import find_released
-from anonlib.run.verify import audited, audited_whole, released_nodes, require
+from anonlib.run.verify import audit_staged, audit_with_published, find_released_nodes, require
 from anonlib.source import Source
 from anonlib.source.steady import require_steady
 from anonlib.spark.digest import digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 from anonlib.table.schema import Schema
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditedRelease:
     """A staged release that its audit passed. report: of the run's rows; whole: of the table with
     them; nodes: of hierarchies that it has."""
 
-    made: Made
+    made: Staging
     rows: DataFrame
     found: Outcome
     report: AuditReport
@@ -94,33 +94,37 @@ class Run:
         result = self._result(scanned, done, evaluation, "evaluated")
         return self._keep(result, source, scanned, done)
 
-    def _audited(self, source: Source, scanned: Scan, held: Lease) -> Audited:
+    def _audited(self, source: Source, scanned: Scan, held: Lease) -> AuditedRelease:
         config, schema = self.config, source.schema
         token = new_token_key() if schema.unit else b""
         staging = f"{held.work}/staging"
         marks = marks_of(config)
-        made = make(source, scanned, config, staging, self.key, token, marks, self.progress)
-        with self.progress.stage("audit", self.spark), translated("audit"):
+        made = stage_release(
+            source, scanned, config, staging, self.key, token, marks, self.progress
+        )
+        with self.progress.stage("audit", self.spark), translate_errors("audit"):
             chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
             found = made.plan.outcome(made.staged, chosen, schema, made.task)
             rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
-            report = audited(rows, config, schema, made.plan, table)
+            report = audit_staged(rows, config, schema, made.plan, table)
             self.account.report = report
             require(report, found, made.plan, scanned, config)
             whole = report
             if table is not None:
-                whole = audited_whole(table, config, report, self.target.published().count())
+                whole = audit_with_published(table, config, report, self.target.published().count())
                 self.account.report = whole
-            nodes = released_nodes(_published(rows, schema) if table is None else table, schema)
-        return Audited(made, rows, found, report, whole, nodes)
+            nodes = find_released_nodes(
+                _published(rows, schema) if table is None else table, schema
+            )
+        return AuditedRelease(made, rows, found, report, whole, nodes)
 
     def _evaluated(
-        self, source: Source, scanned: Scan, done: Audited, held: Lease
+        self, source: Source, scanned: Scan, done: AuditedRelease, held: Lease
     ) -> Evaluation | None:
         if self.config.evaluate is None:
             return None
-        with translated("evaluate"):
+        with translate_errors("evaluate"):
             n_released, published = done.found.digest.n_rows, self.earlier.published
             case = case_of(
                 self.config,
@@ -133,9 +137,9 @@ class Run:
                 published,
                 done.made.task.link_key,
             )
-        return evaluated(self.config, case, self.progress)
+        return evaluate_case(self.config, case, self.progress)
 
-    def _publish(self, source: Source, scanned: Scan, done: Audited, held: Lease) -> int:
+    def _publish(self, source: Source, scanned: Scan, done: AuditedRelease, held: Lease) -> int:
         """Notes the persons, commits, writes the manifest; the new version."""
         schema, found = source.schema, done.found
         split_by = tuple(schema.by_id(id).name for id in done.made.plan.split_by)
@@ -161,7 +165,7 @@ class Run:
         return self.target.version_of(self.run_id)
 
     def _result(
-        self, scanned: Scan, done: Audited, evaluation: Evaluation | None, ending: Ending
+        self, scanned: Scan, done: AuditedRelease, evaluation: Evaluation | None, ending: Ending
     ) -> ReleaseResult:
         found = done.found
         return ReleaseResult(
@@ -183,7 +187,7 @@ class Run:
         )
 
     def _keep(
-        self, result: ReleaseResult, source: Source, scanned: Scan, done: Audited
+        self, result: ReleaseResult, source: Source, scanned: Scan, done: AuditedRelease
     ) -> ReleaseResult:
         kept = keep(self.spark, self.config, result, source, scanned, done.made.plan)
         self.account.result = kept

@@ -17,12 +17,12 @@ from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import Tuples
 from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
-from anonlib.spark.digest import read, sums
+from anonlib.spark.digest import make_digest, sums
 from anonlib.spark.values import spark_schema
-from anonlib.table.columns import BLOCK, HASH, LINK, STATE, TUPLE, keyed, keyed_links
+from anonlib.table.columns import BLOCK, HASH, LINK, STATE, TUPLE, key_links, key_values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
-from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, output_schema, search
+from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class TuplePlan(Plan):
         self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
         columns = staged.select(*[column.id for column in schema.released])
-        digest = read(staged.agg(*sums(columns, released)).collect()[0])
+        digest = make_digest(staged.agg(*sums(columns, released)).collect()[0])
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
         return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, by_column)
@@ -94,7 +94,7 @@ def plan_tuples(
     )
     hashed = F.xxhash64(TUPLE, *[F.col(id).isNull() for id in apart], *apart)
     limited = counted.withColumn(HASH, hashed).limit(bounds.max_tuples + 1)
-    result = output_schema(task)
+    result = search_schema(task)
     found = (
         limited.withColumn(BLOCK, F.lit(0))
         .groupBy(BLOCK)
@@ -131,9 +131,9 @@ def _keyed(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordB
 
 
 def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
-    found = {id: keyed([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
+    found = {id: key_values([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
     if LINK in batch.schema.names:
-        found[LINK] = keyed_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
+        found[LINK] = key_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
     for id, column in found.items():
         batch = batch.set_column(batch.schema.get_field_index(id), id, column)
     return batch

@@ -14,7 +14,7 @@ from anonlib.auditing import AuditReport, by_parts
 from anonlib.config.model import Config
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
-from anonlib.evaluation.classes import published_spec
+from anonlib.evaluation.classes import make_published_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
@@ -27,13 +27,13 @@ CONTROLLERS = (
 )
 
 
-def audited_alone(table: DataFrame, config: Config) -> AuditReport:
+def audit_published(table: DataFrame, config: Config) -> AuditReport:
     """The audit of a published table by what can be seen in it: persons of a unit can be counted
     where it is one column that is released as a pseudonym; controllers can't be told apart."""
-    spec = published_spec(config)
+    spec = make_published_spec(config)
     if named := _pseudonym_of_unit(config):
         spec = replace(spec, persons="token", token=named)
-    report = auditing.audit(table, spec)
+    report = auditing.audit_table(table, spec)
     return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
 
 
@@ -46,7 +46,7 @@ def _pseudonym_of_unit(config: Config) -> str | None:
     return None if by_release and config.release.acknowledge_returning else config.unit[0]
 
 
-def audited(
+def audit_staged(
     staged: DataFrame,
     config: Config,
     schema: Schema,
@@ -57,32 +57,32 @@ def audited(
     of the table that they are added to; where there are controllers, also of each one's rows
     apart."""
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
-    spec = published_spec(config)
+    spec = make_published_spec(config)
     if config.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    report = auditing.audit(staged.select(*columns), spec, table)
+    report = auditing.audit_table(staged.select(*columns), spec, table)
     if plan.owners is None:
         return report
     frame = staged.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
-    report = report.and_("each controller", auditing.audit(frame, apart, table))
+    report = report.and_("each controller", auditing.audit_table(frame, apart, table))
     for owners, models in plan.owners.with_own_models():
         asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
         label = f"{len(owners)} controllers with their own models"
         if not frame.where(F.col(CONTROLLER).isin(*owners)).isEmpty():  # else all suppressed
-            report = report.and_(label, auditing.audit(frame, asked, table))
+            report = report.and_(label, auditing.audit_table(frame, asked, table))
     return report
 
 
-def audited_whole(
+def audit_with_published(
     table: DataFrame, config: Config, added: AuditReport, n_published: int
 ) -> AuditReport:
     """The audit of the table as it will be: the published rows, and what is added to them.
 
     Raises AuditError unless it passed.
     """
-    report = auditing.audit(table, published_spec(config))
+    report = auditing.audit_table(table, make_published_spec(config))
     if config.unit:  # what is there was audited by tokens that are gone
         report = by_parts(report, added)
     _require_passed(report, "the audit of the table with the batch")
@@ -113,7 +113,7 @@ def _require_passed(report: AuditReport, what: str) -> None:
         raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
 
 
-def released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
+def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
     """By column released as nodes of its hierarchy: the numbers of those that the table has, under
     its published names. Costs one pass, and one more for each column of shares."""
     place = {name: f"n{i}" for i, name in enumerate(table.columns)}

@@ -15,10 +15,10 @@ from anonlib.config.keys import read_secret_options
 from anonlib.config.model import Config
 from anonlib.config.resolve import resolve
 from anonlib.errors import ConfigError, InputError, Problem
-from anonlib.source.condition import filtered
+from anonlib.source.condition import filter_rows
 from anonlib.source.database import Database, jdbc_options, open_database
 from anonlib.source.generator import generate
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import (
     DATE_TEXT,
     DECIMAL_TEXT,
@@ -103,7 +103,7 @@ def open_source(
     """
     if frame is not None or config.source.format != "jdbc":
         return _opened(spark, config, frame, waiting)
-    with translated("source", denied=InputError):
+    with translate_errors("source", denied=InputError):
         database = open_database(spark, config.source)
     try:
         return replace(_opened(spark, config, database.frame, waiting), database=database)
@@ -117,10 +117,10 @@ def _opened(
 ) -> Source:
     version = None
     keep = frame is not None or config.source.format not in COLUMNAR
-    with translated("source", denied=InputError):
+    with translate_errors("source", denied=InputError):
         if frame is None:
-            frame, version = read(spark, config)
-        frame, fresh = renamed(frame, config)
+            frame, version = read_source(spark, config)
+        frame, fresh = rename_columns(frame, config)
         names = frame.columns
         before = [_like(rows, frame, config) for rows in waiting]
         raw = _together(fresh, before)
@@ -131,16 +131,16 @@ def _opened(
     schema = resolve(config, fields)
     kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     if keep:
-        with translated("source", denied=InputError):
+        with translate_errors("source", denied=InputError):
             fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
             raw = _together(fresh, [rows.select(*kept) for rows in before])
     casts = {id: type for id, type in casts.items() if id in kept}
     return Source(raw, fresh, kept, casts, schema, version, fields)
 
 
-def renamed(frame: DataFrame, config: Config) -> tuple[DataFrame, DataFrame]:
+def rename_columns(frame: DataFrame, config: Config) -> tuple[DataFrame, DataFrame]:
     """The rows of a source that the config is about, and the same with columns c0..cN."""
-    frame = filtered(frame, config.source.where)
+    frame = filter_rows(frame, config.source.where)
     return frame, frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
 
 
@@ -149,8 +149,8 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
 
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
-    with translated("source", denied=InputError):
-        frame, raw = renamed(read(spark, config)[0], config)
+    with translate_errors("source", denied=InputError):
+        frame, raw = rename_columns(read_source(spark, config)[0], config)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
             text = "the source has no such column"
@@ -171,7 +171,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
 
 def _require_readable(raw: DataFrame, casts: dict[str, str], config: Config) -> None:
     """Raises InputError with the number of values that can't be read as their column's type."""
-    counts = [F.count_if(failed(F.col(id), type, config)) for id, type in casts.items()]
+    counts = [F.count_if(is_unreadable(F.col(id), type, config)) for id, type in casts.items()]
     row = raw.agg(*counts).collect()[0] if counts else ()
     found = [f"{n} values as {t}" for n, t in zip(row, casts.values(), strict=True) if n]
     if found:
@@ -206,7 +206,7 @@ def _like(rows: DataFrame, frame: DataFrame, config: Config) -> DataFrame:
     return plain.select(*columns)
 
 
-def read(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
+def read_source(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
     """The config's source as it is, and its version if it is a Delta table's."""
     source = config.source
     if source.format == "dataframe":
@@ -258,7 +258,7 @@ def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
         return {}
     failures = [
         F.count_if(
-            failed(F.col(id), type, config)
+            is_unreadable(F.col(id), type, config)
             | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), config))
         ).alias(f"{id}_{type}")
         for id in ids
@@ -273,7 +273,7 @@ def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
     return found
 
 
-def failed(column: Column, type: str, config: Config) -> Column:
+def is_unreadable(column: Column, type: str, config: Config) -> Column:
     """Whether a value is there but can't be read as the type."""
     return column.isNotNull() & ~_is_token(column, config) & column.try_cast(type).isNull()
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from anonlib.errors import ConfigError, Problem
 from anonlib.spark.jvm import java_class
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 #: Columns, values and functions in a condition; Spark takes the square of it to tell what they are.
 MAX_PARTS = 5_000
@@ -30,7 +30,7 @@ _READ = "a value that can't be read would stand in Spark's event log and UI: use
 _TIME = "now, current_date, current_user and the like say other things at other times"
 
 
-def filtered(frame: DataFrame, condition: str | None) -> DataFrame:
+def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
     """The rows for which the config's `source.where` is true; all without one.
 
     Raises ConfigError where it is more than a condition on the columns of a row, InputError where
@@ -38,7 +38,7 @@ def filtered(frame: DataFrame, condition: str | None) -> DataFrame:
     """
     if not condition:
         return frame
-    with translated("source.where"):
+    with translate_errors("source.where"):
         expression = require_plain(frame, condition, "source.where")
         if fallible := _fallible(expression, condition, frame.sparkSession):
             text = _READ + ", ".join(sorted(fallible))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.spark.jars import postgresql_jar
-from anonlib.spark.jvm import found_class, java_class, scala_map
+from anonlib.spark.jvm import find_class, java_class, scala_map
 
 URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
 #: Rows at a time: PostgreSQL's driver would else hold a whole part of the table in memory.
@@ -97,7 +97,7 @@ def _names(options: Mapping[str, str]) -> set[str]:
 def _add_driver(spark: SparkSession) -> None:
     """Makes the driver known to the session, unless it is on the class path."""
     try:
-        found_class(spark, DRIVER)
+        find_class(spark, DRIVER)
     except Exception:
         java: Any = spark._jsparkSession
         java.sessionState().resourceLoader().addJar(str(postgresql_jar()))

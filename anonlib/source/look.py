@@ -15,7 +15,7 @@ from anonlib.source import open_columns
 from anonlib.source.generator import generate
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 #: Most combinations of values that are counted.
 MOST_COUNTED = 1_000_000
@@ -29,7 +29,7 @@ def count_values(config: Config, names: Sequence[str], progress: Progress) -> pa
     """
     with progress.stage("start"):
         spark = session(config.spark.conf)
-    with progress.stage("count", spark), translated("source", denied=InputError):
+    with progress.stage("count", spark), translate_errors("source", denied=InputError):
         frame = open_columns(spark, config, names)
         counts = frame.groupBy(*frame.columns).agg(F.count("*").alias("count"))
         table = counts.limit(MOST_COUNTED + 1).toArrow()
@@ -55,7 +55,7 @@ def published_rows(
     if not force and not storage.exists(f"{storage.root}/_anonlib/manifest.json"):
         text = "has no manifest, so anonlib has not published it and its rows may be raw"
         raise InputError(f"{table}: {text}; --force shows them all the same")
-    with translated(f"table {table}"):
+    with translate_errors(f"table {table}"):
         frame = spark.read.format("delta").load(table)
         names = frame.columns
         texts = frame.toDF(*[f"c{i}" for i in range(len(names))])
@@ -71,7 +71,7 @@ def write_people(path: str, kind: str, rows: int, seed: int, progress: Progress)
     storage = Storage(spark, path)
     if storage.exists(storage.root):
         raise InputError(f"{path}: is there already")
-    with progress.stage("generate", spark), translated(f"path {path}"):
+    with progress.stage("generate", spark), translate_errors(f"path {path}"):
         writer = generate(spark, rows, seed).write.format(kind)
         if kind == "csv":
             writer = writer.option("header", "true")

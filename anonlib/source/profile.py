@@ -25,7 +25,7 @@ from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT
 
 #: Most rows, and most values, that are looked at for distinct counts.
@@ -88,13 +88,13 @@ def profile(
     )
     with progress.stage("start"):
         spark = session()
-    with progress.stage("look", spark), translated("source"):
+    with progress.stage("look", spark), translate_errors("source"):
         where = _where(spark, source, given, dict(options))
         frame = where.read(spark, secret)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         n_rows = raw.count()
-    with progress.stage("count", spark), translated("source"):
+    with progress.stage("count", spark), translate_errors("source"):
         n_sample, columns = _columns(raw, names, n_rows)
     notes = [*where.notes, *_name_notes(names)]
     return TableProfile(

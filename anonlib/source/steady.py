@@ -5,15 +5,15 @@ from contextlib import contextmanager
 
 from anonlib.config.model import Config
 from anonlib.errors import BusyError, StorageError
-from anonlib.source import Source, renamed
+from anonlib.source import Source, rename_columns
 from anonlib.spark.digest import Digest, digest
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 CHANGED = "source: the table changed while it was read, nothing was published; run it again, when "
 CHANGED += "nobody writes to it or on a copy"
 
 
-def observed(source: Source, config: Config) -> Digest | None:
+def observe(source: Source, config: Config) -> Digest | None:
     """The digest of the source's rows where they may change; None where they can't.
 
     One pass over the rows, which keeps them for the passes that follow; and, where several
@@ -23,10 +23,10 @@ def observed(source: Source, config: Config) -> Digest | None:
     database = source.database
     if database is None or database.pinned:
         return None
-    with translated("source"):
+    with translate_errors("source"):
         found = digest(source.fresh)
         if database.in_parts:
-            _, again = renamed(database.again(), config)
+            _, again = rename_columns(database.again(), config)
             if digest(again.select(*source.columns)) != found:
                 raise BusyError(CHANGED)
     return found
@@ -36,13 +36,13 @@ def require_steady(source: Source, before: Digest | None) -> None:
     """Raises BusyError unless the rows are those that were observed. What was kept of them is
     read from the table again where it was lost, by an executor that died for example."""
     if before is not None:
-        with translated("source"):
+        with translate_errors("source"):
             if digest(source.fresh) != before:
                 raise BusyError(CHANGED)
 
 
 @contextmanager
-def pinned(source: Source) -> Iterator[None]:
+def explain_lost_pin(source: Source) -> Iterator[None]:
     """Tells why the body failed, where it is that a table that was pinned is no more."""
     try:
         yield

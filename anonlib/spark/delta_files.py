@@ -66,7 +66,7 @@ class Transaction:
         are those of the columns that were written, in their order; anything may be null."""
         schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
         inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
-        paths = [_literal(f"{self.root}/{path}") for path in added(actions)]
+        paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)
         # By name: columns that files are laid out by come last.
         found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
@@ -132,7 +132,7 @@ def _nullable(type: Any, name: Callable[[StructField], str]) -> Any:
     return type
 
 
-def added(actions: Any) -> list[str]:
+def list_added_files(actions: Any) -> list[str]:
     """The paths of new files within the table, as they are on disk: the log has them encoded."""
     found = [actions.apply(i) for i in range(actions.size())]
     return [unquote(a.path()) for a in found if a.getClass().getSimpleName() == "AddFile"]

@@ -19,8 +19,8 @@ class Digest:
 
 
 def sums(frame: DataFrame, kept: Column | None = None) -> list[Column]:
-    """The aggregates that `read` makes a digest of, over all columns of the frame, of all rows or
-    of those for which `kept` holds."""
+    """The aggregates that `make_digest` reads, over all columns of the frame: of all rows, or of
+    those for which `kept` holds."""
     hashed = row_hash(frame)
     if kept is not None:
         hashed = F.when(kept, hashed)
@@ -32,11 +32,11 @@ def sums(frame: DataFrame, kept: Column | None = None) -> list[Column]:
     ]
 
 
-def read(row: Row) -> Digest:
+def make_digest(row: Row) -> Digest:
     """The digest in a row of `sums`."""
     return Digest(int(row.digest_n), int(row.digest_low or 0), int(row.digest_high or 0))
 
 
 def digest(frame: DataFrame) -> Digest:
     """The digest of a frame's rows."""
-    return read(frame.agg(*sums(frame)).collect()[0])
+    return make_digest(frame.agg(*sums(frame)).collect()[0])

@@ -12,7 +12,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anonlib.encode import Categories, Domain, Encoder, Hierarchies, about, domains_of, encoders_of
+from anonlib.encode import (
+    Categories,
+    Encoder,
+    EncoderDomain,
+    Hierarchies,
+    about,
+    domains_of,
+    encoders_of,
+)
 from anonlib.errors import InputError, run_sanitized
 
 _DENSE = T.StructField("dense", T.ArrayType(T.DoubleType()))
@@ -73,7 +81,7 @@ def _categories(rows: DataFrame, name: str, encoder: Encoder) -> tuple[str, ...]
 
 
 def _dense(
-    batches: Iterator[pa.RecordBatch], *, name: str, encoder: Encoder, domain: Domain
+    batches: Iterator[pa.RecordBatch], *, name: str, encoder: Encoder, domain: EncoderDomain
 ) -> Iterator[pa.RecordBatch]:
     """Released values, which each batch's only column has, with their features."""
 

@@ -302,9 +302,9 @@ def _unreachable(jar: Jar, reason: str) -> InputError:
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fetch_jars(argv: Sequence[str] | None = None) -> int:
     """Fetch what is missing and print the paths."""
-    parser = argparse.ArgumentParser("python -m anonlib.spark.jars", description=main.__doc__)
+    parser = argparse.ArgumentParser("python -m anonlib.spark.jars", description=fetch_jars.__doc__)
     parser.add_argument("--s3", action="store_true", help="those for s3a:// paths too")
     try:
         paths = ensure_jars(s3=parser.parse_args(argv).s3)
@@ -316,4 +316,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fetch_jars())

@@ -45,7 +45,7 @@ def _converters(spark: SparkSession) -> Any:
     return java_class(spark, "scala.jdk.javaapi.CollectionConverters")
 
 
-def found_class(spark: SparkSession, name: str) -> Any:
+def find_class(spark: SparkSession, name: str) -> Any:
     """The class as a value, java.lang.Class, by the loader of the thread. Raises what the JVM
     raises where it is not there."""
     thread = java_class(spark, "java.lang.Thread")

@@ -13,7 +13,7 @@ from anonlib.progress import wait_for
 from anonlib.spark.delta_files import forget
 from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.translation import translated
+from anonlib.spark.translation import translate_errors
 
 #: For others that add rows where one at a time can: the longest that one who died is waited for.
 PATIENCE_SECONDS = 300.0
@@ -48,7 +48,7 @@ class PrivateTable:
             self._until_free(lambda: self._add(rows, schema), MAKING_SECONDS, 0.2)
 
     def _add(self, rows: Sequence[tuple[Any, ...]], schema: StructType) -> None:
-        with translated(self._what):
+        with translate_errors(self._what):
             frame = self._spark.createDataFrame([*rows], schema).coalesce(1)
             writer = frame.write.format("delta").mode("append")
             writer.option("mergeSchema", "true").save(self.path)
@@ -89,5 +89,5 @@ class PrivateTable:
         """All rows; None where none was ever added."""
         if not self._storage.exists(f"{self.path}/_delta_log"):
             return None
-        with translated(self._what):
+        with translate_errors(self._what):
             return self._spark.read.format("delta").load(self.path)

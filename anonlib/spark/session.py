@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from anonlib.config import secrets as secret_names
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
-from anonlib.spark.jvm import found_class
+from anonlib.spark.jvm import find_class
 
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
@@ -185,7 +185,7 @@ def _files_for_no_other_writer() -> Iterator[None]:
 def _require_delta(found: SparkSession) -> None:
     """Raises InputError when the session has no Delta."""
     try:
-        found_class(found, "io.delta.sql.DeltaSparkSessionExtension")
+        find_class(found, "io.delta.sql.DeltaSparkSessionExtension")
     except Exception:
         text = (
             "Delta is not on Spark's class path; give spark-submit the jars that "

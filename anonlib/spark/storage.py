@@ -9,7 +9,11 @@ from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError, StorageError
 from anonlib.spark.jvm import java_class
-from anonlib.spark.translation import refused_since_there, replaced_meanwhile, translated
+from anonlib.spark.translation import (
+    is_refused_since_there,
+    is_replaced_meanwhile,
+    translate_errors,
+)
 
 #: Hadoop's name of writing a file only where none is, decided by the store (If-None-Match).
 CONDITIONAL = "fs.option.create.conditional.overwrite"
@@ -29,7 +33,7 @@ class Storage:
         self._spark = spark
         self._path = java_class(spark, "org.apache.hadoop.fs.Path")
         self._conf = spark._jsparkSession.sessionState().newHadoopConf()
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             given = self._path(path)
             self._fs = given.getFileSystem(self._conf)
             self.root = self._fs.makeQualified(given).toString()
@@ -60,12 +64,12 @@ class Storage:
         return str(self._path(path).toUri().getPath())
 
     def exists(self, path: str) -> bool:
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             return bool(self._fs.exists(self._path(path)))
 
     def listed(self, path: str) -> list[str]:
         """The names in a folder; none when it isn't there."""
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             if not self._fs.exists(self._path(path)):
                 return []
             return sorted(
@@ -74,12 +78,12 @@ class Storage:
 
     def read(self, path: str) -> str:
         """The text of a small file; of one that is replaced meanwhile, as leases are, the new."""
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             for _ in range(TRIES):
                 try:
                     return self._text(path)
                 except Exception as error:
-                    if not replaced_meanwhile(error):
+                    if not is_replaced_meanwhile(error):
                         raise
         raise StorageError(f"path {path}: it changes whenever it is read")
 
@@ -102,7 +106,7 @@ class Storage:
         if self.local:
             self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
             return
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             written = self._stored(path, text, new)
         if not written:
             raise FileExistsError(path)
@@ -114,7 +118,7 @@ class Storage:
             stream.write(text.encode("utf-8"))
             stream.close()
         except Exception as error:
-            if new and refused_since_there(error):
+            if new and is_refused_since_there(error):
                 return False
             raise
         return True
@@ -143,7 +147,7 @@ class Storage:
         # whole file is, and does not.
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         try:
-            with translated(f"path {path}"):
+            with translate_errors(f"path {path}"):
                 path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
                 handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -160,7 +164,7 @@ class Storage:
     def make_private(self, path: str) -> None:
         """Makes a folder that only its owner can look into. Object stores have no permissions of
         folders: there the bucket's policy must keep others out."""
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             if not (self._made_local(path) if self.local else self._made(path)):
                 raise StorageError(f"path {path}: the folder can't be made; permission denied?")
 
@@ -183,7 +187,7 @@ class Storage:
 
     def delete(self, path: str) -> None:
         """Deletes a file or folder, if it is there."""
-        with translated(f"path {path}"):
+        with translate_errors(f"path {path}"):
             self._fs.delete(self._path(path), True)
 
 

@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 10.0
 
 
 @contextmanager
-def settled(spark: SparkSession) -> Iterator[None]:
+def settle_tasks(spark: SparkSession) -> Iterator[None]:
     """When the body fails, waits until no task of this thread's job group runs, so that what they
     wrote can be removed for good."""
     try:
@@ -44,7 +44,7 @@ def _wait(spark: SparkSession) -> None:
     wait_for("the tasks of jobs that were cancelled", over, most=PATIENCE_SECONDS, every=0.1)
 
 
-def uninterrupted(work: Callable[[], Result]) -> Result:
+def run_uninterrupted(work: Callable[[], Result]) -> Result:
     """The result of work, whose end an interruption (of a notebook) waits for: the JVM would go on
     with what it was told, and nobody would know how that ended."""
     future: Future[Result] = Future()

@@ -168,7 +168,7 @@ _OURS = re.compile(r"(?:[ \t][^\n]*\n)*anonlib\.errors\.BlockError: ([^\n]*)")
 
 
 @contextmanager
-def translated(what: str, denied: type[AnonlibError] = StorageError) -> Iterator[None]:
+def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> Iterator[None]:
     """Runs Spark work; failures become errors of ours that begin with `what`, missing permissions
     one of type `denied`.
 
@@ -224,12 +224,12 @@ def translate(
     return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
 
 
-def refused_since_there(error: Exception) -> bool:
+def is_refused_since_there(error: Exception) -> bool:
     """Whether a store refused to make a file because there is one."""
     return bool(_THERE.search(_full_text(error)))
 
 
-def replaced_meanwhile(error: Exception) -> bool:
+def is_replaced_meanwhile(error: Exception) -> bool:
     """Whether a store refused to read a file because it was replaced just now."""
     return bool(_REPLACED.search(_full_text(error)))
 

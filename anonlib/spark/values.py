@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 from pyspark.sql.types import DataType, StructField, StructType
 
 from anonlib.arrays import Ints
-from anonlib.auditing.canonical import folded, present
+from anonlib.auditing.canonical import fold_value, present
 from anonlib.partition.cuts import Singles
 
 #: How whole numbers, numbers, dates and times look in text: casts alone take too much ("1d" is a
@@ -33,7 +33,7 @@ TIME_TEXT = (
 )
 
 
-def number(value: Column, type: pa.DataType) -> Column:
+def as_double(value: Column, type: pa.DataType) -> Column:
     """A continuous value as a double: dates in days, timestamps in microseconds since 1970."""
     if pa.types.is_date(type):
         return F.unix_date(value).cast("double")
@@ -48,7 +48,7 @@ def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -
     """A protected value as the audit compares it: null where missing (null, NaN, a token), text
     trimmed and case-folded."""
     its = spark_type(type)
-    return present(folded(value, its), its, missing_tokens)
+    return present(fold_value(value, its), its, missing_tokens)
 
 
 #: Before 4.2 times with a zone are in UTC unless asked otherwise, from then on only if asked.
@@ -87,7 +87,7 @@ def at(values: Ints, place: Column) -> Column:
     return F.get(_array(values.tolist(), "int"), place)
 
 
-def looked_up(key: Column, hashes: Sequence[int], values: Iterable[int], default: int) -> Column:
+def look_up(key: Column, hashes: Sequence[int], values: Iterable[int], default: int) -> Column:
     """The value that goes with a key, a hash, `default` where it is not among `hashes`."""
     found = list(zip(hashes, values, strict=True))
     if len(found) <= LONGEST:

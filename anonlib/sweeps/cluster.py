@@ -13,7 +13,7 @@ from anonlib.sweeps.settings import Cluster
 from anonlib.table.schema import Column
 
 
-def agreement(
+def compare_clusters(
     made: InMemory, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
 ) -> dict[str, float | None]:
     """How k-means clusters of released rows agree with those of the same rows as they are in the

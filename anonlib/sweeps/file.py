@@ -18,7 +18,7 @@ from anonlib.config.summary import digest_hierarchies
 from anonlib.config.yaml import apply_override, put, split_key
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
 from anonlib.partition.controller import Controller
-from anonlib.sweeps.settings import Case, Point, Sweep, SweepFile, Trial
+from anonlib.sweeps.settings import Point, Sweep, SweepCase, SweepFile, Trial
 from anonlib.table.schema import Role
 
 #: Most points of a sweep.
@@ -168,7 +168,7 @@ class _Expansion:
 
     file: SweepFile
     name: str
-    case: Case
+    case: SweepCase
     folder: Path
     given: Any  # the config, as it is in its file or here, with its variables replaced
     problems: list[Problem]
@@ -249,20 +249,20 @@ class _Expansion:
 
     def _tell(self, problems: Sequence[Problem], parameters: Mapping[str, Any]) -> None:
         """Adds what earlier points have not shown already."""
-        at = ", ".join(f"{key} = {short(value)}" for key, value in parameters.items())
+        at = ", ".join(f"{key} = {shorten(value)}" for key, value in parameters.items())
         for problem in sorted({*problems} - self._told):
             self._told.add(problem)
             where = f"cases.{self.name}{f' at {at}' if at else ''}: {problem.where}"
             self.problems.append(Problem(where, problem.text))
 
 
-def short(value: Any) -> str:
+def shorten(value: Any) -> str:
     """A value of a grid in few letters: a plug-in by its type and parameters."""
     if isinstance(value, Mapping):
-        rest = [f"{key}={short(each)}" for key, each in value.items() if key != "type"]
+        rest = [f"{key}={shorten(each)}" for key, each in value.items() if key != "type"]
         return " ".join([*([str(value["type"])] if "type" in value else []), *rest])
     if isinstance(value, list):
-        return ", ".join(map(short, value))
+        return ", ".join(map(shorten, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

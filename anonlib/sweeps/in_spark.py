@@ -21,12 +21,12 @@ from anonlib.config.summary import installed_version
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
 from anonlib.run.scan import require_readable
-from anonlib.source import open_source, read
+from anonlib.source import open_source, read_source
 from anonlib.source.condition import require_plain
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import settled
-from anonlib.spark.translation import translate, translated
+from anonlib.spark.tasks import settle_tasks
+from anonlib.spark.translation import translate, translate_errors
 from anonlib.sweeps.results import (
     ResultRow,
     SweepResult,
@@ -37,7 +37,7 @@ from anonlib.sweeps.results import (
     parameters_text,
 )
 from anonlib.sweeps.settings import Point, Sweep
-from anonlib.sweeps.trial import tried
+from anonlib.sweeps.trial import try_point
 from anonlib.table.columns import DEAL, HASH
 from anonlib.table.schema import Field, Schema
 
@@ -87,7 +87,7 @@ class _Item:
     table: int
 
 
-def swept(
+def run_sweep(
     spark: SparkSession, sweep: Sweep, progress: Progress, *, retry: bool = False
 ) -> SweepResult:
     """Tries all points that have no result yet; with `retry` also those that failed.
@@ -105,7 +105,7 @@ def swept(
     again = [key for key, row in found.items() if retry and row.error is not None]
     missing = [item for item in items if item.key not in found or item.key in again]
     if missing:
-        with progress.stage("sweep", spark), settled(spark):
+        with progress.stage("sweep", spark), settle_tasks(spark):
             # As bytes: Spark's broadcasts can't pickle Arrow's buffers.
             shared = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
             try:
@@ -167,15 +167,15 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     config, most = point.config, sweep.file.max_rows
     frame: DataFrame | None = None
     derived = sweep.file.cases[point.case].derive
-    with translated(f"cases.{point.case}.derive", denied=InputError):
+    with translate_errors(f"cases.{point.case}.derive", denied=InputError):
         if derived:
-            frame, _ = read(spark, config)
+            frame, _ = read_source(spark, config)
             for name, text in derived.items():
                 require_plain(frame, text, f"cases.{point.case}.derive.{name}")
             frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
             frame.schema  # noqa: B018 (wrong expressions show here)
     source = open_source(spark, config, frame)
-    with closing(source), translated(f"source of {point.case}", denied=InputError):
+    with closing(source), translate_errors(f"source of {point.case}", denied=InputError):
         require_readable(source, config)
         rows = source.rows().limit(most + 1).toArrow()
     if rows.num_rows > most:
@@ -230,7 +230,7 @@ def _to_bytes(table: pa.Table) -> bytes:
 
 def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
     table = pa.ipc.open_stream(tables[item.table]).read_all()
-    found = tried(item.point, table, item.schema, item.version)
+    found = try_point(item.point, table, item.schema, item.version)
     return ResultRow(
         key=item.key,
         case=item.point.case,
@@ -250,7 +250,7 @@ def _results(table: PrivateTable) -> dict[str, ResultRow]:
     there = table.rows()
     if there is None:
         return {}
-    with translated(RESULTS):
+    with translate_errors(RESULTS):
         rows = there.orderBy("at").collect()
     fields = [name for name in _SCHEMA.names if name not in ("version", "at")]
     return {

@@ -11,7 +11,7 @@ from typing import Any
 
 from anonlib.config.yaml import split_key
 from anonlib.measure.scores import ERRORS
-from anonlib.sweeps.file import short
+from anonlib.sweeps.file import shorten
 from anonlib.sweeps.settings import Pick, Point, SweepFile
 
 #: Losses that the summary shows where the sweep names no figures.
@@ -55,7 +55,7 @@ class ResultRow:
         for later in map(split_key, keys[keys.index(key) + 1 :]):
             if later[: len(above)] == above and later != above:
                 value = _without(value, later[len(above) :])
-        return short(value)
+        return shorten(value)
 
 
 @dataclass(frozen=True)

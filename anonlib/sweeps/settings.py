@@ -13,7 +13,7 @@ from anonlib.measure.features import NodeEncoding
 from anonlib.measure.learners import Learner
 
 
-class Sample(Section):
+class CaseSample(Section):
     """The part of a case's rows that one point sees, by its seed."""
 
     share: float = Field(gt=0.0, le=1.0, description="of the persons")
@@ -93,13 +93,13 @@ class Trial(Section):
 
     learn: Learn | None = None
     cluster: Cluster | None = None
-    sample: Sample | None = None
+    sample: CaseSample | None = None
     controllers: int = Field(
         1, ge=1, le=1000, description="rows are dealt to so many data controllers by the seed"
     )
 
 
-class Case(Section):
+class SweepCase(Section):
     """A table and how it is anonymized. `set` and `grid` have dotted keys of its config."""
 
     config: str | dict[str, Any] = Field(description="a config's file, or the config itself")
@@ -128,7 +128,7 @@ class Pick(Section):
 class SweepFile(Section):
     """A sweep file. Made by `load_sweep`."""
 
-    cases: dict[str, Case] = Field(min_length=1)
+    cases: dict[str, SweepCase] = Field(min_length=1)
     grid: Any = Field(
         default_factory=dict,
         description="dotted keys of the configs -> lists of values; or a list of such grids",

@@ -12,12 +12,19 @@ import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
 from anonlib.errors import AnonlibError, InputError
-from anonlib.local.table import InMemory, anonymized, persons, split
-from anonlib.measure.examples import Examples, Target, baseline, examples, learned, target_of
+from anonlib.local.table import InMemory, anonymize_table, persons, split_persons
+from anonlib.measure.examples import (
+    Examples,
+    LearnTarget,
+    baseline,
+    examples,
+    learn_model,
+    target_of,
+)
 from anonlib.measure.features import Features, fit, predictors
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
-from anonlib.sweeps.cluster import agreement
+from anonlib.sweeps.cluster import compare_clusters
 from anonlib.sweeps.file import learn_target
 from anonlib.sweeps.settings import Learn, Point
 from anonlib.table.encoding import to_float
@@ -37,7 +44,9 @@ class Result:
     error: str | None = None
 
 
-def tried(point: Point, table: pa.Table, schema: Schema, version: Schema | None = None) -> Result:
+def try_point(
+    point: Point, table: pa.Table, schema: Schema, version: Schema | None = None
+) -> Result:
     """Runs a point on its case's table, whose rows are in a fixed order. version: the columns as
     the point's `version` releases them, if it has one. What goes wrong is in the result."""
     from threadpoolctl import threadpool_limits
@@ -65,7 +74,7 @@ def _sampled(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
     if sample is None:
         return table
     by = None if sample.by is None else schema[sample.by].id
-    rows, _ = split(table, schema.unit, sample.share, point.seed, "sample", by)
+    rows, _ = split_persons(table, schema.unit, sample.share, point.seed, "sample", by)
     return table.take(pa.array(rows))
 
 
@@ -97,14 +106,14 @@ class _Trial:
         scores = {**scored.before(made, raw, held), **self._validated(scored, raw)}
         return made, {**self._compared(made, raw), **scores}
 
-    def _version(self, target: Target, raw: pa.Table) -> "_Release | None":
+    def _version(self, target: LearnTarget, raw: pa.Table) -> "_Release | None":
         """The release that rows to learn from are of, if it is not the point's own; raw: these rows
         as they are."""
         learn, config, schema = self.point.trial.learn, self.point.version, self.version
         if learn is None or learn.version is None or config is None or schema is None:
             return None
         columns = predictors(schema, [target.column.id], learn.among)
-        made = anonymized(self.table, schema, config, self._owner(self.table))
+        made = anonymize_table(self.table, schema, config, self._owner(self.table))
         return _Release(made, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
@@ -124,9 +133,9 @@ class _Trial:
 
     def _split(self, learn: Learn, table: pa.Table, share: float, what: str) -> tuple[Ints, Ints]:
         by = None if learn.by is None else self.schema[learn.by].id
-        return split(table, self.schema.unit, share, self.point.seed, what, by)
+        return split_persons(table, self.schema.unit, share, self.point.seed, what, by)
 
-    def _target(self, learn: Learn) -> Target:
+    def _target(self, learn: Learn) -> LearnTarget:
         name = learn_target(self.point.trial, self.point.config) or ""
         scale = self.point.config.attributes[name].scale
         target = target_of(self.schema[name], scale, self.table)
@@ -136,7 +145,7 @@ class _Trial:
         return target
 
     def _anonymized(self, table: pa.Table) -> InMemory:
-        return anonymized(table, self.schema, self.point.config, self._owner(table))
+        return anonymize_table(table, self.schema, self.point.config, self._owner(table))
 
     def _owner(self, table: pa.Table) -> Ints | None:
         """int64[n]: the data controllers that rows are dealt to; None of one."""
@@ -154,7 +163,7 @@ class _Trial:
         if cluster is not None:
             targets = [column.id for column in self.schema.of(Role.TARGET)]
             columns = predictors(self.schema, targets, cluster.among)
-            found |= agreement(made, table, columns, cluster, self.point.seed)
+            found |= compare_clusters(made, table, columns, cluster, self.point.seed)
         return found
 
     def _moments(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
@@ -179,7 +188,7 @@ class _Release:
     made: InMemory
     features: Features
 
-    def examples(self, rows: Ints, target: Target) -> Examples:
+    def examples(self, rows: Ints, target: LearnTarget) -> Examples:
         """Those of the table's rows that are released."""
         chosen = self.made.released.take(pa.array(np.flatnonzero(np.isin(self.made.rows, rows))))
         return examples(chosen, self.features, target, released=True)
@@ -190,7 +199,7 @@ class _Scored:
     """How much models learn."""
 
     learn: Learn
-    target: Target
+    target: LearnTarget
     seed: int
     featured: Callable[[pa.Table], Features]
 
@@ -260,7 +269,7 @@ class _Model:
 # Points that differ in k alone have a model of the raw rows in common.
 @lru_cache(maxsize=8)
 def _learned(model: _Model) -> Callable[[Examples], Scores]:
-    return learned(model.learner, model.given, n_classes=model.n_classes, seed=model.seed)
+    return learn_model(model.learner, model.given, n_classes=model.n_classes, seed=model.seed)
 
 
 def _digest(given: Examples) -> bytes:

@@ -10,8 +10,8 @@ import numpy as np
 
 from anonlib.arrays import MISSING, Bools, Codes, Floats, Integers, Ints
 from anonlib.hierarchy.tree import Tree
-from anonlib.privacy import CellCounts, Known, PrivacyModel, Reference, SparseCounts
-from anonlib.privacy.shares import groups
+from anonlib.privacy import CellCounts, KnownGroups, PrivacyModel, Reference, SparseCounts
+from anonlib.privacy.shares import group_codes
 
 #: A nominal column with more categories than this takes no part in class moments.
 MOST_INDICATORS = 100
@@ -165,8 +165,8 @@ class Block:
         known = {}
         for name in {model.column for model in self.models if model.column is not None}:
             others = self._others[name] if rows is None else self._others[name][rows]
-            group, cell = groups(cell_id, others)
-            known[name] = Known(cell, self._counts(group, len(cell), rows, (name,)))
+            group, cell = group_codes(cell_id, others)
+            known[name] = KnownGroups(cell, self._counts(group, len(cell), rows, (name,)))
         return replace(found, known=known)
 
     @cached_property

@@ -23,7 +23,7 @@ NO_LINK = 0  # and of all others this
 HELD = "__anonlib_held"  # whether the row is one that learning tests on
 
 
-def keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
+def key_values(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
     """HMAC-SHA256 of each row's values as hex text; null where one is null."""
     texts = [pc.cast(one_zero(column), pa.string()).to_pylist() for column in columns]
     known: dict[tuple[str | None, ...], str | None] = {}
@@ -35,7 +35,7 @@ def keyed(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
     return pa.array(result, pa.string())
 
 
-def keyed_links(links: pa.ChunkedArray, key: bytes) -> pa.Array:
+def key_links(links: pa.ChunkedArray, key: bytes) -> pa.Array:
     """int64[n]: the first 8 bytes of the HMAC-SHA256 of each link; NO_LINK stays."""
     known, place = np.unique(links.to_numpy(), return_inverse=True)  # a link may be many rows'
     found = [

@@ -147,7 +147,7 @@ def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
     return center + 2 * mean * half, 2 * sd * half
 
 
-def fitted(
+def fit_encoding(
     column: Column,
     values: pa.Array,
     missing: bool,
@@ -196,9 +196,9 @@ class Values:
         return replace(self, reference=replace(self.reference, levels=hierarchy.levels(places)))
 
 
-def protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
+def list_protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
     """The values of a column that is in memory: text in the order of its folded letters."""
-    codes = protected_codes(values, missing_tokens)
+    codes = code_protected(values, missing_tokens)
     _, first = np.unique(codes[codes != MISSING], return_index=True)
     found = values.filter(pa.array(codes != MISSING)).take(pa.array(first))
     if pa.types.is_string(found.type):
@@ -211,7 +211,7 @@ def protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Value
 def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:
     """int32[n]: the places of a protected column's values among the categories of `Values`;
     MISSING for null, NaN and tokens. Raises BlockError for a value that is not among them."""
-    codes = protected_codes(values, missing_tokens)
+    codes = code_protected(values, missing_tokens)
     present = codes != MISSING
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
@@ -227,7 +227,7 @@ def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: p
     return np.where(present, found, MISSING).astype(np.int32)
 
 
-def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
+def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
     Text is compared trimmed and case-folded, all else by value; so are the tokens
@@ -253,20 +253,20 @@ def protected_codes(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
 
 
 def is_protectable(type: pa.DataType) -> bool:
-    """Whether it is known when values of the type are the same: text is `string` (see `plain`)."""
+    """Whether it is known when values of the type are the same; text is `string` (`normalize`)."""
     at = pa.types
     numbers = (at.is_integer, at.is_float32, at.is_float64, at.is_decimal, at.is_boolean)
     times = (at.is_date32, at.is_timestamp, at.is_time, at.is_duration)
     return any(holds(type) for holds in (at.is_string, *numbers, *times, at.is_null))
 
 
-def plain(values: pa.Array) -> pa.Array:
+def normalize(values: pa.Array) -> pa.Array:
     """The values in the types that are known here, null where missing: all text as `string`,
     date64 as date32, NaN as null; of dictionaries the values, which are distinct and present."""
     at = pa.types
     if at.is_dictionary(values.type):
-        known = pc.unique(plain(values.dictionary)).drop_null()
-        places = pc.index_in(plain(values.dictionary_decode()), value_set=known)
+        known = pc.unique(normalize(values.dictionary)).drop_null()
+        places = pc.index_in(normalize(values.dictionary_decode()), value_set=known)
         return pa.DictionaryArray.from_arrays(places, known, ordered=values.type.ordered)
     if at.is_large_string(values.type) or at.is_string_view(values.type):
         return values.cast(pa.string())

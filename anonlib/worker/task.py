@@ -24,10 +24,10 @@ from anonlib.table.columns import (
     LINK,
     STATE,
     TOKEN,
-    keyed,
-    keyed_links,
+    key_links,
+    key_values,
 )
-from anonlib.table.encoding import Encoding, Values, codes_among, mix, one_zero, protected_codes
+from anonlib.table.encoding import Encoding, Values, code_protected, codes_among, mix, one_zero
 
 #: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
 COST_STEP = 1e-4
@@ -82,7 +82,7 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     block, table = to_block(table, task)
     cells = _cells(block, task)
-    seen = Released(block, cells.id, cells.m, released_levels(task))
+    seen = Released(block, cells.id, cells.m, find_released_levels(task))
     released = _released(table, cells, task)
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
@@ -176,7 +176,7 @@ def _costs(seen: Released) -> Ints:
 def _protected(values: pa.Array, task: Task, id: str) -> Codes:
     if id in task.values:
         return codes_among(values, task.missing_tokens, task.values[id].categories)
-    return protected_codes(values, task.missing_tokens)
+    return code_protected(values, task.missing_tokens)
 
 
 def person_codes(columns: list[pa.Array]) -> Codes | None:
@@ -195,29 +195,29 @@ def person_codes(columns: list[pa.Array]) -> Codes | None:
 
 
 def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
-    released = recoded(table, cells, task)
+    released = recode_columns(table, cells, task)
     for name in task.output.names:
         if name in released:
             continue
         if name in task.pseudonyms:
-            released[name] = keyed([table.column(name)], task.pseudonym_key)
+            released[name] = key_values([table.column(name)], task.pseudonym_key)
         elif name == TOKEN:
-            released[name] = keyed([table.column(id) for id in task.unit], task.token_key)
+            released[name] = key_values([table.column(id) for id in task.unit], task.token_key)
         elif name == LINK:
-            released[name] = keyed_links(table.column(name), task.link_key)
+            released[name] = key_links(table.column(name), task.link_key)
         elif name not in (STATE, COST):
             released[name] = table.column(name).combine_chunks()
     return released
 
 
-def released_levels(task: Task) -> Ints | None:
+def find_released_levels(task: Task) -> Ints | None:
     """int64[q]: the height that each nominal column is released at, at least; None if 0."""
     least = {id: _recoder(spec).least_level for id, spec, _ in task.recoders}
     levels = [least[e.id] for e in task.encodings if e.nominal]
     return np.array(levels, np.int64) if any(levels) else None
 
 
-def recoded(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+def recode_columns(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     """The released quasi-identifiers of every row, by id."""
     index = pa.array(cells.id)
     released = {}

@@ -14,7 +14,7 @@ from anonlib.loss import Released
 from anonlib.recode import Cells
 from anonlib.table.block import part
 from anonlib.table.columns import TUPLE
-from anonlib.worker.task import Task, recoded, released_levels, to_block
+from anonlib.worker.task import Task, find_released_levels, recode_columns, to_block
 
 CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
 COUNT = "__anonlib_count"
@@ -39,7 +39,7 @@ class Bounds:
     may_suppress: int
 
 
-def output_schema(task: Task) -> pa.Schema:
+def search_schema(task: Task) -> pa.Schema:
     """TUPLE, the released quasi-identifiers, and the summary, on the first row only."""
     ids = [id for id, _, _ in task.recoders]
     released = [task.output.field(id) for id in ids]
@@ -47,7 +47,7 @@ def output_schema(task: Task) -> pa.Schema:
 
 
 def search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
-    """What is released of each tuple, as `output_schema` has it; suppressed tuples are absent.
+    """What is released of each tuple, as `search_schema` has it; suppressed tuples are absent.
 
     table: the quasi-identifiers and protected columns of the distinct combinations of these, with
     TUPLE and CHECK (hashes of the quasi-identifiers), HASH (one of all) and COUNT (rows).
@@ -77,7 +77,7 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
     # Losses are of the rows released: those of all would tell how many are not.
     task = at_levels(task, found.levels)
-    seen = Released(part(block, kept), cells.id, cells.m, released_levels(task))
+    seen = Released(part(block, kept), cells.id, cells.m, find_released_levels(task))
     return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
 
 
@@ -98,7 +98,7 @@ def _released(
     seen: Released, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
     """Of the rows of `table`, which are those of the cells."""
-    released = recoded(table, cells, task)
+    released = recode_columns(table, cells, task)
     tuple_id = table.column(TUPLE).to_numpy()
     first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())
     metrics = [registry.build("metric", spec) for spec in task.metrics]
@@ -113,7 +113,7 @@ def _released(
     columns = [pa.array(tuple_id[first])]
     columns += [released[id].take(pa.array(first)) for id, _, _ in task.recoders]
     columns.append(pa.concat_arrays([head, pa.nulls(len(first) - 1, SUMMARY_TYPE)]))
-    return pa.table(columns, schema=output_schema(task))
+    return pa.table(columns, schema=search_schema(task))
 
 
 def _first(tuple_id: Ints, cell_id: Ints, check: Ints) -> Ints:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from anonlib import registry
-from anonlib.encode import Domain, categories_of, encode, published_hierarchies
+from anonlib.encode import EncoderDomain, categories_of, encode, published_hierarchies
 from anonlib.encode._published import from_parents
 from anonlib.encode.fill_parent import FillParent
 from anonlib.encode.midpoint import Midpoint
 from anonlib.encode.multi_hot import MultiHot
 from anonlib.encode.one_hot import OneHot
-from anonlib.encode.proportional import Proportional
+from anonlib.encode.proportional import ProportionalEncoder
 from anonlib.errors import InputError
 from anonlib.recode import Cells
 from anonlib.recode import Domain as Known
@@ -54,7 +54,7 @@ def built(type: str, **parameters: Any) -> Any:
 def test_nodes(type: str, data: Any, hierarchy: Any, level: int, missing: bool) -> None:
     values, cells, lists = data.draw(cells_of(hierarchy))
     released = Lca(level=level).recode(pa.array(values, pa.string()), cells, Known(None, hierarchy))
-    encoder, domain = built(type, missing=missing), Domain(hierarchy)
+    encoder, domain = built(type, missing=missing), EncoderDomain(hierarchy)
     found = encoder.features(released, domain)
     nodes = [*hierarchy.names, *[None] * missing]
     right = [
@@ -77,15 +77,15 @@ def test_proportions(data: Any, hierarchy: Any, steps: Any, missing: bool) -> No
     values, cells, lists = data.draw(cells_of(hierarchy))
     column = pa.array(values, pa.string())
     released = Shares(steps=steps).recode(column, cells, Known(None, hierarchy))
-    encoder = Proportional(missing=missing)
-    found = encoder.features(released, Domain(hierarchy)).toarray()
+    encoder = ProportionalEncoder(missing=missing)
+    found = encoder.features(released, EncoderDomain(hierarchy)).toarray()
     nodes = [*hierarchy.names, *[None] * missing]
     assert (
         found.shape
         == (len(lists), len(nodes))
         == (
             len(lists),
-            len(encoder.names("x", Domain(hierarchy))),
+            len(encoder.names("x", EncoderDomain(hierarchy))),
         )
     )
     for row, each in zip(found, lists, strict=True):
@@ -103,8 +103,8 @@ def test_proportions_of_single_rows_are_fill_parent(data: Any, hierarchy: Any) -
     column = pa.array(values, pa.string())
     alone = Cells(np.arange(len(values)), len(values))
     released = Shares().recode(column, alone, Known(None, hierarchy))
-    raw = FillParent(missing=True).features(column, Domain(hierarchy))
-    shared = Proportional(missing=True).features(released, Domain(hierarchy))
+    raw = FillParent(missing=True).features(column, EncoderDomain(hierarchy))
+    shared = ProportionalEncoder(missing=True).features(released, EncoderDomain(hierarchy))
     assert (raw.toarray() == shared.toarray()).all()
 
 
@@ -112,7 +112,7 @@ def test_proportions_of_single_rows_are_fill_parent(data: Any, hierarchy: Any) -
 def test_unknown_categories_have_no_feature_if_asked(type: str) -> None:
     values = ["b", "z", None, "a"]
     column = pa.array(values if type == "one_hot" else [[v, "z"] if v else None for v in values])
-    domain = Domain(None, ("a", "b"))
+    domain = EncoderDomain(None, ("a", "b"))
     encoder = built(type, unknown="none", missing=True)
     found = encoder.features(column, domain).toarray().tolist()
     assert found == [[0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]]
@@ -126,7 +126,7 @@ def test_one_hot(values: list[Any], missing: bool) -> None:
     categories = ("-2", "10", "3", "unseen")
     columns: list[Any] = [*categories, *[None] * missing]
     right = [[float(name == (None if v is None else str(v))) for name in columns] for v in values]
-    encoder, domain = OneHot(missing=missing), Domain(None, categories)
+    encoder, domain = OneHot(missing=missing), EncoderDomain(None, categories)
     for type in (pa.int64(), pa.string()):
         column = pa.array(values, pa.int64()).cast(type)
         found = encoder.features(column, domain)
@@ -156,10 +156,10 @@ def test_multi_hot_is_the_same_of_arrays_and_of_texts(type: Any, data: Any) -> N
     arrays = Set().recode(column, cells, Known())
     encoder = MultiHot(missing=True)
     categories = tuple(sorted(encoder.found(arrays)))
-    found = encoder.features(arrays, Domain(None, categories)).toarray()
+    found = encoder.features(arrays, EncoderDomain(None, categories)).toarray()
     in_text = Set(form="text").recode(column, cells, Known())
     assert encoder.found(in_text) == set(categories)
-    assert (encoder.features(in_text, Domain(None, categories)).toarray() == found).all()
+    assert (encoder.features(in_text, EncoderDomain(None, categories)).toarray() == found).all()
     for row, each in zip(found, arrays.to_pylist(), strict=True):
         members = {None} if each is None else set(iso(pa.array(each, type)).to_pylist())
         assert row.tolist() == [float(name in members) for name in (*categories, None)]
@@ -192,18 +192,18 @@ def test_midpoint_is_the_same_of_intervals_and_of_texts(column: Any, number: Any
     encoder = Midpoint(missing=True)
     for form in ("struct", "text"):
         released = Interval(form=form).recode(column, cells, Known())
-        assert encoder.features(released, Domain()).toarray().tolist() == right
-    raw = encoder.features(column, Domain()).toarray()
+        assert encoder.features(released, EncoderDomain()).toarray().tolist() == right
+    raw = encoder.features(column, EncoderDomain()).toarray()
     assert raw.tolist() == [[low, 0.0], [high, 0.0], [0.0, 1.0], [alone, 0.0]]
-    assert encoder.names("age", Domain()) == ("age", "age is missing")
-    assert Midpoint().names("age", Domain()) == ("age",)
+    assert encoder.names("age", EncoderDomain()) == ("age", "age is missing")
+    assert Midpoint().names("age", EncoderDomain()) == ("age",)
 
 
 def test_missing_values_have_no_midpoint_of_their_own() -> None:
     with pytest.raises(
         InputError, match="1 missing values; give encoding midpoint `missing: true`"
     ):
-        Midpoint().features(pa.array([1, None]), Domain())
+        Midpoint().features(pa.array([1, None]), EncoderDomain())
 
 
 TABLE = pa.table(
@@ -341,7 +341,7 @@ def test_what_is_refused() -> None:
     assert "intervals of type string" in text
     assert "not of categories" in refused(TABLE.column("sets"), "one_hot")
     assert "unknown encoding 'one_shot'; there are: fill_child" in refused(nodes, "one_shot")
-    assert "extra" in refused(nodes, {"type": "one_hot", "steps": 1}).lower()
+    assert "unknown field" in refused(nodes, {"type": "one_hot", "steps": 1}).lower()
     mixed = pd.DataFrame({"race": [1, MARKER]})
     with pytest.raises(InputError, match="column race: its values are not of one type"):
         encode(mixed, {"race": "one_hot"})

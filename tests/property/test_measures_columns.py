@@ -15,9 +15,9 @@ from scipy import stats
 from anonlib.arrays import snap
 from anonlib.errors import InputError
 from anonlib.measure import Findings
-from anonlib.measure.fidelity._axes import View
+from anonlib.measure.fidelity._axes import Axes
 from anonlib.measure.fidelity._distribution import MOST_POINTS, N_BINS, Points
-from anonlib.measure.fidelity._tally import Compared
+from anonlib.measure.fidelity._tally import TableStates
 from anonlib.measure.fidelity.associations import Associations
 from anonlib.measure.fidelity.marginals import Marginals
 from anonlib.measure.fidelity.moments import Moments
@@ -157,11 +157,11 @@ def test_associations(pair: Pair, seed: int) -> None:
 
 
 def test_columns_that_are_left_out_are_named_beside_another_note() -> None:
-    view = View((), n_quasi=0, n_source=9, n_released=9, least=2, seed=5, left_out=("job", "town"))
+    view = Axes((), n_quasi=0, n_source=9, n_released=9, least=2, seed=5, left_out=("job", "town"))
     note = (
         "no two columns of the source vary; without job, town: too many values, or of an odd type"
     )
-    for figure in Associations().findings(Compared(view, {}, {})).figures:
+    for figure in Associations().findings(TableStates(view, {}, {})).figures:
         assert (figure.value, figure.note) == (None, note)
     assert replace(view, left_out=()).note == ""
 

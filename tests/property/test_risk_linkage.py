@@ -16,7 +16,7 @@ from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.measure.nearest import CHUNK
-from anonlib.measure.risk._compared import compared
+from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk.linkage import _attack
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
@@ -183,6 +183,6 @@ def test_what_has_no_distance_is_told_without_values() -> None:
     column = column_of(0, CASES[3])
     values = pa.array([1, 2], INT)
     with pytest.raises(InputError) as caught:
-        compared(column, encoding_of(column, CASES[3]), values, pa.array(["[MARKER, 3]"]))
+        match_column(column, encoding_of(column, CASES[3]), values, pa.array(["[MARKER, 3]"]))
     assert str(caught.value) == "column column 0: released as string, which has no distance here"
     assert caught.value.__cause__ is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from anonlib.measure.scores import Scores, auc, class_scores, number_scores, scores
+from anonlib.measure.scores import Scores, auc, class_scores, number_scores, score
 
 
 @given(st.data(), st.integers(2, 5))
@@ -17,7 +17,7 @@ def test_scores_of_classes(data: st.DataObject, n_classes: int) -> None:
     steps = random.integers(0, data.draw(st.integers(1, 6)), (len(true), n_classes), endpoint=True)
     shares = (steps + 1) / (steps + 1).sum(axis=1, keepdims=True)
     told = shares.argmax(axis=1)
-    found = scores(true, told.astype(np.float64), shares, n_classes)
+    found = score(true, told.astype(np.float64), shares, n_classes)
     assert found.accuracy == pytest.approx(metrics.accuracy_score(true, told))
     f1 = metrics.f1_score(true, told, average="macro", zero_division=0.0)
     assert found.f1_macro == pytest.approx(f1)
@@ -40,7 +40,7 @@ def test_scores_of_classes(data: st.DataObject, n_classes: int) -> None:
 @given(st.lists(st.tuples(*[st.integers(-(2**30), 2**30)] * 2), min_size=2, max_size=40))
 def test_scores_of_numbers(pairs: list[tuple[int, int]]) -> None:
     true, told = np.array(pairs, np.float64).T / 2**10
-    found = scores(true, told)
+    found = score(true, told)
     assert found.rmse == pytest.approx(metrics.root_mean_squared_error(true, told))
     if np.ptp(true):
         assert found.r2 == pytest.approx(metrics.r2_score(true, told))
@@ -64,10 +64,10 @@ def test_auc_counts_pairs(counts: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("n", [1, 7, 10, 30, 1000])
 def test_equal_numbers_have_no_variance(n: int) -> None:
-    assert scores(np.full(n, 0.1), np.full(n, 0.11)).r2 is None
+    assert score(np.full(n, 0.1), np.full(n, 0.11)).r2 is None
 
 
 def test_nothing_scores_nothing() -> None:
     assert class_scores(np.zeros((2, 2), np.int64)) == Scores()
     assert number_scores(0, 0.0, 0.0) == Scores()
-    assert scores(np.zeros(0), np.zeros(0)) == Scores()
+    assert score(np.zeros(0), np.zeros(0)) == Scores()

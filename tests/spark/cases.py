@@ -14,11 +14,11 @@ import anonlib
 from anonlib.arrays import Ints
 from anonlib.config.keys import new_token_key
 from anonlib.evaluation.case import SparkCase
-from anonlib.evaluation.samples import held
+from anonlib.evaluation.samples import is_held_out
 from anonlib.recode import Cells, Domain
 from anonlib.run.scan import scan
 from anonlib.source import open_source
-from anonlib.table.columns import DEAL, HELD, LINK, TOKEN, keyed, keyed_links
+from anonlib.table.columns import DEAL, HELD, LINK, TOKEN, key_links, key_values
 from anonlib.table.schema import Schema
 
 LINK_KEY = b"of these tests"
@@ -57,11 +57,11 @@ def make_case(
     # In memory: measures read them often.
     typed = source.rows()
     schema, rows = source.schema, spark.createDataFrame(typed.toArrow(), typed.schema)
-    out = held(schema, parsed.seed, held_out).alias(HELD)
+    out = is_held_out(schema, parsed.seed, held_out).alias(HELD)
 
     @cache
     def shadow(share: float) -> DataFrame:
-        return _released(spark, schema, rows.where(~held(schema, parsed.seed, share)), cells)
+        return _released(spark, schema, rows.where(~is_held_out(schema, parsed.seed, share)), cells)
 
     marked = rows.select("*", out) if held_out else rows
     return SparkCase.of(
@@ -90,8 +90,8 @@ def _released(spark: SparkSession, schema: Schema, rows: DataFrame, cells: Choic
         released[column.id] = values
     if HELD in table.column_names:
         released[HELD] = table.column(HELD)
-    released[LINK] = keyed_links(table.column(DEAL), LINK_KEY)
+    released[LINK] = key_links(table.column(DEAL), LINK_KEY)
     if schema.unit:
-        released[TOKEN] = keyed([table.column(id) for id in schema.unit], new_token_key())
+        released[TOKEN] = key_values([table.column(id) for id in schema.unit], new_token_key())
     order = np.random.default_rng(0).permutation(table.num_rows)
     return spark.createDataFrame(pa.table(released).take(pa.array(order)))

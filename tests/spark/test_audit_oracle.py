@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from anonlib.auditing import AuditSpec, audit
-from anonlib.auditing.canonical import folded
+from anonlib.auditing.canonical import fold_value
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 
@@ -179,7 +179,7 @@ def test_folding_merges_what_unicode_does(spark: SparkSession) -> None:
     pairs = [(c, c.casefold()) for c in characters if c.casefold() != c]
     pairs += [(f"{c}a b{c * 2}", "A B") for c in characters if c.isspace()]
     df = spark.createDataFrame(pairs, "one string, two string")
-    forms = [folded(F.col(name), StringType()) for name in df.columns]
+    forms = [fold_value(F.col(name), StringType()) for name in df.columns]
     assert len(pairs) > 1500
     assert df.where(forms[0] != forms[1]).count() == 0
 

@@ -13,7 +13,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 import anonlib
 from anonlib.partition.chain import grow
 from anonlib.run import block_plan
-from anonlib.run.leaves import LEAF, compiled, with_leaf
+from anonlib.run.leaves import LEAF, compile_tree, with_leaf
 from anonlib.run.scan import scan
 from anonlib.run.staging import task_of
 from anonlib.source import open_source
@@ -36,7 +36,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     sample, root, _ = block_plan._sample(scanned, task, None)
     assert sample.share == 1.0
     grown = grow(sample, parsed.partition.steps, 500, 7, root, np.array([3000]))
-    found, cuts = compiled(grown.tree, sample, scanned.encodings, scanned.hashes)
+    found, cuts = compile_tree(grown.tree, sample, scanned.encodings, scanned.hashes)
     assert cuts.n_leaves >= 12
     walked = with_leaf(rows, schema, found, cuts, F.lit(0)).select(HASH, LEAF).collect()
     leaf_of = {row[HASH]: row[LEAF] for row in walked}

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.errors import ConfigError, InputError
 from anonlib.source import condition as limits
-from anonlib.source.condition import filtered, require_plain
+from anonlib.source.condition import filter_rows, require_plain
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +39,7 @@ def frame(spark: SparkSession) -> Iterator[DataFrame]:
     ],
 )
 def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
-    assert filtered(frame, condition).count() == n
+    assert filter_rows(frame, condition).count() == n
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
 )
 def test_refused(frame: DataFrame, condition: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        filtered(frame, condition)
+        filter_rows(frame, condition)
     (problem,) = caught.value.problems
     assert problem.where == "source.where"
     assert said in problem.text
@@ -92,16 +92,16 @@ def test_refused(frame: DataFrame, condition: str, said: str) -> None:
 def test_not_sql(frame: DataFrame) -> None:
     for condition in ("id >", "id > 1; drop table x", "id > 1 union select 1"):
         with pytest.raises(InputError, match=r"^source\.where: not valid SQL$"):
-            filtered(frame, condition)
+            filter_rows(frame, condition)
     with pytest.raises(InputError, match=r"^source\.where: an unknown column$"):
-        filtered(frame, "nope > 1")
+        filter_rows(frame, "nope > 1")
 
 
 def test_long_ones(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_PARTS", 4)
-    assert filtered(frame, "id in (1, 2, 3)").count() == 3
+    assert filter_rows(frame, "id in (1, 2, 3)").count() == 3
     with pytest.raises(ConfigError, match=r"source\.where: more than 4 columns and values"):
-        filtered(frame, "id in (1, 2, 3, 4)")
+        filter_rows(frame, "id in (1, 2, 3, 4)")
 
 
 def test_other_expressions(frame: DataFrame) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.spark.delta_files import Transaction, added, save_mode
+from anonlib.spark.delta_files import Transaction, list_added_files, save_mode
 from anonlib.spark.jvm import none
 
 pytestmark = pytest.mark.spark
@@ -74,7 +74,7 @@ def test_paths_are_no_patterns(spark: SparkSession, tmp_path: Path) -> None:
     for by in ((), ("part",)):
         transaction = Transaction.begin(spark, str(tmp_path / f"a[b] {{c,d}}?*{len(by)}"))
         actions = transaction.write(frame, save_mode(spark, "Append"), by)
-        assert len(added(actions)) >= 3
+        assert len(list_added_files(actions)) >= 3
         meant = tmp_path / f"ab cxx{len(by)}"  # by the pattern
         shutil.copytree(transaction.root, meant)
         assert texts(transaction.read(actions, frame.schema)) == texts(frame)

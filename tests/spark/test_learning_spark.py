@@ -15,13 +15,13 @@ from sklearn.metrics import adjusted_rand_score, r2_score, root_mean_squared_err
 
 from anonlib import registry
 from anonlib.evaluation import distributed_learning as distributed
-from anonlib.evaluation.clusters import nearest
+from anonlib.evaluation.clusters import find_nearest_centres
 from anonlib.evaluation.distributed_learning import sample, vectors
-from anonlib.evaluation.samples import held
+from anonlib.evaluation.samples import is_held_out
 from anonlib.measure import Findings
 from anonlib.measure import examples as in_memory
 from anonlib.measure.case import Case
-from anonlib.measure.examples import Target, examples, target_of
+from anonlib.measure.examples import LearnTarget, examples, target_of
 from anonlib.measure.features import Features, fit, predictors
 from anonlib.measure.fidelity.clustering import Clustering
 from anonlib.measure.fidelity.learning import Learning
@@ -156,7 +156,7 @@ def plain(rows: DataFrame, age: tuple[float, float]) -> Any:
 
 def test_figures_are_those_of_pandas_and_scikit_learn(good: Case) -> None:
     """Ridge regression of the wage, and k-means, from the tables alone."""
-    out = held(good.schema, 7, 0.3)
+    out = is_held_out(good.schema, 7, 0.3)
     raw, test = good.source.where(~out), good.source.where(out)
     ages = raw.toPandas()["c0"]
     age = (ages.mean(), ages.std(ddof=0))
@@ -194,13 +194,13 @@ def test_the_nearest_centre_is_the_same_in_any_batch(seed: int) -> None:
     random = np.random.default_rng(seed)
     x, centres = random.integers(-3, 3, (40, 4)) / 4, random.integers(-3, 3, (5, 4)) / 4
     expected = ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    assert (nearest(csr_matrix(x), centres) == expected).all()
-    parts = [nearest(csr_matrix(part), centres) for part in (x[:7], x[7:8], x[8:])]
+    assert (find_nearest_centres(csr_matrix(x), centres) == expected).all()
+    parts = [find_nearest_centres(csr_matrix(part), centres) for part in (x[:7], x[7:8], x[8:])]
     assert (np.concatenate(parts) == expected).all()
 
 
 @pytest.fixture(scope="module")
-def lesson(good: Case) -> tuple[Features, dict[str, Target], pa.Table, DataFrame]:
+def lesson(good: Case) -> tuple[Features, dict[str, LearnTarget], pa.Table, DataFrame]:
     """Features and targets of the source (the city has three classes), its rows in memory and
     in Spark."""
     schema = good.schema

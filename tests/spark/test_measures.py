@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.measure.fidelity._axes import view_of
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, count
+from anonlib.measure.fidelity._axes import read_axes
+from anonlib.measure.fidelity._tally import ColumnMeasure, TableStates, count
 from tests.spark.cases import across, make_case
 
 pytestmark = pytest.mark.spark
@@ -81,7 +81,7 @@ def given(folder: Path) -> dict[str, Any]:
 
 def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> None:
     case = make_case(spark, given(tmp_path), people(), across(2 * K))
-    view = view_of(case)
+    view = read_axes(case)
     assert [axis.name for axis in view.axes] == [*HOW, "illness", "income"]
     assert view.left_out == ("note",)
     assert view.note == "without note: too many values, or of an odd type"
@@ -91,7 +91,7 @@ def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> 
     for measure in case.measures:
         assert isinstance(measure, ColumnMeasure)
         parts = measure.parts(view)
-        here = Compared(
+        here = TableStates(
             view,
             count(parts, [source[i : i + 70] for i in range(0, 300, 70)], view, released=False),
             count(parts, [released], view, released=True),

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.evaluation import samples
-from anonlib.evaluation.linking import link
+from anonlib.evaluation.linking import link_rows
 from anonlib.measure import Findings
 from anonlib.measure.case import Case
-from anonlib.measure.nearest import Attack, Compared, Spans
+from anonlib.measure.nearest import Attack, MatchedColumn, SpanDistances
 from anonlib.measure.risk.disclosure import Disclosure
 from anonlib.measure.risk.linkage import Linkage
 from anonlib.measure.risk.order import Order
@@ -190,7 +190,7 @@ def test_linkage(case: Case) -> None:
 def test_of_more_pairs_than_there_may_be_the_first_count(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "sampled", lambda n_rows: F.lit(True))
+    monkeypatch.setattr(samples, "is_sampled", lambda n_rows: F.lit(True))
     every = replace(case).pairs
     monkeypatch.setattr(samples, "MAX_PAIRS", N // 2)
     some = replace(case).pairs
@@ -211,12 +211,12 @@ def test_many_tasks_find_what_one_does(spark: SparkSession) -> None:
     random = np.random.default_rng(1)
     n, t = 500, 20_000
     low, value = random.normal(size=t), random.normal(size=n)
-    numbers = Spans(value, value < -1, low, low + 1e-4, low < -1)
-    columns = (Compared(numbers, random.permutation(t)),)
+    numbers = SpanDistances(value, value < -1, low, low + 1e-4, low < -1)
+    columns = (MatchedColumn(numbers, random.permutation(t)),)
     attack = Attack(columns, random.integers(t, size=n), random.integers(3, 9, t))
     assert n % attack.chunk > 0 < n // attack.chunk
     here = attack.linked(slice(0, n - 1))
-    for one, other in zip(link(spark, attack, n - 1), here, strict=True):
+    for one, other in zip(link_rows(spark, attack, n - 1), here, strict=True):
         assert (one == other).all()
 
 

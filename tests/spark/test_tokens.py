@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING
 from anonlib.auditing import AuditSpec, audit
-from anonlib.auditing.canonical import folded, present
+from anonlib.auditing.canonical import fold_value, present
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.spark.values import canonical, spark_type
-from anonlib.table.encoding import codes_among, protected_codes, protected_values
+from anonlib.table.encoding import code_protected, codes_among, list_protected_values
 
 pytestmark = pytest.mark.spark
 
@@ -191,17 +191,17 @@ def test_a_token_means_one_value_everywhere(
     its = spark_type(type)
     scans = canonical_forms(spark, column, [*meant], lambda c, t: canonical(c, type, [t]))
     audits = canonical_forms(
-        spark, column, [*meant], lambda c, t: present(folded(c, its), its, [t])
+        spark, column, [*meant], lambda c, t: present(fold_value(c, its), its, [t])
     )
     for (token, place), scan, seen in zip(meant.items(), scans, audits, strict=True):
         expected = [i == place or i == len(values) for i in range(len(column))]
-        kernel = (protected_codes(column, (token,)) == MISSING).tolist()
+        kernel = (code_protected(column, (token,)) == MISSING).tolist()
         assert (kernel, scan, seen) == (expected, expected, expected), (type, token)
-        whole = protected_values(column, (token,))
+        whole = list_protected_values(column, (token,))
         assert (codes_among(column, (token,), whole.categories) == MISSING).tolist() == expected
     every = tuple(meant)
     expected = [i in meant.values() or i == len(values) for i in range(len(column))]
-    assert (protected_codes(column, every) == MISSING).tolist() == expected
+    assert (code_protected(column, every) == MISSING).tolist() == expected
     (together,) = canonical_forms(spark, column, [""], lambda c, _: canonical(c, type, every))
     assert together == expected
 

@@ -374,7 +374,7 @@ class TestSignals:
                 time.sleep(0.05)
         threading.Thread(target=send).start()
         try:
-            interrupt.run(work)
+            interrupt.run_interruptible(work)
         except KeyboardInterrupt as error:
             print(type(error).__name__)
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -392,6 +392,6 @@ class TestSignals:
     def test_work_that_ends_by_itself(self) -> None:
         from anonlib.cli import interrupt
 
-        assert interrupt.run(lambda: 7) == 7
+        assert interrupt.run_interruptible(lambda: 7) == 7
         with pytest.raises(ZeroDivisionError):
-            interrupt.run(lambda: 1 // 0)
+            interrupt.run_interruptible(lambda: 1 // 0)

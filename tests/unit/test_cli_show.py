@@ -28,7 +28,7 @@ from anonlib.cli.show import (
 )
 from anonlib.config.model import Gate
 from anonlib.errors import Problem
-from anonlib.evaluation import Evaluation, Judged
+from anonlib.evaluation import Evaluation, GateVerdict
 from anonlib.measure import Figure, Findings
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 
@@ -97,7 +97,7 @@ class TestRelease:
             "none": Findings((Figure("w", None, note="too few rows"),)),
         }
         gate = Gate(figure="few.z", at_most=0.4)
-        evaluation = Evaluation(findings, (Judged(gate, False, Figure("z", 0.5)),))
+        evaluation = Evaluation(findings, (GateVerdict(gate, False, Figure("z", 0.5)),))
         text = shown(print_release, replace(RESULT, evaluation=evaluation), "conf.yaml")
         assert re.search(r"few +x +y\s*\na +0.25\s*\nb +1,234\nz +0.5\n", text)
         assert re.search(r"many +a +b\\x1b\[31m\nn0 +0 +0\nn1 +0.125 +0.125\n", text)

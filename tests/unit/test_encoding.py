@@ -16,11 +16,11 @@ from anonlib.errors import BlockError, InputError
 from anonlib.table.encoding import (
     MAX_RANGE,
     Encoding,
+    code_protected,
     codes_among,
+    list_protected_values,
     mix,
     moments,
-    protected_codes,
-    protected_values,
     to_float,
 )
 from anonlib.table.schema import Scale
@@ -206,7 +206,7 @@ def test_unseen_category_is_refused_and_not_shown(scale: Scale) -> None:
 
 
 def codes(values: list[Any], type: pa.DataType, tokens: tuple[str, ...] = ("?", "")) -> list[int]:
-    found = protected_codes(pa.array(values, type), tokens)
+    found = code_protected(pa.array(values, type), tokens)
     assert found.dtype == np.int32
     return [int(code) for code in found]
 
@@ -233,7 +233,7 @@ def test_protected_text_is_trimmed_and_folded() -> None:
 def test_types_whose_equal_values_are_not_known_are_refused(type: pa.DataType) -> None:
     """Text that is not folded would count for more values than it has."""
     column = pa.array([None, None], type)
-    for work in (protected_codes, protected_values):
+    for work in (code_protected, list_protected_values):
         with pytest.raises(InputError, match="can't be protected"):
             work(column, ("?",))
     with pytest.raises(InputError, match="can't be protected"):
@@ -342,7 +342,7 @@ def test_ranks_can_be_told_from_the_encoded_column(n: int, missing: bool) -> Non
 def test_values_of_a_protected_column() -> None:
     """In order, folded, with their counts; codes are their places."""
     column = pa.array(["b", " B ", None, "?", "a", "ß", "SS", "b"])
-    found = protected_values(column, ("?",))
+    found = list_protected_values(column, ("?",))
     assert found.categories.to_pylist() == ["a", "b", "ss"]
     assert found.reference.count.tolist() == [1, 3, 2]
     assert found.reference.n_missing == 2
@@ -351,7 +351,7 @@ def test_values_of_a_protected_column() -> None:
     with pytest.raises(BlockError, match="did not see"):
         codes_among(pa.array(["c"]), (), found.categories)
 
-    numbers = protected_values(pa.array([2.5, -0.0, 0.0, float("nan"), -9.0]), ("-9",))
+    numbers = list_protected_values(pa.array([2.5, -0.0, 0.0, float("nan"), -9.0]), ("-9",))
     assert numbers.categories.to_pylist() == [0.0, 2.5]
     assert numbers.reference.count.tolist() == [2, 1]
     assert numbers.reference.n_missing == 2

@@ -8,7 +8,7 @@ import anonlib
 from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
 from anonlib.errors import ConfigError, GateError
-from anonlib.evaluation import Evaluation, judged, require_gates_of_releases
+from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
 from anonlib.measure import Figure, Findings, Measure
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ class Invented(Measure):
     ],
 )
 def test_gates(gate: dict[str, Any], passed: bool, text: str) -> None:
-    found = judged(Gate(**gate), FOUND)
+    found = judge(Gate(**gate), FOUND)
     assert found.passed is passed
     assert text in found.text
 
 
 def test_all_gates_that_fail_are_told() -> None:
     gates = [Gate(figure=name, at_most=0.1) for name in ("risk.most", "worth.loss", "risk.share")]
-    found = Evaluation(FOUND.findings, tuple(judged(gate, FOUND) for gate in gates))
+    found = Evaluation(FOUND.findings, tuple(judge(gate, FOUND) for gate in gates))
     with pytest.raises(GateError, match=r"risk.most at most 0.1: 0.5; worth.loss .*; risk.share"):
         found.require()
     assert [gate["passed"] for gate in found.to_dict()["gates"]] == [False] * 3
@@ -119,7 +119,7 @@ def test_what_is_no_number_passes_no_gate(order: int) -> None:
     figures = tuple(Figure("share", value) for value in (0.5, float("nan"))[::order])
     found = Evaluation({"risk": Findings(figures)})
     for bound in ({"at_least": 0.1}, {"at_most": 1.0}):
-        assert not judged(Gate(figure="risk.share", **bound), found).passed
+        assert not judge(Gate(figure="risk.share", **bound), found).passed
 
 
 @pytest.mark.parametrize(

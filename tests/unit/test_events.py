@@ -21,7 +21,7 @@ from anonlib.errors import (
     InputError,
 )
 from anonlib.progress import Progress
-from anonlib.run.account import REQUIRE, Account, place, require_words
+from anonlib.run.account import REQUIRE, Account, require_words, spell_path
 from anonlib.run.events import EVENTS, Events
 from anonlib.run.result import ReleaseResult
 
@@ -246,9 +246,9 @@ class TestAccount:
 
     def test_places(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        assert place("file:///a/b") == place("file:/a/b") == place("/a/b") == "/a/b"
-        assert place("a") == f"{tmp_path}/a"
-        assert place("s3a://me:secret@b/c") == "s3a://…@b/c"
+        assert spell_path("file:///a/b") == spell_path("file:/a/b") == spell_path("/a/b") == "/a/b"
+        assert spell_path("a") == f"{tmp_path}/a"
+        assert spell_path("s3a://me:secret@b/c") == "s3a://…@b/c"
 
     def test_the_table_is_private(self) -> None:
         with pytest.raises(ConfigError, match=r"accountability\.runs: lies in the release"):

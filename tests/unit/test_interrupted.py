@@ -15,7 +15,7 @@ from anonlib.errors import InputError, StorageError
 from anonlib.spark import lease as leases
 from anonlib.spark.lease import Lease, work_folder
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import uninterrupted
+from anonlib.spark.tasks import run_uninterrupted
 
 
 def interrupt() -> None:
@@ -40,9 +40,9 @@ def test_work_is_waited_for(n: int) -> None:
     assert threading.current_thread() is threading.main_thread()
     if n:
         with pytest.raises(KeyboardInterrupt):
-            uninterrupted(work)
+            run_uninterrupted(work)
     else:
-        assert uninterrupted(work) == "done"
+        assert run_uninterrupted(work) == "done"
     assert ended
 
 
@@ -51,7 +51,7 @@ def test_errors_of_work_are_the_callers() -> None:
         raise StorageError("full")
 
     with pytest.raises(StorageError, match="full"):
-        uninterrupted(work)
+        run_uninterrupted(work)
 
 
 class Far:

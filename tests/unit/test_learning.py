@@ -12,7 +12,14 @@ from anonlib.arrays import Floats
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
-from anonlib.measure.examples import Examples, Target, baseline, examples, fit_and_score, target_of
+from anonlib.measure.examples import (
+    Examples,
+    LearnTarget,
+    baseline,
+    examples,
+    fit_and_score,
+    target_of,
+)
 from anonlib.measure.features import Features, fit, predictors
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
@@ -317,4 +324,4 @@ def test_features_are_the_same_plan_after_the_way_between_processes() -> None:
     assert isinstance(features, Features)
     there = pickle.loads(pickle.dumps(features))
     assert there.names == features.names
-    assert Target(job).n_classes == 0
+    assert LearnTarget(job).n_classes == 0

@@ -15,7 +15,7 @@ from anonlib.config.resolve import resolve
 from anonlib.errors import AuditError, InfeasibleError, InputError
 from anonlib.kernels.mdav import Mdav
 from anonlib.local import table as memory
-from anonlib.local.table import anonymized, classes, split
+from anonlib.local.table import anonymize_table, number_classes, split_persons
 from anonlib.table.columns import HASH
 from anonlib.table.schema import Field, Schema
 
@@ -68,11 +68,11 @@ def groups(ids: Any) -> set[frozenset[int]]:
 @pytest.mark.parametrize("kernel", ["mdav", "vmdav", "mondrian"])
 def test_cells_and_values(kernel: str) -> None:
     data, chosen = frame(), config(kernel={"type": kernel})
-    found = anonymized(*as_source(data, chosen), chosen)
+    found = anonymize_table(*as_source(data, chosen), chosen)
     scales = {"age": "continuous", "wage": "continuous", "city": "nominal"}
     expected = anonlib.cells(data, kernel, 4, scales=scales)
     quasi = [found.released.column(f"c{i}") for i in range(3)]
-    assert groups(classes(quasi)) == groups(expected)
+    assert groups(number_classes(quasi)) == groups(expected)
     ages = data["age"].groupby(expected).transform("mean")
     assert found.released.column("c0").to_numpy() == pytest.approx(ages.to_numpy())
     assert found.released.column("c3").to_pylist() == data["illness"].tolist()
@@ -84,9 +84,9 @@ def test_cells_and_values(kernel: str) -> None:
 
 def test_rows_in_any_order() -> None:
     data, chosen = frame(), config(partition={"steps": [{"type": "kmeans"}], "max_rows": 100})
-    expected = anonymized(*as_source(data, chosen), chosen)
+    expected = anonymize_table(*as_source(data, chosen), chosen)
     order = np.random.default_rng(1).permutation(80)
-    moved = anonymized(*as_source(data.iloc[order], chosen), chosen)
+    moved = anonymize_table(*as_source(data.iloc[order], chosen), chosen)
     assert moved.released.equals(expected.released.take(pa.array(order)))
     assert moved.losses == expected.losses
 
@@ -104,8 +104,8 @@ def test_blocks_that_cannot_hold_the_models_are_joined() -> None:
             ]
         },
     )
-    found = anonymized(*as_source(data, chosen), chosen)
-    cell = classes([found.released.column(f"c{i}") for i in range(3)])
+    found = anonymize_table(*as_source(data, chosen), chosen)
+    cell = number_classes([found.released.column(f"c{i}") for i in range(3)])
     assert data["illness"].groupby(cell).nunique().min() >= 3
     assert len(found.rows) == 400
 
@@ -115,7 +115,7 @@ def test_owners_share_no_cell() -> None:
     data["wage"] = 1.0
     data["city"] = "a"
     owner = np.arange(80) % 3
-    found = anonymized(*as_source(data, chosen), chosen, owner)
+    found = anonymize_table(*as_source(data, chosen), chosen, owner)
     alone = [anonlib.cells(data["age"].to_numpy(float)[owner == i][:, None], k=4) for i in range(3)]
     ages = data["age"].to_numpy(float)
     for i, cell in enumerate(alone):
@@ -141,7 +141,7 @@ def test_suppressed_rows_are_left_out(tmp_path: Any) -> None:
         recode={"nominal": "lca"},
         privacy={"models": models, "suppression_limit": 0.1},
     )
-    found = anonymized(*as_source(data, chosen), chosen)
+    found = anonymize_table(*as_source(data, chosen), chosen)
     assert found.rows.tolist() == [i for i in range(80) if i not in (3, 7)]
     assert found.released.column("c0").to_pylist() == data["city"].drop([3, 7]).tolist()
 
@@ -150,13 +150,13 @@ class TestWhatCannotBe:
     def test_models_that_cannot_hold(self) -> None:
         chosen = config(k=81)
         with pytest.raises(InfeasibleError, match="80 rows"):
-            anonymized(*as_source(frame(), chosen), chosen)
+            anonymize_table(*as_source(frame(), chosen), chosen)
 
     def test_a_kernel_that_breaks_the_models(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Mdav, "cells", lambda self, block: np.arange(block.n))
         chosen = config()
         with pytest.raises(AuditError, match="1 persons"):
-            anonymized(*as_source(frame(), chosen), chosen)
+            anonymize_table(*as_source(frame(), chosen), chosen)
 
     def test_classes_that_lack_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         data = frame()
@@ -169,19 +169,19 @@ class TestWhatCannotBe:
         by_age = lambda self, block: (block.numeric[:, 0] > 0).astype(np.int64)
         monkeypatch.setattr(Mdav, "cells", by_age)
         with pytest.raises(AuditError, match="classes do not hold"):
-            anonymized(*as_source(data, chosen), chosen)
+            anonymize_table(*as_source(data, chosen), chosen)
 
     def test_values_that_are_not_in_the_order(self) -> None:
         ordinal = {**QUASI, "scale": "ordinal", "order": ["a", "b"]}
         attributes = {**config().model_dump()["attributes"], "city": ordinal}
         chosen = config(attributes=attributes)
         with pytest.raises(InputError, match="lacks 1"):
-            anonymized(*as_source(frame(), chosen), chosen)
+            anonymize_table(*as_source(frame(), chosen), chosen)
 
     def test_too_many_categories(self) -> None:
         chosen = config(max_categories=2)
         with pytest.raises(InputError, match="max_categories"):
-            anonymized(*as_source(frame(), chosen), chosen)
+            anonymize_table(*as_source(frame(), chosen), chosen)
 
 
 FEW = st.sampled_from([1.0, 2.0, None])
@@ -211,37 +211,39 @@ def test_classes(rows: list[tuple[Any, ...]]) -> None:
         for values, (type, _) in zip(zip(*rows, strict=True), NESTED.values(), strict=True)
     ]
     expected = np.unique([repr(row) for row in rows], return_inverse=True)[1]
-    assert groups(classes(columns)) == groups(expected)
+    assert groups(number_classes(columns)) == groups(expected)
 
 
 class TestSplit:
     TABLE = pa.table({"id": [*range(50), *range(50)], "c": [0] * 80 + [1] * 20})
 
     def test_shares(self) -> None:
-        test, train = split(self.TABLE, [], 0.3, 1, "test")
+        test, train = split_persons(self.TABLE, [], 0.3, 1, "test")
         assert len(test) == 30
         assert sorted([*test, *train]) == [*range(100)]
         assert (np.diff(test) > 0).all()
 
     def test_seeds_and_purposes_differ(self) -> None:
-        same = [split(self.TABLE, [], 0.3, *given)[0].tolist() for given in [(1, "a")] * 2]
-        others = [split(self.TABLE, [], 0.3, *given)[0].tolist() for given in [(2, "a"), (1, "b")]]
+        same = [split_persons(self.TABLE, [], 0.3, *given)[0].tolist() for given in [(1, "a")] * 2]
+        others = [
+            split_persons(self.TABLE, [], 0.3, *given)[0].tolist() for given in [(2, "a"), (1, "b")]
+        ]
         assert same[0] == same[1]
         assert same[0] not in others
 
     def test_every_value_has_its_share(self) -> None:
-        test, _ = split(self.TABLE, [], 0.5, 1, "test", "c")
+        test, _ = split_persons(self.TABLE, [], 0.5, 1, "test", "c")
         assert (test < 80).sum() == 40
         assert (test >= 80).sum() == 10
 
     def test_persons_stay_together(self) -> None:
-        test, train = split(self.TABLE, ["id"], 0.4, 1, "test")
+        test, train = split_persons(self.TABLE, ["id"], 0.4, 1, "test")
         assert {*(test % 50)} & {*(train % 50)} == set()
         assert len(test) == 40
 
     def test_persons_with_several_values_are_refused(self) -> None:
         with pytest.raises(InputError, match="several values"):
-            split(self.TABLE, ["id"], 0.4, 1, "test", "c")
+            split_persons(self.TABLE, ["id"], 0.4, 1, "test", "c")
 
 
 def test_the_module_needs_no_spark() -> None:

@@ -120,7 +120,7 @@ def test_a_sweep_is_refused_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> N
     from anonlib import pipeline
 
     ran: list[Sweep] = []
-    monkeypatch.setattr(pipeline, "swept", lambda spark, sweep, *_, **__: ran.append(sweep))
+    monkeypatch.setattr(pipeline, "run_sweep", lambda spark, sweep, *_, **__: ran.append(sweep))
     monkeypatch.setattr(pipeline, "session", lambda *_: Session("10"))
     with pytest.raises(ConfigError, match=r"^cases\.small: privacy\.models\.0\.k: k is 3; "):
         pipeline.sweep(two_cases())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from anonlib import progress as module
-from anonlib.cli.failures import report
+from anonlib.cli.failures import report_error
 from anonlib.cli.progress_lines import JsonProgress, LogProgress
 from anonlib.errors import InputError
 from anonlib.progress import Progress, SilentProgress, wait_for
@@ -113,7 +113,7 @@ def test_errors_name_their_run(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress()
     for run in ({}, {"run_id": "r1", "target": "/out"}):
         vars(progress).update(run)
-        assert report(InputError("no"), log_format="json", progress=progress) == 2
+        assert report_error(InputError("no"), log_format="json", progress=progress) == 2
         found = json.loads(capsys.readouterr().err)
         assert {key: found[key] for key in ("run_id", "target") if key in found} == run
         assert (found["event"], found["text"]) == ("error", "no")

@@ -9,7 +9,7 @@ from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
-from anonlib.spark.translation import _LOGGERS, CREDENTIALS, translate, translated
+from anonlib.spark.translation import _LOGGERS, CREDENTIALS, translate, translate_errors
 
 TRACEBACK = (
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent "
@@ -195,7 +195,7 @@ def test_pyspark_logs_nothing_while_any_thread_is_within() -> None:
     beat, over = Event(), Event()
 
     def beats() -> None:
-        with translated("path lease"):
+        with translate_errors("path lease"):
             beat.set()
             over.wait(10)
 
@@ -203,7 +203,7 @@ def test_pyspark_logs_nothing_while_any_thread_is_within() -> None:
     thread = Thread(target=beats)
     thread.start()
     assert beat.wait(10)
-    with translated("anonymize"):
+    with translate_errors("anonymize"):
         over.set()
         thread.join()
         assert not any(logging())

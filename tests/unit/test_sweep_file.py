@@ -8,7 +8,7 @@ import yaml
 
 from anonlib.errors import ConfigError, InputError
 from anonlib.kernels.mdav_sd import MdavSd
-from anonlib.sweeps.file import grid_points, load_sweep, parse_sweep, short
+from anonlib.sweeps.file import grid_points, load_sweep, parse_sweep, shorten
 from tests.support import data_dir
 
 CONFIG: dict[str, Any] = {
@@ -183,7 +183,7 @@ class TestPoints:
         ],
     )
     def test_values_in_few_letters(self, value: Any, text: str) -> None:
-        assert short(value) == text
+        assert shorten(value) == text
 
 
 class TestProblems:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from anonlib.cli.show.sweep_table import print_sweep
 from anonlib.sweeps.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
-from anonlib.sweeps.settings import Case, Pick, SweepFile
+from anonlib.sweeps.settings import Pick, SweepCase, SweepFile
 from tests.unit.test_sweep_trial import point
 
 K, KERNEL, LAMBDA = "privacy.models.0.k", "kernel.type", "kernel.lambda"
@@ -24,7 +24,7 @@ def row(seed: int, accuracy: float | None, case: str = "adult", **more: Any) -> 
 
 
 def result(*rows: ResultRow, **more: Any) -> SweepResult:
-    file = SweepFile(cases={"adult": Case(config={})}, out="out", **more)
+    file = SweepFile(cases={"adult": SweepCase(config={})}, out="out", **more)
     return SweepResult(rows, len(rows), len(rows), "out/results", "out", file)
 
 

@@ -10,10 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
-from anonlib.local.table import anonymized
+from anonlib.local.table import anonymize_table
 from anonlib.sweeps.file import parse_sweep
 from anonlib.sweeps.settings import Point
-from anonlib.sweeps.trial import Result, tried
+from anonlib.sweeps.trial import Result, try_point
 from tests.unit.test_local_table import QUASI, as_source
 
 LEARN = {"model": "logistic_regression", "holdout": 0.25}
@@ -53,7 +53,7 @@ def run(point: Point, data: pd.DataFrame | None = None) -> Result:
     data = people() if data is None else data
     table, schema = as_source(data, point.config)
     version = None if point.version is None else as_source(data, point.version)[1]
-    return tried(point, table, schema, version)
+    return try_point(point, table, schema, version)
 
 
 def figures(point: Point, data: pd.DataFrame | None = None) -> dict[str, float | None]:
@@ -80,11 +80,11 @@ class TestLearning:
         assert found["sse"] == pytest.approx(1.0)
 
     def test_raw_scores_are_those_of_sklearn_on_the_same_split(self) -> None:
-        from anonlib.local.table import split
+        from anonlib.local.table import split_persons
 
         chosen = point(learn=LEARN)
         table, _ = as_source(people(), chosen.config)
-        test, train = split(table, [], 0.25, 0, "test")
+        test, train = split_persons(table, [], 0.25, 0, "test")
         data = people()
         x = data[["x", "y"]].to_numpy()
         x = (x - x[train].mean(axis=0)) / x[train].std(axis=0)
@@ -111,9 +111,9 @@ class TestLearning:
         data = people()
         expected = figures(chosen, data)
         table, _ = as_source(data, chosen.config)
-        from anonlib.local.table import split
+        from anonlib.local.table import split_persons
 
-        test, _ = split(table, [], 0.25, 0, "test")
+        test, _ = split_persons(table, [], 0.25, 0, "test")
         data.loc[test, "label"] = "no"
         changed = figures(chosen, data)
         assert changed["cv_accuracy"] == expected["cv_accuracy"]
@@ -207,7 +207,7 @@ class TestClustering:
 
         table, schema = as_source(data, asked.config)
         names = [column.id for column in schema.quasi_identifiers]
-        released = anonymized(table, schema, asked.config).released.select(names).to_pandas()
+        released = anonymize_table(table, schema, asked.config).released.select(names).to_pandas()
         raw = table.select(names).to_pandas()
 
         def numbered(value: Any) -> float:
@@ -254,7 +254,7 @@ class TestErrors:
         def broken(*_: Any) -> None:
             raise ValueError("RAWVALUE")
 
-        monkeypatch.setattr("anonlib.sweeps.trial.anonymized", broken)
+        monkeypatch.setattr("anonlib.sweeps.trial.anonymize_table", broken)
         found = run(point(learn=LEARN))
         assert found.error == "failed with ValueError"
 

@@ -40,7 +40,7 @@ def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | No
     to.print(tree, soft_wrap=True)
 
 
-def print_check(
+def print_coverage(
     hierarchy: Hierarchy, path: str, covered: Coverage | None, to: Console | None = None
 ) -> None:
     """The figures of a hierarchy, and what it has of a column."""

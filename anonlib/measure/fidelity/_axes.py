@@ -26,7 +26,7 @@ Sparse: TypeAlias = Any
 MOST_VALUES = 100
 
 
-class Nodes(NamedTuple):
+class AxisNodes(NamedTuple):
     """The nodes that a column's categories are under, the root last: string[], and int64[] each:
     the codes low[i] .. high[i] - 1 are under node i."""
 
@@ -91,7 +91,7 @@ class Axis:
         return self.hierarchy.places(self.encoding.categories)
 
     @cached_property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> AxisNodes:
         """What `lca` and `suppress` release."""
         c = self.n_categories
         if self.hierarchy is None:
@@ -103,11 +103,11 @@ class Axis:
             low, high = (np.searchsorted(self.leaves, each) for each in (tree.low, tree.high))
         # Missing values stand under the root, where they are a category.
         high[-1] += self.encoding.missing and not self.is_numeric
-        return Nodes(names, low, high)
+        return AxisNodes(names, low, high)
 
 
 @dataclass(frozen=True)
-class View:
+class Axes:
     """What is known of a release and its source before a pass over their rows.
 
     axes: the quasi-identifiers first, `n_quasi` of them, then sensitive columns and the target,
@@ -137,14 +137,14 @@ class View:
         return next(axis for axis in self.axes if axis.id == id)
 
 
-def view_of(case: "Case") -> View:
+def read_axes(case: "Case") -> Axes:
     """Reads the source once or twice, for the columns that no kernel looked at; and once more where
     persons have several rows."""
     quasi = [_axis(column, case.encodings[column.id]) for column in case.schema.quasi_identifiers]
     others = case.schema.of(Role.SENSITIVE, Role.TARGET)
     encodings = _encodings(case, others)
     known = [_axis(column, encodings[column.id]) for column in others if column.id in encodings]
-    return View(
+    return Axes(
         axes=(*quasi, *known),
         n_quasi=len(quasi),
         n_source=case.n_source,

@@ -46,6 +46,6 @@ class ModelMeasure(Measure):
         return Findings(tuple(Figure(name, None, note=note) for name in self.names))
 
 
-def rounded(value: float | None) -> float | None:
+def round_figure(value: float | None) -> float | None:
     """To 6 digits: the last ones of a model depend on how Spark adds up."""
     return None if value is None else float(f"{value:.6g}")

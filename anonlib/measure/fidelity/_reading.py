@@ -62,7 +62,7 @@ class Spans:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class CategoryShares:
     """n values among `size` categories, missing the last: value i is the distribution index[i].
 
     shares: csr_matrix[v, size], the distributions; None where number j is category j alone. names:
@@ -90,17 +90,17 @@ class Shares:
         there = np.append(np.ones(self.size - 1), 0.0)
         return Numbers(self.of(there), self.of(positions), self.of(positions**2))
 
-    def merged(self, group: Ints) -> "Shares":
+    def merged(self, group: Ints) -> "CategoryShares":
         """The same among groups of categories: int64[size], ascending, each in use."""
         from scipy.sparse import csr_matrix
 
         size = int(group[-1]) + 1
         if self.shares is None:
-            return Shares(group[self.index], size, self.names)
+            return CategoryShares(group[self.index], size, self.names)
         ones = csr_matrix((np.ones(self.size), (np.arange(self.size), group)), (self.size, size))
-        return Shares(self.index, size, self.names, self.shares @ ones)
+        return CategoryShares(self.index, size, self.names, self.shares @ ones)
 
-    def joint(self, other: "Shares") -> Floats:
+    def joint(self, other: "CategoryShares") -> Floats:
         """float64[size, other.size]: the values by both categories, as if independent within a
         row. Cost O(n), times the other's size where one has distributions."""
         if self.shares is None and other.shares is None:
@@ -117,7 +117,7 @@ class Shares:
         return found
 
 
-def read(axis: Axis, values: Values, *, released: bool) -> Spans | Shares:
+def read_column(axis: Axis, values: Values, *, released: bool) -> Spans | CategoryShares:
     """The values of one batch. Raises InputError, without a value, where some are none of the
     column's."""
     reader = _READERS.get(axis.form) if released else None
@@ -129,7 +129,7 @@ def read(axis: Axis, values: Values, *, released: bool) -> Spans | Shares:
         at = _positions(axis, values)
         return Spans(at, at)
     codes = _codes(axis, values, axis.encoding.categories)
-    return Shares(codes, axis.n_categories + 1, np.unique(codes))
+    return CategoryShares(codes, axis.n_categories + 1, np.unique(codes))
 
 
 def _positions(axis: Axis, values: Values) -> Floats:
@@ -149,7 +149,7 @@ def _codes(axis: Axis, values: Values, categories: Values) -> Ints:
     return codes.astype(np.int64)
 
 
-def _interval(axis: Axis, values: Values) -> Spans | Shares:
+def _interval(axis: Axis, values: Values) -> Spans | CategoryShares:
     index = np.arange(len(values))
     if pa.types.is_string(values.type):
         values, index = _distinct(values)
@@ -160,7 +160,7 @@ def _interval(axis: Axis, values: Values) -> Spans | Shares:
     size = axis.n_categories + 1
     pair, place = np.unique(low * size + high, return_inverse=True)
     low, high = np.divmod(pair, size)
-    return Shares(place[index], size, np.union1d(low, high), _even(low, high + 1, size))
+    return CategoryShares(place[index], size, np.union1d(low, high), _even(low, high + 1, size))
 
 
 def _number_ends(values: Values) -> tuple[Floats, Floats]:
@@ -192,7 +192,7 @@ def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints]:
     return low, high
 
 
-def _set(axis: Axis, values: Values) -> Shares:
+def _set(axis: Axis, values: Values) -> CategoryShares:
     index, size = np.arange(len(values)), axis.n_categories + 1
     categories = axis.encoding.categories
     if pa.types.is_string(values.type):
@@ -202,10 +202,12 @@ def _set(axis: Axis, values: Values) -> Shares:
     absent = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
     row, code = np.append(row, absent), np.append(code, np.full(len(absent), size - 1))
     share = 1.0 / np.bincount(row)[row]
-    return Shares(index, size, np.unique(code), _matrix(share, row, code, len(values), size))
+    return CategoryShares(
+        index, size, np.unique(code), _matrix(share, row, code, len(values), size)
+    )
 
 
-def _nodes(axis: Axis, values: Values) -> Spans | Shares:
+def _nodes(axis: Axis, values: Values) -> Spans | CategoryShares:
     """Of `lca` and `suppress`."""
     if axis.is_line:
         low, high = axis.ends
@@ -218,10 +220,10 @@ def _nodes(axis: Axis, values: Values) -> Spans | Shares:
     high = np.append(nodes.high, size)[node]
     if (high <= low).any():
         raise InputError(f"column {axis.name}: nodes have no value of the source under them")
-    return Shares(index, size, size + node, _even(low, high, size))
+    return CategoryShares(index, size, size + node, _even(low, high, size))
 
 
-def _proportional(axis: Axis, values: Values) -> Shares:
+def _proportional(axis: Axis, values: Values) -> CategoryShares:
     assert axis.hierarchy is not None
     size = axis.n_categories + 1
     elements = values.flatten()
@@ -233,7 +235,7 @@ def _proportional(axis: Axis, values: Values) -> Shares:
     if unknown := int((code < 0).sum()):
         raise InputError(f"column {axis.name}: {unknown} shares are of no value of the source")
     shares = _matrix(share, _rows(values), code, len(values), size)
-    return Shares(np.arange(len(values)), size, np.unique(code), shares)
+    return CategoryShares(np.arange(len(values)), size, np.unique(code), shares)
 
 
 def _rows(lists: Values) -> Ints:
@@ -264,7 +266,7 @@ def _matrix(share: Floats, row: Ints, code: Ints, n: int, size: int) -> Sparse:
 
 
 #: By what is released; all else are values of the column's own type.
-_READERS: dict[str, Callable[[Axis, Values], Spans | Shares]] = {
+_READERS: dict[str, Callable[[Axis, Values], Spans | CategoryShares]] = {
     "interval": _interval,
     "set": _set,
     "node": _nodes,

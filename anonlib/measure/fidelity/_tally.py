@@ -13,28 +13,28 @@ import pyarrow as pa
 from anonlib.arrays import Floats
 from anonlib.measure import Findings, Measure
 from anonlib.measure.case import States
-from anonlib.measure.fidelity._axes import Axis, View, view_of
+from anonlib.measure.fidelity._axes import Axes, Axis, read_axes
 from anonlib.measure.fidelity._distribution import N_BINS, Distribution, Points, spread
-from anonlib.measure.fidelity._reading import Numbers, Shares, Spans, read
+from anonlib.measure.fidelity._reading import CategoryShares, Numbers, Spans, read_column
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ReadRows:
     """Rows of the source or of the release, read column by column when asked for."""
 
     table: pa.Table
-    view: View
+    view: Axes
     released: bool
-    _known: dict[str, Spans | Shares] = field(default_factory=dict, repr=False)
+    _known: dict[str, Spans | CategoryShares] = field(default_factory=dict, repr=False)
     _numbers: dict[str, Numbers] = field(default_factory=dict, repr=False)
 
-    def __getitem__(self, id: str) -> Spans | Shares:
+    def __getitem__(self, id: str) -> Spans | CategoryShares:
         if id not in self._known:
             values = self.table.column(id).combine_chunks()
-            self._known[id] = read(self.view[id], values, released=self.released)
+            self._known[id] = read_column(self.view[id], values, released=self.released)
         return self._known[id]
 
     def line(self, id: str) -> Spans:
@@ -43,10 +43,10 @@ class Rows:
         assert isinstance(found, Spans)
         return found
 
-    def codes(self, id: str) -> Shares:
+    def codes(self, id: str) -> CategoryShares:
         """An ordinal or nominal column."""
         found = self[id]
-        assert isinstance(found, Shares)
+        assert isinstance(found, CategoryShares)
         return found
 
     def numbers(self, id: str) -> Numbers:
@@ -59,12 +59,12 @@ class Rows:
         return self._numbers[id]
 
 
-class Part(ABC):
+class Counter(ABC):
     """Something that is counted over rows. A state is a float64 array; merging is commutative up to
     rounding."""
 
     @abstractmethod
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         """The state of some rows."""
 
     def merge(self, a: Floats, b: Floats) -> Floats:
@@ -73,22 +73,22 @@ class Part(ABC):
 
 
 #: What is counted, by name.
-Parts: TypeAlias = Mapping[str, Part]
+Counters: TypeAlias = Mapping[str, Counter]
 
 
 @dataclass(frozen=True)
-class Sums(Part):
+class Sums(Counter):
     """Of a continuous or ordinal column: how many values there are, their sum, that of their
     squares."""
 
     id: str
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         return np.array([each.sum() for each in rows.numbers(self.id)])
 
 
 @dataclass(frozen=True, eq=False)
-class Line(Part):
+class LineDistribution(Counter):
     """The distribution of a continuous column: intervals of at least a bin's width are spread over
     bins, all others count at their middle. State: the bins, then level, keys and counts of the
     points."""
@@ -100,7 +100,7 @@ class Line(Part):
         low, high = self.axis.ends
         return np.linspace(low, max(high, np.nextafter(low, np.inf)), N_BINS + 1)
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         values = rows.line(self.axis.id)
         there = ~np.isnan(values.low)
         low, high, edges = values.low[there], values.high[there], self.edges
@@ -127,13 +127,13 @@ def _points(state: Floats) -> Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Mass(Part):
+class Mass(Counter):
     """The distribution of an ordinal or nominal column. State: the values of each category, missing
     the last; then by category and node what the release names: `Shares.names`, 0 where never."""
 
     axis: Axis
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         values = rows.codes(self.axis.id)
         sums = values.sums()
         names = np.zeros(len(sums) + len(self.axis.nodes.names) + 1)
@@ -151,12 +151,12 @@ class Mass(Part):
         return Distribution(self.axis.positions[:n], state[:n], empty, empty)
 
 
-def count(parts: Parts, tables: Iterable[pa.Table], view: View, *, released: bool) -> States:
+def count(parts: Counters, tables: Iterable[pa.Table], view: Axes, *, released: bool) -> States:
     """The states of rows that come in batches; none where there are no rows."""
     states: dict[str, Floats] = {}
     for table in tables:
         if table.num_rows:
-            rows = Rows(table, view, released)
+            rows = ReadRows(table, view, released)
             for name, part in parts.items():
                 state = part.update(rows)
                 states[name] = part.merge(states[name], state) if name in states else state
@@ -164,10 +164,10 @@ def count(parts: Parts, tables: Iterable[pa.Table], view: View, *, released: boo
 
 
 @dataclass(frozen=True)
-class Compared:
+class TableStates:
     """What the passes over the two tables found."""
 
-    view: View
+    view: Axes
     source: States
     released: States
 
@@ -177,27 +177,27 @@ class ColumnMeasure(Measure):
     a config share one pass over each of the two tables."""
 
     @abstractmethod
-    def parts(self, view: View) -> Parts:
+    def parts(self, view: Axes) -> Counters:
         """What it counts; parts of one name are the same in all measures."""
 
     @abstractmethod
-    def findings(self, found: Compared) -> Findings:
+    def findings(self, found: TableStates) -> Findings:
         """Its figures."""
 
     def measure(self, case: "Case") -> Findings:
         return self.findings(_compared(case, self))
 
 
-def _compared(case: "Case", asking: ColumnMeasure) -> Compared:
+def _compared(case: "Case", asking: ColumnMeasure) -> TableStates:
     """What all measures of the config count, and this one, which may not be of it."""
     measures = [each for each in case.measures if isinstance(each, ColumnMeasure)]
     if asking not in measures:
         measures = [asking]
     if (known := case.shared.get(tuple(measures))) is not None:
-        found: Compared = known
+        found: TableStates = known
         return found
-    view = view_of(case)
-    parts: dict[str, Part] = {}
+    view = read_axes(case)
+    parts: dict[str, Counter] = {}
     for each in measures:
         parts.update(each.parts(view))
     ids = [axis.id for axis in view.axes]
@@ -210,7 +210,7 @@ def _compared(case: "Case", asking: ColumnMeasure) -> Compared:
         )
         for released in (False, True)
     )
-    found = Compared(view, source, release)
+    found = TableStates(view, source, release)
     case.shared[tuple(measures)] = found
     return found
 

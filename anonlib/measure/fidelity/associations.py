@@ -10,9 +10,9 @@ import numpy as np
 from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.measure.case import States
-from anonlib.measure.fidelity._axes import Axis, View
-from anonlib.measure.fidelity._reading import Shares
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Part, Rows, stable
+from anonlib.measure.fidelity._axes import Axes, Axis
+from anonlib.measure.fidelity._reading import CategoryShares
+from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 
 #: Categories of a column with more of them are counted in so many groups of neighbours.
 MOST_GROUPS = 100
@@ -51,17 +51,17 @@ class Associations(ColumnMeasure):
         "(none) to 2, more is worse",
     }
 
-    def parts(self, view: View) -> dict[str, Part]:
-        found: dict[str, Part] = {}
+    def parts(self, view: Axes) -> dict[str, Counter]:
+        found: dict[str, Counter] = {}
         numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
         if numeric:
             found["products"] = Products(numeric)
         for a, b in _pairs(view):
             if not (a.is_numeric and b.is_numeric):
-                found[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Table(a, b)
+                found[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Contingency(a, b)
         return found
 
-    def findings(self, found: Compared) -> Findings:
+    def findings(self, found: TableStates) -> Findings:
         view, rows, differences = found.view, [], []
         for a, b in _pairs(view):
             source, n = _association(a, b, view, found.source)
@@ -84,7 +84,7 @@ class Associations(ColumnMeasure):
         return Findings(figures, (Series("associations", "", heads, tuple(rows)),))
 
 
-def _pairs(view: View) -> list[tuple[Axis, Axis]]:
+def _pairs(view: Axes) -> list[tuple[Axis, Axis]]:
     """The pairs, numeric columns first."""
     quasi = {axis.id for axis in view.quasi}
     return [
@@ -95,13 +95,13 @@ def _pairs(view: View) -> list[tuple[Axis, Axis]]:
 
 
 @dataclass(frozen=True)
-class Products(Part):
+class Products(Counter):
     """Of p continuous and ordinal columns. State: four float64[p, p] of sums over the rows that
     have i and j: of 1, of value i, of its square, of value i times value j."""
 
     ids: tuple[str, ...]
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         parts = zip(*(rows.numbers(id) for id in self.ids), strict=True)
         present, first, second = map(np.column_stack, parts)
         sums = present.T @ present, first.T @ present, second.T @ present, first.T @ first
@@ -122,14 +122,14 @@ class Products(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio(Part):
+class Ratio(Counter):
     """Of a numeric column among the g groups of a nominal one. State: the values there are in each,
     their sums, then the sum of all their squares."""
 
     number: Axis
     nominal: Axis
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         present, first, second = rows.numbers(self.number.id)
         groups = _grouped(rows, self.nominal)
         return np.concatenate([groups.sums(present), groups.sums(first), [second.sum()]])
@@ -149,13 +149,13 @@ class Ratio(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Part):
+class Contingency(Counter):
     """Of two nominal columns. State: their contingency table."""
 
     first: Axis
     second: Axis
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         return _grouped(rows, self.first).joint(_grouped(rows, self.second)).ravel()
 
     def cramer(self, state: Floats) -> tuple[float | None, float]:
@@ -170,7 +170,7 @@ class Table(Part):
         return float(np.sqrt(chi2 / (n * (min(table.shape) - 1)))), n
 
 
-def _grouped(rows: Rows, axis: Axis) -> Shares:
+def _grouped(rows: ReadRows, axis: Axis) -> CategoryShares:
     codes = rows.codes(axis.id)
     return codes if axis.n_categories <= MOST_GROUPS else codes.merged(_groups(axis))
 
@@ -182,13 +182,13 @@ def _groups(axis: Axis) -> Ints:
     return np.append(np.arange(c) * n // max(c, 1), n)
 
 
-def _association(a: Axis, b: Axis, view: View, states: States) -> tuple[float | None, float]:
+def _association(a: Axis, b: Axis, view: Axes, states: States) -> tuple[float | None, float]:
     """None where one of the two does not vary; and the rows it is of."""
     if b.is_numeric:
         numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
         return Products(numeric).correlation(states["products"], a.id, b.id)
     state = states[f"pair {a.id} {b.id}"]
-    return Ratio(a, b).ratio(state) if a.is_numeric else Table(a, b).cramer(state)
+    return Ratio(a, b).ratio(state) if a.is_numeric else Contingency(a, b).cramer(state)
 
 
 def _kind(a: Axis, b: Axis) -> str:
@@ -197,9 +197,9 @@ def _kind(a: Axis, b: Axis) -> str:
     return "correlation ratio" if a.is_numeric else "Cramer's V"
 
 
-def _first(a: Axis, b: Axis, view: View) -> str:
+def _first(a: Axis, b: Axis, view: Axes) -> str:
     return min(a, b, key=view.axes.index).name
 
 
-def _second(a: Axis, b: Axis, view: View) -> str:
+def _second(a: Axis, b: Axis, view: Axes) -> str:
     return max(a, b, key=view.axes.index).name

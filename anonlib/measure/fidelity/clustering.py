@@ -8,7 +8,7 @@ from pydantic import Field
 from anonlib.measure import Figure, Findings
 from anonlib.measure.agreement import agreement
 from anonlib.measure.features import predictors
-from anonlib.measure.fidelity._models import ModelMeasure, rounded
+from anonlib.measure.fidelity._models import ModelMeasure, round_figure
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Clustering(ModelMeasure):
         )
         return Findings(
             tuple(
-                Figure(f"{prefix}{name}", rounded(value))
+                Figure(f"{prefix}{name}", round_figure(value))
                 for prefix, contingency in zip(("", "raw_"), found, strict=True)
                 for name, value in agreement(contingency)._asdict().items()
             )

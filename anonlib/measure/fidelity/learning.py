@@ -9,9 +9,9 @@ from pydantic import Field, WithJsonSchema, field_serializer, field_validator
 from anonlib import registry
 from anonlib.errors import ConfigError
 from anonlib.measure import Figure, Findings, Series
-from anonlib.measure.examples import Target, target_of
+from anonlib.measure.examples import LearnTarget, target_of
 from anonlib.measure.features import Features, predictors
-from anonlib.measure.fidelity._models import ModelMeasure, rounded
+from anonlib.measure.fidelity._models import ModelMeasure, round_figure
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import ERRORS, Scores
 from anonlib.table.schema import Role
@@ -126,7 +126,9 @@ class Learning(ModelMeasure):
         features = self.features(columns, parts.raw.sample)
         return self._of(case, parts, features, target)
 
-    def _of(self, case: "Case", parts: "Parts", features: Features, target: Target) -> Findings:
+    def _of(
+        self, case: "Case", parts: "Parts", features: Features, target: LearnTarget
+    ) -> Findings:
         """What is found with features of these parts."""
         suited = [model for model in self.models if model.suits(target.n_classes)]
         if not suited:
@@ -150,7 +152,7 @@ class Learning(ModelMeasure):
                 said = [*notes, f"of samples of {self.sample_rows:,} rows"] if sampled else notes
                 figures += _figures(trial, of, target.n_classes, "; ".join(said))
                 scores = (*trial, base)
-                rows.append((of, *(rounded(getattr(each, name)) for each in scores)))
+                rows.append((of, *(round_figure(getattr(each, name)) for each in scores)))
         figures += _baseline(baselines[0], target.n_classes)
         heads = ("model", "release", "raw", "baseline")
         return Findings(tuple(figures), (Series(name, target.column.name, heads, tuple(rows)),))
@@ -165,7 +167,7 @@ def label(model: Learner, among: Sequence[Learner]) -> str:
     return " ".join([model.type, *(f"{name}={value}" for name, value in given)])
 
 
-def _notes(case: "Case", parts: "Parts", target: Target) -> list[str]:
+def _notes(case: "Case", parts: "Parts", target: LearnTarget) -> list[str]:
     """What readers of the figures should know."""
     notes = []
     if parts.test.released and case.looked_at_target:
@@ -198,7 +200,7 @@ def _baseline(base: Scores, n_classes: int) -> Iterator[Figure]:
 
 def _figure(name: str, value: float | None, of: str, note: str) -> Figure:
     undefined = "not defined of the rows that test" if value is None else ""
-    return Figure(name, rounded(value), of, "; ".join(filter(None, [undefined, note])))
+    return Figure(name, round_figure(value), of, "; ".join(filter(None, [undefined, note])))
 
 
 def _defined(n_classes: int) -> tuple[str, ...]:

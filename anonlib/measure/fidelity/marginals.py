@@ -7,11 +7,19 @@ import numpy as np
 
 from anonlib.arrays import Floats
 from anonlib.measure import Figure, Findings, Series, Subjects
-from anonlib.measure.fidelity._axes import Axis, View
+from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._bins import NOTHING, category_bins, line_bins
 from anonlib.measure.fidelity._distribution import wasserstein
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Line, Mass, Part, Sums, stable
-from anonlib.measure.fidelity.moments import moments_of, undefined
+from anonlib.measure.fidelity._tally import (
+    ColumnMeasure,
+    Counter,
+    LineDistribution,
+    Mass,
+    Sums,
+    TableStates,
+    stable,
+)
+from anonlib.measure.fidelity.moments import explain_undefined, moments_of
 
 
 class Marginals(ColumnMeasure):
@@ -42,15 +50,15 @@ class Marginals(ColumnMeasure):
         "missing": "difference of the shares of missing values; 0 to 1, more is worse",
     }
 
-    def parts(self, view: View) -> dict[str, Part]:
-        found: dict[str, Part] = {}
+    def parts(self, view: Axes) -> dict[str, Counter]:
+        found: dict[str, Counter] = {}
         for axis in view.quasi:
-            found[f"marginal {axis.id}"] = Line(axis) if axis.is_line else Mass(axis)
+            found[f"marginal {axis.id}"] = LineDistribution(axis) if axis.is_line else Mass(axis)
             if axis.is_numeric:
                 found[f"sums {axis.id}"] = Sums(axis.id)
         return found
 
-    def findings(self, found: Compared) -> Findings:
+    def findings(self, found: TableStates) -> Findings:
         figures, series = [], []
         for axis in found.view.quasi:
             figures += _figures(axis, found)
@@ -61,7 +69,7 @@ class Marginals(ColumnMeasure):
         return Findings(tuple(figures), tuple(series))
 
 
-def _figures(axis: Axis, found: Compared) -> list[Figure]:
+def _figures(axis: Axis, found: TableStates) -> list[Figure]:
     marginals = [states[f"marginal {axis.id}"] for states in (found.source, found.released)]
     if not axis.is_numeric:
         p, q = (Mass(axis).split(state)[0] for state in marginals)
@@ -76,9 +84,9 @@ def _figures(axis: Axis, found: Compared) -> list[Figure]:
         for total, moment in zip(totals, (ours, theirs), strict=True)
     ]
     missing = Figure("missing", stable(abs(shares[0] - shares[1])), axis.name)
-    if note := undefined(axis, ours, theirs):
+    if note := explain_undefined(axis, ours, theirs):
         return [Figure("wasserstein", None, axis.name, note), missing]
-    part = Line(axis) if axis.is_line else Mass(axis)
+    part = LineDistribution(axis) if axis.is_line else Mass(axis)
     far = wasserstein(*map(part.distribution, marginals)) / float(np.sqrt(ours.variance))
     return [Figure("wasserstein", stable(far), axis.name), missing]
 
@@ -88,10 +96,10 @@ def missing_share(n: float, total: int, least: int) -> float:
     return (n if n < NOTHING else max(n, min(least, total))) / total
 
 
-def _distribution(axis: Axis, found: Compared) -> tuple[tuple[str, float, float], ...]:
+def _distribution(axis: Axis, found: TableStates) -> tuple[tuple[str, float, float], ...]:
     marginals = [states[f"marginal {axis.id}"] for states in (found.source, found.released)]
     if axis.is_line:
-        source, released = map(Line(axis).distribution, marginals)
+        source, released = map(LineDistribution(axis).distribution, marginals)
         labels, counts = line_bins(axis, source, released, found.view.least)
     else:
         (ours, _), (theirs, names) = map(Mass(axis).split, marginals)

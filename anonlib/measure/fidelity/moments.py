@@ -7,8 +7,8 @@ import numpy as np
 
 from anonlib.arrays import Floats
 from anonlib.measure import Figure, Findings, Series, Subjects
-from anonlib.measure.fidelity._axes import Axis, View
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Part, Sums, stable
+from anonlib.measure.fidelity._axes import Axes, Axis
+from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, Sums, TableStates, stable
 
 
 class Moments(ColumnMeasure):
@@ -34,10 +34,10 @@ class Moments(ColumnMeasure):
         "is best, more is worse",
     }
 
-    def parts(self, view: View) -> dict[str, Part]:
+    def parts(self, view: Axes) -> dict[str, Counter]:
         return {f"sums {axis.id}": Sums(axis.id) for axis in view.quasi if axis.is_numeric}
 
-    def findings(self, found: Compared) -> Findings:
+    def findings(self, found: TableStates) -> Findings:
         figures, rows = [], []
         for axis in found.view.quasi:
             if not axis.is_numeric:
@@ -45,7 +45,7 @@ class Moments(ColumnMeasure):
             ours, theirs = (
                 moments_of(states[f"sums {axis.id}"]) for states in (found.source, found.released)
             )
-            if note := undefined(axis, ours, theirs):
+            if note := explain_undefined(axis, ours, theirs):
                 figures += [Figure(name, None, axis.name, note) for name in self.names]
                 continue
             mean = abs(theirs.mean - ours.mean) / np.sqrt(ours.variance)
@@ -86,7 +86,7 @@ def moments_of(sums: Floats) -> Moment:
     return Moment(n, first / n, max(second / n - (first / n) ** 2, 0.0))
 
 
-def undefined(axis: Axis, ours: Moment, theirs: Moment) -> str:
+def explain_undefined(axis: Axis, ours: Moment, theirs: Moment) -> str:
     """Why distances of a column can't be told in its deviations; nothing if they can."""
     if not ours.n or axis.ends[0] == axis.ends[1] or not ours.variance:
         return "the source's values do not vary"

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from anonlib.arrays import Floats
 from anonlib.measure import Figure, Findings, Subjects
-from anonlib.measure.fidelity._axes import Axis, View
-from anonlib.measure.fidelity._tally import ColumnMeasure, Compared, Part, Rows, stable
+from anonlib.measure.fidelity._axes import Axes, Axis
+from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 from anonlib.table.schema import Scale
 
 #: Ranges of continuous columns lie within so many deviations of the mean: most of the range of a
@@ -57,10 +57,10 @@ class Queries(ColumnMeasure):
         default=0.001, gt=0, le=1, description="errors are relative to this share of rows at least"
     )
 
-    def parts(self, view: View) -> dict[str, Part]:
-        return {"queries": Counts(self._drawn(view))}
+    def parts(self, view: Axes) -> dict[str, Counter]:
+        return {"queries": QueryCounts(self._drawn(view))}
 
-    def findings(self, found: Compared) -> Findings:
+    def findings(self, found: TableStates) -> Findings:
         ours, theirs = (states["queries"] for states in (found.source, found.released))
         errors = np.abs(theirs - ours) / np.maximum(ours, self.sanity * found.view.n_source)
         note = found.view.note
@@ -71,7 +71,7 @@ class Queries(ColumnMeasure):
             )
         )
 
-    def _drawn(self, view: View) -> tuple["Query", ...]:
+    def _drawn(self, view: Axes) -> tuple["Query", ...]:
         random = np.random.default_rng(view.seed)
         queries = []
         for _ in range(self.n_queries):
@@ -92,7 +92,7 @@ class Condition:
     axis: Axis
     bounds: Floats
 
-    def holds(self, rows: Rows) -> Floats:
+    def holds(self, rows: ReadRows) -> Floats:
         """float64[n]: the share of each value that is in the range."""
         if not self.axis.is_line:
             return rows.codes(self.axis.id).of(self.bounds)
@@ -122,12 +122,12 @@ def _drawn(axis: Axis, share: float, random: np.random.Generator) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts(Part):
+class QueryCounts(Counter):
     """State: what each query counts."""
 
     queries: tuple[Query, ...]
 
-    def update(self, rows: Rows) -> Floats:
+    def update(self, rows: ReadRows) -> Floats:
         counts = np.zeros(len(self.queries))
         for i, query in enumerate(self.queries):
             shares = query[0].holds(rows)

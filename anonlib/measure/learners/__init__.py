@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from anonlib.registry import Plugin
 
 
-class Given(NamedTuple):
+class TaskSize(NamedTuple):
     """What a model will learn from: a target of n_classes (0: of numbers, standardized), n_rows, of
     which the rarest class that occurs has n_rarest. seed: of what it draws."""
 
@@ -33,9 +33,9 @@ class Learner(Plugin):
         return self.classifies if n_classes else self.regresses
 
     @abstractmethod
-    def estimator(self, given: Given) -> Any:
+    def estimator(self, given: TaskSize) -> Any:
         """A model of scikit-learn that has not learned yet."""
 
-    def spark_estimator(self, given: Given) -> Any:
+    def spark_estimator(self, given: TaskSize) -> Any:
         """The same of Spark ML, for columns `features`, `label`."""
         raise NotImplementedError(self.type)

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure.learners import Given, Learner
+from anonlib.measure.learners import Learner, TaskSize
 
 
 class BoostedTrees(Learner):
@@ -23,7 +23,7 @@ class BoostedTrees(Learner):
     depth: int = Field(default=5, ge=1, le=30, description="most cuts from a root to a leaf")
     rate: float = Field(default=0.1, gt=0, le=1, description="how far each round goes")
 
-    def estimator(self, given: Given) -> Any:
+    def estimator(self, given: TaskSize) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
         model = HistGradientBoostingClassifier if given.n_classes else HistGradientBoostingRegressor
@@ -36,7 +36,7 @@ class BoostedTrees(Learner):
             random_state=given.seed,
         )
 
-    def spark_estimator(self, given: Given) -> Any:
+    def spark_estimator(self, given: TaskSize) -> Any:
         from pyspark.ml.classification import GBTClassifier, OneVsRest
         from pyspark.ml.regression import GBTRegressor
 

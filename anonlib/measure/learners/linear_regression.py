@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure.learners import Given, Learner
+from anonlib.measure.learners import Learner, TaskSize
 
 
 class LinearRegression(Learner):
@@ -19,13 +19,13 @@ class LinearRegression(Learner):
     regresses: ClassVar[bool] = True
     l2: float = Field(default=1.0, gt=0, description="weight of the squared coefficients")
 
-    def estimator(self, given: Given) -> Any:
+    def estimator(self, given: TaskSize) -> Any:
         from sklearn.linear_model import Ridge
 
         # Of sparse features the solution is found step by step.
         return Ridge(alpha=self.l2, tol=1e-10)
 
-    def spark_estimator(self, given: Given) -> Any:
+    def spark_estimator(self, given: TaskSize) -> Any:
         from pyspark.ml.regression import LinearRegression as Model
 
         return Model(regParam=self.l2 / given.n_rows, standardization=False)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure.learners import Given, Learner
+from anonlib.measure.learners import Learner, TaskSize
 
 
 class Mlp(Learner):
@@ -34,7 +34,7 @@ class Mlp(Learner):
         default=True, description="progress is judged on a tenth of the rows, which are held out"
     )
 
-    def estimator(self, given: Given) -> Any:
+    def estimator(self, given: TaskSize) -> Any:
         from sklearn.neural_network import MLPClassifier, MLPRegressor
 
         # Of every class a row must be held out, and one be left.

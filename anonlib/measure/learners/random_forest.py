@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure.learners import Given, Learner
+from anonlib.measure.learners import Learner, TaskSize
 
 
 class RandomForest(Learner):
@@ -20,7 +20,7 @@ class RandomForest(Learner):
     trees: int = Field(default=50, ge=1, le=10_000, description="trees of the forest")
     depth: int = Field(default=10, ge=1, le=30, description="most cuts from a root to a leaf")
 
-    def estimator(self, given: Given) -> Any:
+    def estimator(self, given: TaskSize) -> Any:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         parameters: dict[str, Any] = {
@@ -32,7 +32,7 @@ class RandomForest(Learner):
             return RandomForestClassifier(max_features="sqrt", **parameters)
         return RandomForestRegressor(max_features=1 / 3, **parameters)
 
-    def spark_estimator(self, given: Given) -> Any:
+    def spark_estimator(self, given: TaskSize) -> Any:
         from pyspark.ml.classification import RandomForestClassifier
         from pyspark.ml.regression import RandomForestRegressor
 

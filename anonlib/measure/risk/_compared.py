@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.errors import InputError
-from anonlib.measure.nearest import Compared, Nodes, Shares, Spans
+from anonlib.measure.nearest import MatchedColumn, NodeDistances, ShareDistances, SpanDistances
 from anonlib.recode.arrow import iso
-from anonlib.recode.leaves import leaves
+from anonlib.recode.leaves import find_leaves
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Scale
 
@@ -20,9 +20,9 @@ from anonlib.table.schema import Column, Scale
 Values: TypeAlias = Any
 
 
-def compared(
+def match_column(
     column: Column, encoding: Encoding, original: Values, released: Values
-) -> Compared | None:
+) -> MatchedColumn | None:
     """The column's part of the distances of `original` values, of the source's type, from
     `released` ones; None where all of these are the same by their recoder.
 
@@ -46,14 +46,14 @@ def compared(
         raise InputError(text) from None
 
 
-def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> Compared:
+def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     lower, upper = _ends(column, encoding, released)
     low, blank = _numbers(encoding, lower)
     high, _ = _numbers(encoding, upper)
     spans, place = np.unique(np.column_stack([low, high, blank]), axis=0, return_inverse=True)
     value, absent = _numbers(encoding, original)
     ends = spans[:, 0].copy(), spans[:, 1].copy()
-    return Compared(Spans(value, absent, *ends, spans[:, 2] > 0), place.ravel())
+    return MatchedColumn(SpanDistances(value, absent, *ends, spans[:, 2] > 0), place.ravel())
 
 
 def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
@@ -113,7 +113,7 @@ def _parsed(text: str) -> list[str | None]:
     return [str(each).lower() if isinstance(each, bool) else each for each in found]
 
 
-def _sets(column: Column, encoding: Encoding, original: Values, released: Values) -> Compared:
+def _sets(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     """Released values, or sets of them, of a nominal column."""
     categories = iso(encoding.categories).to_pylist()
     code: dict[str | None, int] = {text: i for i, text in enumerate(categories)}
@@ -126,9 +126,9 @@ def _sets(column: Column, encoding: Encoding, original: Values, released: Values
     return _shares(encoding.codes(original).astype(np.int64), weighted, len(code))
 
 
-def _node_shares(column: Column, original: Values, released: Values) -> Compared:
+def _node_shares(column: Column, original: Values, released: Values) -> MatchedColumn:
     """Leaves with their shares; missing is the node after the last."""
-    leaf, hierarchy = leaves(original, column.hierarchy)
+    leaf, hierarchy = find_leaves(original, column.hierarchy)
     missing = len(hierarchy.names)
     pairs = [
         tuple((each["node"], each["share"]) for each in shares) for shares in released.to_pylist()
@@ -136,7 +136,9 @@ def _node_shares(column: Column, original: Values, released: Values) -> Compared
     return _shares(np.where(leaf < 0, missing, leaf), pairs, missing + 1)
 
 
-def _shares(code: Ints, released: list[tuple[tuple[int, float], ...]], n_codes: int) -> Compared:
+def _shares(
+    code: Ints, released: list[tuple[tuple[int, float], ...]], n_codes: int
+) -> MatchedColumn:
     from scipy.sparse import csr_matrix
 
     number = {each: i for i, each in enumerate(dict.fromkeys(released))}
@@ -145,15 +147,15 @@ def _shares(code: Ints, released: list[tuple[tuple[int, float], ...]], n_codes: 
     columns = np.repeat(np.arange(len(number)), [len(each) for each in number])
     shares = [share for each in number for _, share in each]
     matrix = csr_matrix((shares, (rows, columns)), (n_codes, len(number)))
-    return Compared(Shares(code, matrix), place)
+    return MatchedColumn(ShareDistances(code, matrix), place)
 
 
-def _nodes(column: Column, encoding: Encoding, original: Values, released: Values) -> Compared:
+def _nodes(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     """Nodes by name; without a hierarchy, values by their text right under the root."""
-    flat = column.hierarchy or leaves(encoding.categories, None).hierarchy
-    leaf, hierarchy = leaves(original, flat)
+    flat = column.hierarchy or find_leaves(encoding.categories, None).hierarchy
+    leaf, hierarchy = find_leaves(original, flat)
     number: dict[str | None, int] = {name: i for i, name in enumerate(hierarchy.names)}
     number[None] = -1
     node = np.array([number[name] for name in released.to_pylist()], np.int64)
     distinct, place = np.unique(node, return_inverse=True)
-    return Compared(Nodes(leaf, distinct, hierarchy.tree), place)
+    return MatchedColumn(NodeDistances(leaf, distinct, hierarchy.tree), place)

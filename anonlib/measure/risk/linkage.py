@@ -9,8 +9,8 @@ import pyarrow as pa
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure, Subjects
-from anonlib.measure.nearest import Attack, Compared
-from anonlib.measure.risk._compared import compared
+from anonlib.measure.nearest import Attack, MatchedColumn
+from anonlib.measure.risk._compared import match_column
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -117,14 +117,14 @@ def _attack(case: "Case", original: pa.Table, released: pa.Table, n_rows: Ints) 
     columns = []
     for column in case.schema.quasi_identifiers:
         values = (table.column(column.id).combine_chunks() for table in (original, released))
-        found = compared(column, case.encodings[column.id], *values)
+        found = match_column(column, case.encodings[column.id], *values)
         columns += [] if found is None else [found]
     places = np.column_stack([*(each.place for each in columns), np.zeros(released.num_rows)])
     tuples, which = np.unique(places.astype(np.int64), axis=0, return_inverse=True)
     which = which.ravel()
     count = np.bincount(which[: len(n_rows)], n_rows, minlength=len(tuples)).astype(np.int64)
     return Attack(
-        tuple(Compared(each.distances, tuples[:, i]) for i, each in enumerate(columns)),
+        tuple(MatchedColumn(each.distances, tuples[:, i]) for i, each in enumerate(columns)),
         own=which[len(n_rows) :],
         n_rows=count if len(n_rows) else np.full(len(tuples), max(case.k, 1)),
     )
