@@ -8,8 +8,11 @@ from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit
 from anonlib.kernels._search import Nearest, make_nearest, offer
 
-#: What is left is moved together when so small a share of its places is in use.
+#: The rest is compacted when at most this share of its places is in use.
 COMPACT = 0.75
+
+#: The places of the counters in `Rest.used`: places in use; tuples in them; rows of these tuples.
+PLACES, TUPLES, ROWS = range(3)
 
 
 class Trees(NamedTuple):
@@ -28,8 +31,8 @@ class Rest(NamedTuple):
     """What is not in a cell yet, by place: the tuples in order, and gaps.
 
     number: float64[p + o, m], continuous columns and ranks; code: int32[q, m]. item: which tuple,
-    weight: how many rows it has left, 0 in a gap. used: the places in use, the tuples among them,
-    the rows of these. total: [p], sums of the continuous columns. tally: rows per rank and code,
+    weight: how many rows it has left, 0 in a gap. used: int64[3], counters, by
+    `PLACES` to `ROWS`. total: [p], sums of the continuous columns. tally: rows per rank and code,
     column g of o + q from start[g] on. distance: of each place, as of the last `_measure`; loss
     is for it, convex for `_median`.
     """
@@ -68,8 +71,8 @@ def mdav_generic(
     heap = make_nearest(k)
     x, c = np.empty(len(number)), np.empty(len(code), np.int64)
     n_cells = 0
-    while rest.used[2] >= 2 * k:
-        pair = rest.used[2] >= 3 * k
+    while rest.used[ROWS] >= 2 * k:
+        pair = rest.used[ROWS] >= 3 * k
         _average(rest, n_ranks, convex, x, c)
         _measure(rest, n_ranks, trees, x, c)
         center = _farthest(rest)
@@ -81,7 +84,7 @@ def mdav_generic(
             n_cells += 1
             if rest.weight[center] == 0:  # all that remain are as far from the first center
                 center = _farthest(rest)
-        if rest.used[1] <= COMPACT * rest.used[0]:
+        if rest.used[TUPLES] <= COMPACT * rest.used[PLACES]:
             _compact(rest)
     for row in range(len(cell)):
         if cell[row] < 0:
@@ -134,7 +137,7 @@ def _average(rest: Rest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -> Non
     """The average record: means, medians, and the most frequent codes, the lowest of several."""
     p, o = len(rest.total), len(n_ranks)
     for j in range(p):
-        x[j] = rest.total[j] / rest.used[2]
+        x[j] = rest.total[j] / rest.used[ROWS]
     for g in range(o):
         tally = rest.tally[rest.start[g] : rest.start[g + 1]]
         x[p + g] = _median(tally, rest.convex, convex)
@@ -179,7 +182,7 @@ def _read(rest: Rest, i: int, x: Floats, c: Ints) -> None:
 @njit
 def _measure(rest: Rest, n_ranks: Ints, trees: Trees, x: Floats, c: Ints) -> None:
     """Sets `distance` to the squared distances from a record, gaps included."""
-    used, p, distance = rest.used[0], len(rest.total), rest.distance
+    used, p, distance = rest.used[PLACES], len(rest.total), rest.distance
     for i in range(used):
         distance[i] = 0.0
     for j in range(p):
@@ -218,7 +221,7 @@ def _spread(trees: Trees, h: int, code: int, loss: Floats) -> None:
 def _farthest(rest: Rest) -> int:
     """The place of largest distance, the first of several."""
     best, result = -1.0, -1
-    for i in range(rest.used[0]):
+    for i in range(rest.used[PLACES]):
         if rest.distance[i] > best and rest.weight[i] > 0:
             best, result = rest.distance[i], i
     return result
@@ -238,7 +241,7 @@ def _make_cell(
     """Moves the k rows of smallest distance, the first of several, from the rest into a cell."""
     heap.size[0] = heap.weight[0] = 0
     limit = np.inf
-    for i in range(rest.used[0]):
+    for i in range(rest.used[PLACES]):
         if rest.distance[i] < limit and rest.weight[i] > 0:
             limit = offer(heap, rest.distance[i], i, k, rest.weight)
     for place in range(heap.size[0]):
@@ -251,20 +254,20 @@ def _make_cell(
             cell[row] = cell_id
         _count(rest, n_ranks, i, -rows)
         rest.weight[i] -= rows
-        rest.used[1] -= rest.weight[i] == 0
-        rest.used[2] -= rows
+        rest.used[TUPLES] -= rest.weight[i] == 0
+        rest.used[ROWS] -= rows
 
 
 @njit
 def _compact(rest: Rest) -> None:
     """Closes the gaps."""
-    used = rest.used[0]
+    used = rest.used[PLACES]
     for j in range(len(rest.number)):
         _close(rest.number[j], rest.weight, used)
     for h in range(len(rest.code)):
         _close(rest.code[h], rest.weight, used)
     _close(rest.item, rest.weight, used)
-    rest.used[0] = _close(rest.weight, rest.weight, used)
+    rest.used[PLACES] = _close(rest.weight, rest.weight, used)
 
 
 @njit

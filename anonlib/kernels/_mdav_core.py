@@ -11,8 +11,11 @@ from anonlib.kernels._search import MARGIN, Nearest, farthest, make_nearest, nea
 
 #: The leaves are made anew when no more than this share of their rows is left.
 REFILL = 0.7
-#: The ranking holds one in so many of the tuples that are left.
+#: The ranking holds one in RANKED of the tuples that are left.
 RANKED = 8
+#: The entries of `Ranking.span`: the first place in use; the place after the last; the tuples that
+#: were left when the ranking was made.
+BEGIN, END, N_LEFT = range(3)
 
 
 class Rest(NamedTuple):
@@ -38,9 +41,14 @@ class Rest(NamedTuple):
 class Ranking(NamedTuple):
     """The tuples that were farthest from the centroid of an earlier rest, farthest first.
 
-    item, distance: [m], of which those from span[0] to before span[1] are in use; none of the
-    span[2] tuples left then and not among them was farther than the last. mean, share: that
-    centroid. seen: [1], how many tuples were looked at since.
+    Attributes:
+        item: int64[m]. The tuples; places span[BEGIN] to before span[END] are in use. No other of
+            the span[N_LEFT] tuples left at that time was farther than the last.
+        distance: float64[m]. Their squared distances from that centroid.
+        span: int64[3]. See `BEGIN`, `END` and `N_LEFT`.
+        mean: float64[p]. That centroid: its numeric columns.
+        share: Its shares of categories, as `Rest.share`.
+        seen: int64[1]. Tuples looked at since.
     """
 
     item: Ints
@@ -196,7 +204,7 @@ def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
     """
     _center(rest)
     for attempt in range(3):
-        if attempt > 0 or ranking.seen[0] >= ranking.span[2]:
+        if attempt > 0 or ranking.seen[0] >= ranking.span[N_LEFT]:
             # At the third, more tuples lie equally far than one in RANKED.
             _rank(value, rest, ranking, RANKED if attempt < 2 else 1)
         result, certain = _search(value, rest, ranking)
@@ -210,11 +218,11 @@ def _search(value: Floats, rest: Rest, ranking: Ranking) -> tuple[int, bool]:
     """The farthest tuple in the ranking, and whether none outside it can be as far."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
-    while ranking.span[0] < ranking.span[1] and weight[item[ranking.span[0]]] == 0:
-        ranking.span[0] += 1
+    while ranking.span[BEGIN] < ranking.span[END] and weight[item[ranking.span[BEGIN]]] == 0:
+        ranking.span[BEGIN] += 1
     moved = _moved(rest, ranking)
     best, result, enough = -1.0, -1, -1.0
-    for place in range(ranking.span[0], ranking.span[1]):
+    for place in range(ranking.span[BEGIN], ranking.span[END]):
         if distance[place] + moved < enough:
             return result, True
         ranking.seen[0] += 1
@@ -224,7 +232,7 @@ def _search(value: Floats, rest: Rest, ranking: Ranking) -> tuple[int, bool]:
             if far > best or (far == best and i < result):
                 best, result = far, i
                 enough = np.sqrt(far) * (1.0 - MARGIN) - MARGIN
-    return result, ranking.span[1] == ranking.span[2]
+    return result, ranking.span[END] == ranking.span[N_LEFT]
 
 
 @njit
@@ -258,7 +266,7 @@ def _rank(value: Floats, rest: Rest, ranking: Ranking, part: int) -> None:
     sort(distance, item, size)
     for place in range(size):
         distance[place] = -distance[place]
-    ranking.span[0], ranking.span[1], ranking.span[2] = 0, size, m
+    ranking.span[BEGIN], ranking.span[END], ranking.span[N_LEFT] = 0, size, m
     ranking.seen[0] = 0
 
 

@@ -127,7 +127,9 @@ def _judged(block: Block) -> bool:
 
 def _judge(block: Block, work: "Peeling") -> None:
     """Looks at the classes that may be cells with all models."""
-    n, m = int(work.at[5]), int(work.at[4])
+    from anonlib.kernels.peel.core import CLASSES, LISTED
+
+    n, m = int(work.at[LISTED]), int(work.at[CLASSES])
     fits = work.fits[:m]
     number = np.cumsum(fits) - 1
     chosen = fits[work.group[:n]]

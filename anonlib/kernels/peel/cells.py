@@ -18,8 +18,11 @@ from anonlib.kernels.peel.core import Bits, Table, diverse
 #: Above all losses.
 EVERY = 2**62
 
-#: So many cells more than there are, and one for so many cells, is there room for.
+#: Spare capacity: SPARE cells, plus one per SPARE cells in use.
 SPARE = 16
+
+#: The places of the counters in `State.n`: ranked cells; steps of the pass; tuples moved.
+RANKED, STEPS, MOVED = range(3)
 
 
 class State(NamedTuple):
@@ -32,7 +35,8 @@ class State(NamedTuple):
     ascending loss as of the pass' start; level: int64[m], that loss.
     low, high: int32[d], bits: uint64[v], of the cell that `without` looked at last.
     step: int64[m], which step of the pass has changed a cell, -1 for none; moved, origin: int64
-    [t], the tuples that these have moved, from where. n: of ranked cells, steps, and tuples moved.
+    [t], the tuples that these have moved, from where. n: int64[3], counters, by `RANKED` to
+    `MOVED`.
     """
 
     cell: Ints
@@ -222,28 +226,28 @@ def rank(state: State) -> None:
 @njit
 def enter(state: State, c: int) -> None:
     """Adds a new cell to the ranked ones."""
-    i, loss = state.n[0], state.loss[c]
+    i, loss = state.n[RANKED], state.loss[c]
     while i > 0 and state.level[i - 1] > loss:
         state.ranked[i], state.level[i] = state.ranked[i - 1], state.level[i - 1]
         i -= 1
     state.ranked[i], state.level[i] = c, loss
-    state.n[0] += 1
+    state.n[RANKED] += 1
 
 
 @njit
 def strike(state: State) -> None:
     """Removes the cells without rows from the ranked ones."""
     n = 0
-    for i in range(state.n[0]):
+    for i in range(state.n[RANKED]):
         state.ranked[n], state.level[n] = state.ranked[i], state.level[i]
         n += state.rows[state.ranked[i]] > 0
-    state.n[0] = n
+    state.n[RANKED] = n
 
 
 @njit
 def cheapest(given: Table, state: State, t: int, most: int, zero: Codes) -> tuple[int, int]:
     """The cell that loses least more with a tuple, see `nearest`. zero: int32[d], zeros."""
-    n = state.n[0]
+    n = state.n[RANKED]
     own, code, w = state.cell[t], given.code[t], given.weight[t]
     return nearest(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
 
@@ -251,8 +255,8 @@ def cheapest(given: Table, state: State, t: int, most: int, zero: Codes) -> tupl
 @njit
 def shift(given: Table, state: State, t: int, to: int) -> None:
     """Moves a tuple as part of the step at hand; the cells are to be described anew."""
-    state.moved[state.n[2]], state.origin[state.n[2]] = t, state.cell[t]
-    state.n[2] += 1
+    state.moved[state.n[MOVED]], state.origin[state.n[MOVED]] = t, state.cell[t]
+    state.n[MOVED] += 1
     unlink(given, state, t)
     link(given, state, t, to)
 
@@ -267,9 +271,9 @@ def move(given: Table, state: State, t: int, to: int) -> None:
 @njit
 def undo(given: Table, state: State, begin: int) -> None:
     """Takes back the moves from `begin` on."""
-    for i in range(state.n[2] - 1, begin - 1, -1):
+    for i in range(state.n[MOVED] - 1, begin - 1, -1):
         back(given, state, i)
-    state.n[2] = begin
+    state.n[MOVED] = begin
 
 
 @njit
@@ -305,10 +309,10 @@ def move_tuples(given: Table, state: State, judged: bool) -> int:
             move(given, state, t, b)
             describe(given, state, a)
             _mark(state, a, b, judged)
-            state.n[1] += 1
+            state.n[STEPS] += 1
             n += 1
             if not judged:
-                state.n[2] = 0
+                state.n[MOVED] = 0
     return n
 
 
@@ -319,8 +323,8 @@ def dissolve_cells(given: Table, state: State, judged: bool) -> int:
     zero = np.zeros(given.code.shape[1], np.int32)
     n = 0
     rank(state)
-    for place in range(state.n[0] - 1, -1, -1):
-        a, begin = state.ranked[place], state.n[2]
+    for place in range(state.n[RANKED] - 1, -1, -1):
+        a, begin = state.ranked[place], state.n[MOVED]
         if state.step[a] >= 0:
             continue
         budget = state.rows[a] * state.loss[a]
@@ -334,29 +338,29 @@ def dissolve_cells(given: Table, state: State, judged: bool) -> int:
             undo(given, state, begin)
             continue
         describe(given, state, a)
-        for i in range(begin, state.n[2]):
+        for i in range(begin, state.n[MOVED]):
             _mark(state, a, state.cell[state.moved[i]], judged)
-        state.n[1] += 1
+        state.n[STEPS] += 1
         n += 1
         if not judged:
-            state.n[2] = 0
+            state.n[MOVED] = 0
     return n
 
 
 @njit
 def _mark(state: State, a: int, b: int, judged: bool) -> None:
     if judged:
-        state.step[a] = state.step[b] = state.n[1]
+        state.step[a] = state.step[b] = state.n[STEPS]
 
 
 @njit
 def take_back(given: Table, state: State, fails: Bools) -> int:
     """Takes back the steps of the pass that have changed a cell that fails. Returns how many."""
-    bad = np.zeros(state.n[1], np.bool_)
+    bad = np.zeros(state.n[STEPS], np.bool_)
     for c in range(len(fails)):
         if fails[c] and state.step[c] >= 0:
             bad[state.step[c]] = True
-    for i in range(state.n[2] - 1, -1, -1):
+    for i in range(state.n[MOVED] - 1, -1, -1):
         if bad[state.step[state.cell[state.moved[i]]]]:
             back(given, state, i)
     return int(bad.sum())

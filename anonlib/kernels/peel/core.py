@@ -10,18 +10,27 @@ from anonlib.compiled import njit
 
 Bits = npt.NDArray[np.uint64]
 
-#: Tables for keys have so many places at least.
+#: The least number of places in a hash table of keys.
 SMALLEST = 64
+
+#: The places of the counters in `Peeling.at`: the stage; the next node; tuples in the rest; cells;
+#: classes at hand; tuples in these classes; rows in the rest.
+STAGE, NODE, REST, CELLS, CLASSES, LISTED, REST_ROWS = range(7)
 
 
 class Table(NamedTuple):
-    """t distinct tuples of d columns, and what a cell must have for sure.
+    """t distinct tuples of d columns, and the rows and values that every cell needs.
 
-    code: int32[t, d]; weight: int64[t], rows. node: int32[d, h, c], what codes are generalized to,
-    by height, each column's topmost height repeated; loss: int64[d, h, c], what is lost, in units
-    of 2^-20. k: the fewest rows of a cell. bits: uint64[t, v], sets of the protected values that
-    the tuple's rows have; need: int64[a], how many values a cell must have, that are in the words
-    start[i] .. start[i + 1] - 1.
+    Attributes:
+        code: int32[t, d].
+        weight: int64[t]. Rows of each tuple.
+        node: int32[d, h, c]. The node above a code, by height; the topmost height of a column is
+            repeated.
+        loss: int64[d, h, c]. The loss of that node, in units of 2^-20.
+        k: The fewest rows of a cell.
+        bits: uint64[t, v]. The protected values of each tuple's rows, as a set.
+        start: int64[a + 1]. Attribute i is in the words start[i] .. start[i + 1] - 1 of `bits`.
+        need: int64[a]. The fewest values of each attribute in a cell.
     """
 
     code: Codes
@@ -35,14 +44,22 @@ class Table(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """n nodes in the order in which they are tried.
+    """n nodes, in the order in which they are tried.
 
-    height: int64[n, d]. key: uint64[d, h, c], random numbers of the table's nodes; combined by
-    exclusive or they tell classes apart (two with one key would be one cell, judged as such).
-    bound: int64[s + 1], stages: all nodes are tried in each of them, on the tuples that lose from
-    bound[s] to below bound[s + 1] there. part: int64[2, n], where these losses stand: that of tuple
-    i at node j is left[part[0, j], i] + right[part[1, j], i], and from low[j] to high[j]. With one
-    stage none of that is looked at.
+    The loss of tuple i at node j is left[part[0, j], i] + right[part[1, j], i]. With one stage the
+    losses are not read.
+
+    Attributes:
+        height: int64[n, d]. The height of each node in each column.
+        key: uint64[d, h, c]. Random keys of the table's nodes. Combined by exclusive or, they tell
+            classes apart (two classes with one key would be one cell, and judged as one).
+        bound: int64[s + 1]. Stages: stage s tries all nodes, on the tuples whose loss there is from
+            bound[s] to below bound[s + 1].
+        part: int64[2, n]. Rows of `left` and `right` for each node.
+        left: int32[., t]. Losses in the first columns, for each of their heights in use.
+        right: int32[., t]. The same for the other columns.
+        low: int64[n]. The least loss of a tuple at each node.
+        high: int64[n]. The largest one.
     """
 
     height: Ints
@@ -56,13 +73,20 @@ class Lattice(NamedTuple):
 
 
 class Peeling(NamedTuple):
-    """Work in progress. at: stage, node, tuples in the rest, cells, classes at hand, tuples in
-    them, and rows in the rest, as of now.
+    """Work in progress: the rest (tuples without a cell), and the classes at the current node.
 
-    cell: int64[t], -1 in the rest; rest: int64[t], the tuples without a cell, ascending. Of the
-    classes at hand: item: int64[t], the tuples; group: int64[t], which class each is in; rows,
-    bits, fits: by class, the last whether it has what a cell must have for sure. table: int64
-    [2^x], the class in each place plus 1; mark: uint64[2^x], its key; place: int64[t].
+    Attributes:
+        at: int64[7]. Counters, by `STAGE` to `REST_ROWS`.
+        cell: int64[t]. The cell of each tuple; -1 in the rest.
+        rest: int64[t]. The tuples of the rest, ascending.
+        item: int64[t]. The tuples of the classes at hand.
+        group: int64[t]. The class of each of these tuples.
+        rows: int64[t]. Rows of each class.
+        bits: uint64[t, v]. The protected values of each class, as a set.
+        fits: bool[t]. Whether a class has k rows and enough protected values.
+        table: int64[2^x]. A hash table: the class in each place plus 1; 0 means free.
+        mark: uint64[2^x]. The key of the class in each place.
+        place: int64[t]. The place of each listed tuple's class.
     """
 
     at: Ints
@@ -99,21 +123,21 @@ def make_peeling(given: Table) -> Peeling:
 
 @njit
 def peel(given: Table, lattice: Lattice, work: Peeling, judged: bool) -> bool:
-    """Goes on until all nodes are done (False), or, where cells are judged, there are classes that
-    may be cells (True): `place` says which ones are."""
+    """Tries nodes until none is left (False). Where cells are judged, it stops (True) at a node
+    with classes that may be cells: judge them, set `fits`, call `place`, and call this again."""
     at = work.at
     n, n_stages = len(lattice.height), len(lattice.bound) - 1
-    while at[0] < n_stages:
-        while at[1] < n and at[6] >= given.k:
-            node = at[1]
-            at[1] += 1
-            _select(lattice, work, at[0], node)
+    while at[STAGE] < n_stages:
+        while at[NODE] < n and at[REST_ROWS] >= given.k:
+            node = at[NODE]
+            at[NODE] += 1
+            _select(lattice, work, at[STAGE], node)
             classify(given, lattice, work, node)
-            if work.fits[: at[4]].any():
+            if work.fits[: at[CLASSES]].any():
                 if judged:
                     return True
                 place(given, work)
-        at[0], at[1] = at[0] + 1, 0
+        at[STAGE], at[NODE] = at[STAGE] + 1, 0
     return False
 
 
@@ -123,21 +147,21 @@ def _select(lattice: Lattice, work: Peeling, stage: int, node: int) -> None:
     at = work.at
     item, rest = work.item, work.rest
     if len(lattice.bound) == 2:
-        item[: at[2]] = rest[: at[2]]
-        at[5] = at[2]
+        item[: at[REST]] = rest[: at[REST]]
+        at[LISTED] = at[REST]
         return
     low, high = lattice.bound[stage], lattice.bound[stage + 1]
     if lattice.low[node] >= high or lattice.high[node] < low:
-        at[5] = 0
+        at[LISTED] = 0
         return
     left, right = lattice.left[lattice.part[0, node]], lattice.right[lattice.part[1, node]]
     n = 0
-    for i in range(at[2]):
+    for i in range(at[REST]):
         t = rest[i]
         loss = left[t] + right[t]
         item[n] = t
         n += low <= loss < high
-    at[5] = n
+    at[LISTED] = n
 
 
 @njit
@@ -146,10 +170,10 @@ def classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
     at, item, group, rows, bits = work.at, work.item, work.group, work.rows, work.bits
     height, d = lattice.height[node], given.code.shape[1]
     size = SMALLEST
-    while size < 2 * at[5]:
+    while size < 2 * at[LISTED]:
         size *= 2
     n = 0
-    for i in range(at[5]):
+    for i in range(at[LISTED]):
         t = item[i]
         key = np.uint64(0)
         for j in range(d):
@@ -167,8 +191,8 @@ def classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
         rows[g] += given.weight[t]
         for word in range(bits.shape[1]):
             bits[g, word] |= given.bits[t, word]
-    at[4] = n
-    for i in range(at[5]):
+    at[CLASSES] = n
+    for i in range(at[LISTED]):
         work.table[work.place[i]] = 0
     for g in range(n):
         work.fits[g] = rows[g] >= given.k and diverse(given, bits[g])
@@ -194,17 +218,17 @@ def place(given: Table, work: Peeling) -> None:
     """Makes cells of the classes that fit."""
     at = work.at
     number = work.rows  # no longer needed
-    for g in range(at[4]):
-        number[g] = at[3]
-        at[3] += work.fits[g]
-    for i in range(at[5]):
+    for g in range(at[CLASSES]):
+        number[g] = at[CELLS]
+        at[CELLS] += work.fits[g]
+    for i in range(at[LISTED]):
         if work.fits[work.group[i]]:
             work.cell[work.item[i]] = number[work.group[i]]
-    kept = at[6] = 0
-    for i in range(at[2]):
+    kept = at[REST_ROWS] = 0
+    for i in range(at[REST]):
         t = work.rest[i]
         if work.cell[t] < 0:
             work.rest[kept] = t
             kept += 1
-            at[6] += given.weight[t]
-    at[2] = kept
+            at[REST_ROWS] += given.weight[t]
+    at[REST] = kept

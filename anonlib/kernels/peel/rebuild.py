@@ -1,7 +1,4 @@
-"""Classes of the lattice that may replace cells: what `_peel_rebuild` tries.
-
-Steps that open a class of the lattice: the cells that its tuples come from are built anew.
-"""
+"""Steps that open a class of the lattice: the cells that its tuples come from are built anew."""
 
 from typing import NamedTuple
 
@@ -11,6 +8,7 @@ from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
 from anonlib.kernels.peel.cells import (
     EVERY,
+    MOVED,
     State,
     cheapest,
     describe,
@@ -21,13 +19,25 @@ from anonlib.kernels.peel.cells import (
     strike,
     undo,
 )
-from anonlib.kernels.peel.core import Lattice, Peeling, Table, classify, diverse, make_peeling
+from anonlib.kernels.peel.core import (
+    CLASSES,
+    LISTED,
+    Lattice,
+    Peeling,
+    Table,
+    classify,
+    diverse,
+    make_peeling,
+)
 
-#: A class has the tuples that would lose at most so much more in it, in units of 2^-20.
+#: A class has the tuples that would lose at most NEAR more in it (units of 2^-20: 0.4 of a column).
 NEAR = 2**20 * 2 // 5
 
-#: Classes are listed until they have so many times the tuples of the table together.
+#: Classes are listed until together they have ROOM times the tuples of the table.
 ROOM = 64
+
+#: The places of the counters in `Listing.n`: classes, and their tuples together.
+LISTED_CLASSES, LISTED_TUPLES = range(2)
 
 
 class Classes(NamedTuple):
@@ -45,10 +55,17 @@ class Classes(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Classes as they are found. tuples: int64[64 t], class by class; ends: int64[64 t], where
-    those of each end; loss: int64[64 t]. n: of classes, of tuples. Of the classes at a node: size:
-    int64[t], 0 for those that are not kept; spot: int64[t], where the next tuple goes; lost: int64
-    [t], what a row loses."""
+    """The classes listed so far, and work space for the classes of one node.
+
+    Attributes:
+        tuples: int64[ROOM t]. Their tuples, class by class.
+        ends: int64[ROOM t]. Where the tuples of each class end.
+        loss: int64[ROOM t]. The loss of a row of each class.
+        n: int64[2]. Counters, by `LISTED_CLASSES` and `LISTED_TUPLES`.
+        size: int64[t]. Tuples of each class of the node; 0 if it is not listed.
+        spot: int64[t]. Where the next tuple of each class goes.
+        lost: int64[t]. The loss of a row of each class.
+    """
 
     tuples: Ints
     ends: Ints
@@ -68,7 +85,7 @@ def find_classes(given: Table, lattice: Lattice, state: State) -> Classes:
     size, spot, lost = np.zeros((3, t), np.int64)
     found = Listing(tuples, ends, loss, np.zeros(2, np.int64), size, spot, lost)
     list_classes(given, lattice, make_peeling(given), now, found)
-    n = found.n[0]
+    n = found.n[LISTED_CLASSES]
     order = np.argsort(loss[:n], kind="stable")
     sizes = np.diff(ends[:n], prepend=0)[order]
     start = np.append(0, np.cumsum(sizes))
@@ -104,7 +121,7 @@ def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
     for t in range(len(now)):
         work.item[n] = t
         n += left[t] + right[t] < now[t] + NEAR
-    work.at[5] = n
+    work.at[LISTED] = n
     return True
 
 
@@ -112,27 +129,27 @@ def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
 def _append(left: Codes, right: Codes, now: Ints, work: Peeling, found: Listing) -> bool:
     """Adds the classes at hand that may be cells and gain; False if there is no room."""
     size, spot, lost, n = found.size, found.spot, found.lost, found.n
-    size[: work.at[4]], spot[: work.at[4]] = 0, 0
-    for i in range(work.at[5]):
+    size[: work.at[CLASSES]], spot[: work.at[CLASSES]] = 0, 0
+    for i in range(work.at[LISTED]):
         t, g = work.item[i], work.group[i]
         spot[g] += 1
         lost[g] = left[t] + right[t]
         if work.fits[g] and lost[g] < now[t]:
             size[g] = 1
-    total = n[1]
-    for g in range(work.at[4]):
+    total = n[LISTED_TUPLES]
+    for g in range(work.at[CLASSES]):
         size[g] *= spot[g]
         total += size[g]
     if total > len(found.tuples):
         return False
-    for g in range(work.at[4]):
-        spot[g] = n[1]
+    for g in range(work.at[CLASSES]):
+        spot[g] = n[LISTED_TUPLES]
         if size[g] > 0:
-            n[1] += size[g]
-            found.ends[n[0]] = n[1]
-            found.loss[n[0]] = lost[g]
-            n[0] += 1
-    for i in range(work.at[5]):
+            n[LISTED_TUPLES] += size[g]
+            found.ends[n[LISTED_CLASSES]] = n[LISTED_TUPLES]
+            found.loss[n[LISTED_CLASSES]] = lost[g]
+            n[LISTED_CLASSES] += 1
+    for i in range(work.at[LISTED]):
         t, g = work.item[i], work.group[i]
         if size[g] > 0:
             found.tuples[spot[g]] = t
@@ -140,15 +157,19 @@ def _append(left: Codes, right: Codes, now: Ints, work: Peeling, found: Listing)
     return True
 
 
-#: A step frees so many tuples at most.
+#: The most tuples that a step frees.
 MOST_FREED = 300
 
-#: What tuples that no new cell takes are expected to lose, as a share of what they lost.
+#: The expected loss of tuples that no new cell takes, as a fraction (numerator, denominator) of
+#: their loss before.
 DEAR = 6, 5
+
+#: The places of the counters in `Site.n`: donors; freed tuples; near classes; new cells.
+DONORS, FREED, CLOSE, BUILT = range(4)
 
 
 class Site(NamedTuple):
-    """What a step takes down and builds. n: of donors, freed tuples, classes near, and new cells.
+    """The cells that a step takes down and builds. n: int64[4], counters, by `DONORS` to `BUILT`.
 
     donors: int64[m], cells whose tuples are freed; begin: int64[m + 1], where those of each begin
     among freed: int64[t]; chosen: bool[m], whether a cell is a donor; loss: int64[t], what a row
@@ -197,11 +218,11 @@ def rebuild_cells(given: Table, state: State, classes: Classes, site: Site) -> i
     for s in range(len(classes.loss)):
         if _choose(given, state, classes, site, s) and _take_down(state, site):
             before = 0
-            for c in site.donors[: site.n[0]]:
+            for c in site.donors[: site.n[DONORS]]:
                 before += state.rows[c] * state.loss[c]
             if _build(given, state, classes, site, s, before) < before:
                 n += _carry_out(given, state, site, before)
-        for i in range(site.n[0]):
+        for i in range(site.n[DONORS]):
             site.chosen[site.donors[i]] = False
     return n
 
@@ -210,7 +231,7 @@ def rebuild_cells(given: Table, state: State, classes: Classes, site: Site) -> i
 def _choose(given: Table, state: State, classes: Classes, site: Site, s: int) -> bool:
     """Chooses as donors the cells with tuples of the class that lose more than it, and where these
     have too few rows, more cells, those that lose most first."""
-    site.n[0] = 0
+    site.n[DONORS] = 0
     members = classes.tuples[classes.start[s] : classes.start[s + 1]]
     bound, rows = classes.loss[s] + 1, 0
     while True:
@@ -219,24 +240,24 @@ def _choose(given: Table, state: State, classes: Classes, site: Site, s: int) ->
             c = state.cell[t]
             if not site.chosen[c] and state.loss[c] >= bound:
                 site.chosen[c] = True
-                site.donors[site.n[0]] = c
-                site.n[0] += 1
+                site.donors[site.n[DONORS]] = c
+                site.n[DONORS] += 1
             elif not site.chosen[c]:
                 most = max(most, state.loss[c])
         rows = 0
         for t in members:
             if site.chosen[state.cell[t]]:
                 rows += given.weight[t]
-        if site.n[0] == 0 or most < 0 or rows >= given.k:
+        if site.n[DONORS] == 0 or most < 0 or rows >= given.k:
             break
         bound = most
-    return site.n[0] > 0 and rows >= given.k
+    return site.n[DONORS] > 0 and rows >= given.k
 
 
 @njit
 def _take_down(state: State, site: Site) -> bool:
     """Lists the tuples of the donors, these by ascending loss; False if there are too many."""
-    donors = site.donors[: site.n[0]]
+    donors = site.donors[: site.n[DONORS]]
     donors[:] = donors[np.argsort(state.loss[donors], kind="mergesort")]
     n = 0
     for i in range(len(donors)):
@@ -248,7 +269,7 @@ def _take_down(state: State, site: Site) -> bool:
             site.freed[n], site.loss[t] = t, state.loss[donors[i]]
             n += 1
             t = state.after[t]
-    site.begin[len(donors)] = site.n[1] = n
+    site.begin[len(donors)] = site.n[FREED] = n
     return True
 
 
@@ -256,24 +277,24 @@ def _take_down(state: State, site: Site) -> bool:
 def _build(given: Table, state: State, classes: Classes, site: Site, s: int, before: int) -> int:
     """Parts the freed tuples among new cells, class s first, and says what they may lose then; it
     stops where that is not less than before."""
-    freed = site.freed[: site.n[1]]
+    freed = site.freed[: site.n[FREED]]
     for t in freed:
         site.free[t], site.part[t] = True, -1
     _meet(given, classes, site)
-    site.n[3] = 0
+    site.n[BUILT] = 0
     members, start = classes.tuples, classes.start
     total = _take(given, state, site, members[start[s] : start[s + 1]], classes.loss[s])
-    possible = site.n[3] == 1  # else the values of its tuples in the donors are too few
+    possible = site.n[BUILT] == 1  # else the values of its tuples in the donors are too few
     donor = 0
-    for i in range(site.n[2] + 1):
+    for i in range(site.n[CLOSE] + 1):
         near = site.near[i]
-        while donor < site.n[0] and (
-            i == site.n[2] or state.loss[site.donors[donor]] <= classes.loss[near]
+        while donor < site.n[DONORS] and (
+            i == site.n[CLOSE] or state.loss[site.donors[donor]] <= classes.loss[near]
         ):
             own = freed[site.begin[donor] : site.begin[donor + 1]]
             total += _take(given, state, site, own, state.loss[site.donors[donor]])
             donor += 1
-        if i == site.n[2] or total >= before:
+        if i == site.n[CLOSE] or total >= before:
             break
         own = members[start[near] : start[near + 1]]
         total += _take(given, state, site, own, classes.loss[near])
@@ -288,7 +309,7 @@ def _build(given: Table, state: State, classes: Classes, site: Site, s: int, bef
 def _meet(given: Table, classes: Classes, site: Site) -> None:
     """Lists the classes that have enough freed rows, those that lose least first."""
     near, rows, n = site.near, site.rows, 0
-    for t in site.freed[: site.n[1]]:
+    for t in site.freed[: site.n[FREED]]:
         for c in classes.classes[classes.place[t] : classes.place[t + 1]]:
             if rows[c] == 0:
                 near[n] = c
@@ -301,7 +322,7 @@ def _meet(given: Table, classes: Classes, site: Site) -> None:
         kept += rows[c] >= given.k
         rows[c] = 0
     near[:kept] = np.sort(near[:kept])
-    site.n[2] = kept
+    site.n[CLOSE] = kept
 
 
 @njit
@@ -318,8 +339,8 @@ def _take(given: Table, state: State, site: Site, tuples: Ints, loss: int) -> in
         return 0
     for t in tuples:
         if site.free[t]:
-            site.free[t], site.part[t] = False, site.n[3]
-    site.n[3] += 1
+            site.free[t], site.part[t] = False, site.n[BUILT]
+    site.n[BUILT] += 1
     return rows * loss
 
 
@@ -327,15 +348,15 @@ def _take(given: Table, state: State, site: Site, tuples: Ints, loss: int) -> in
 def _carry_out(given: Table, state: State, site: Site, before: int) -> bool:
     """Makes the new cells and finds one for each tuple left, if the loss falls in all."""
     spare = np.flatnonzero(state.rows == 0)
-    if len(spare) < site.n[3]:
+    if len(spare) < site.n[BUILT]:
         return False
     zero = np.zeros(given.code.shape[1], np.int32)
-    donors, freed, now = site.donors[: site.n[0]], site.freed[: site.n[1]], 0
-    state.n[2] = 0
+    donors, freed, now = site.donors[: site.n[DONORS]], site.freed[: site.n[FREED]], 0
+    state.n[MOVED] = 0
     for t in freed:
         if site.part[t] >= 0:
             shift(given, state, t, spare[site.part[t]])
-    for c in spare[: site.n[3]]:
+    for c in spare[: site.n[BUILT]]:
         describe(given, state, c)
         enter(state, c)
         now += state.rows[c] * state.loss[c]
@@ -353,5 +374,5 @@ def _carry_out(given: Table, state: State, site: Site, before: int) -> bool:
     else:
         undo(given, state, 0)
     strike(state)
-    state.n[2] = 0
+    state.n[MOVED] = 0
     return now < before

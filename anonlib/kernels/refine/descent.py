@@ -193,10 +193,14 @@ def settle(state: State, near: Ints, seen: Codes, cell: int, new: int) -> None:
         near[new, -1] = cell
 
 
+#: The places of the counters in `Batch.size`: steps, and rows of these steps.
+N_STEPS, N_ROWS = range(2)
+
+
 class Batch(NamedTuple):
     """Steps to be judged. Step s is between cells a[s] and b[s]; row[i] would be in the first of
-    them if side[i] is 2s, in the second if it is 2s + 1. size: the numbers of steps and of those
-    rows. whole: [c], the clock when a cell was last proposed to be split."""
+    them if side[i] is 2s, in the second if it is 2s + 1. size: int64[2], counters, by `N_STEPS` and
+    `N_ROWS`. whole: [c], the clock when a cell was last proposed to be split."""
 
     a: Ints
     b: Ints
@@ -229,7 +233,7 @@ def propose(state: State, near: Ints, seen: Codes, k: int, steps: Steps, batch: 
         if state.group[a] < 0 or state.rows[a] < 2 * k or state.changed[a] <= batch.whole[a]:
             continue
         new = free_cell(state, a)
-        if new >= 0 and batch.size[1] + state.rows[a] <= len(batch.row):
+        if new >= 0 and batch.size[N_ROWS] + state.rows[a] <= len(batch.row):
             batch.whole[a] = state.clock[0]
             mark_nearest(state, farthest(state, a), k)
             _add(state, batch, a, new)
@@ -244,7 +248,7 @@ def propose(state: State, near: Ints, seen: Codes, k: int, steps: Steps, batch: 
             continue
         b = near[a, slot]
         rows = _listed(steps) * (state.rows[a] + state.rows[b])
-        if batch.size[0] > 0 and batch.size[1] + rows > len(batch.row):
+        if batch.size[N_STEPS] > 0 and batch.size[N_ROWS] + rows > len(batch.row):
             seen[a, slot] = 0  # another time
             continue
         _add_steps(state, batch, a, b, steps)
@@ -266,7 +270,7 @@ def _add_steps(state: State, batch: Batch, a: int, b: int, steps: Steps) -> None
     rows = state.rows[a] + state.rows[b]
     for i in range(_listed(steps)):
         leaves, comes = steps.leaves[i], steps.comes[i]
-        if batch.size[1] + rows > len(batch.row):
+        if batch.size[N_ROWS] + rows > len(batch.row):
             break
         for cell in (a, b):
             row = state.first[cell]
@@ -289,17 +293,17 @@ def _add(state: State, batch: Batch, a: int, b: int) -> None:
             batch.side[i] = 2 * s + (state.lean[row] < 0.0)
             i += 1
             row = state.after[row]
-    batch.size[0], batch.size[1] = s + 1, i
+    batch.size[N_STEPS], batch.size[N_ROWS] = s + 1, i
 
 
 @njit
 def take(state: State, near: Ints, seen: Codes, batch: Batch, allowed: Bools) -> None:
     """Takes the steps that are allowed: of those between the same two cells, the first."""
     i = 0
-    for s in range(batch.size[0]):
+    for s in range(batch.size[N_STEPS]):
         a, b = batch.a[s], batch.b[s]
         start = i
-        while i < batch.size[1] and batch.side[i] < 2 * s + 2:
+        while i < batch.size[N_ROWS] and batch.side[i] < 2 * s + 2:
             i += 1
         if not allowed[s] or state.group[a] >= 0:
             continue
