@@ -25,7 +25,7 @@ from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 from anonlib.partition import TaskPartitioner, TreePartitioner
 from anonlib.partition.controller import Controller
-from anonlib.partition.tuples import Tuples
+from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
@@ -413,7 +413,7 @@ def _check_steps(config: Config) -> Iterator[Problem]:
             if i:
                 yield Problem(where, "controller must be the first step")
             yield from _check_controller(step, config.attributes, where)
-        if isinstance(step, Tuples):
+        if isinstance(step, TuplesPartitioner):
             yield from _check_tuples(config, where)
         if isinstance(step, TaskPartitioner) and i < len(steps) - 1:
             yield Problem(where, f"{step.type} works inside the blocks: it must be the last step")

@@ -24,7 +24,7 @@ from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 from anonlib.partition import Partitioner
 from anonlib.partition.controller import Controller
-from anonlib.partition.tuples import Tuples
+from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
@@ -249,7 +249,7 @@ class PartitionSection(Section):
     @property
     def by_tuples(self) -> bool:
         """Whether a search over the tuples of the whole table makes the cells."""
-        return any(isinstance(step, Tuples) for step in self.steps)
+        return any(isinstance(step, TuplesPartitioner) for step in self.steps)
 
     @property
     def controller(self) -> Controller | None:

@@ -9,7 +9,7 @@ from anonlib.registry import Plugin
 from anonlib.table.block import Block
 
 
-class Found(NamedTuple):
+class KernelResult(NamedTuple):
     """What a kernel finds for a block. cell_id: as of `Kernel.cells`. levels: int64[q], the height
     that each nominal column is released at, where it is one for the whole table: the values of a
     cell may have a common node below that, which isn't what is released. Else None."""
@@ -57,6 +57,6 @@ class Kernel(Plugin):
         Raises InfeasibleError when the block does not hold its models as one cell.
         """
 
-    def find(self, block: Block) -> Found:
+    def find(self, block: Block) -> KernelResult:
         """The cells, and the levels that go with them: one search for both."""
-        return Found(self.cells(block))
+        return KernelResult(self.cells(block))

@@ -15,7 +15,7 @@ COMPACT = 0.75
 PLACES, TUPLES, ROWS = range(3)
 
 
-class Trees(NamedTuple):
+class LossTrees(NamedTuple):
     """The hierarchies of q nominal columns, side by side (see `Tree`; loss is squared); that of
     column h is from start[h] on, and has size[h] leaves."""
 
@@ -27,7 +27,7 @@ class Trees(NamedTuple):
     size: Ints
 
 
-class Rest(NamedTuple):
+class MixedRest(NamedTuple):
     """What is not in a cell yet, by place: the tuples in order, and gaps.
 
     number: float64[p + o, m], continuous columns and ranks; code: int32[q, m]. item: which tuple,
@@ -55,7 +55,7 @@ def mdav_generic(
     number: Floats,
     code: Codes,
     n_ranks: Ints,
-    trees: Trees,
+    trees: LossTrees,
     first: Ints,
     weight: Ints,
     k: int,
@@ -93,7 +93,9 @@ def mdav_generic(
 
 
 @njit
-def _make_rest(number: Floats, code: Codes, n_ranks: Ints, n_codes: Ints, weight: Ints) -> Rest:
+def _make_rest(
+    number: Floats, code: Codes, n_ranks: Ints, n_codes: Ints, weight: Ints
+) -> MixedRest:
     m, o, q = len(weight), len(n_ranks), len(code)
     p = len(number) - o
     start = np.zeros(o + q + 1, np.int64)
@@ -102,7 +104,7 @@ def _make_rest(number: Floats, code: Codes, n_ranks: Ints, n_codes: Ints, weight
         size = n_ranks[g] if g < o else n_codes[g - o]
         start[g + 1] = start[g] + size
         widest = max(widest, size)
-    rest = Rest(
+    rest = MixedRest(
         number,
         code,
         np.arange(m),
@@ -121,7 +123,7 @@ def _make_rest(number: Floats, code: Codes, n_ranks: Ints, n_codes: Ints, weight
 
 
 @njit
-def _count(rest: Rest, n_ranks: Ints, i: int, rows: int) -> None:
+def _count(rest: MixedRest, n_ranks: Ints, i: int, rows: int) -> None:
     """Adds rows of the tuple at place i to total and tally."""
     p, o = len(rest.total), len(n_ranks)
     for j in range(p):
@@ -133,7 +135,7 @@ def _count(rest: Rest, n_ranks: Ints, i: int, rows: int) -> None:
 
 
 @njit
-def _average(rest: Rest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -> None:
+def _average(rest: MixedRest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -> None:
     """The average record: means, medians, and the most frequent codes, the lowest of several."""
     p, o = len(rest.total), len(n_ranks)
     for j in range(p):
@@ -171,7 +173,7 @@ def _median(tally: Ints, scratch: Ints, convex: bool) -> int:
 
 
 @njit
-def _read(rest: Rest, i: int, x: Floats, c: Ints) -> None:
+def _read(rest: MixedRest, i: int, x: Floats, c: Ints) -> None:
     """The record of the tuple at place i."""
     for j in range(len(x)):
         x[j] = rest.number[j, i]
@@ -180,7 +182,7 @@ def _read(rest: Rest, i: int, x: Floats, c: Ints) -> None:
 
 
 @njit
-def _measure(rest: Rest, n_ranks: Ints, trees: Trees, x: Floats, c: Ints) -> None:
+def _measure(rest: MixedRest, n_ranks: Ints, trees: LossTrees, x: Floats, c: Ints) -> None:
     """Sets `distance` to the squared distances from a record, gaps included."""
     used, p, distance = rest.used[PLACES], len(rest.total), rest.distance
     for i in range(used):
@@ -203,7 +205,7 @@ def _measure(rest: Rest, n_ranks: Ints, trees: Trees, x: Floats, c: Ints) -> Non
 
 
 @njit
-def _spread(trees: Trees, h: int, code: int, loss: Floats) -> None:
+def _spread(trees: LossTrees, h: int, code: int, loss: Floats) -> None:
     """Sets loss[other] to that of the lowest node of column h with both codes under it."""
     loss[code] = 0.0
     low, high = code, code + 1
@@ -218,7 +220,7 @@ def _spread(trees: Trees, h: int, code: int, loss: Floats) -> None:
 
 
 @njit
-def _farthest(rest: Rest) -> int:
+def _farthest(rest: MixedRest) -> int:
     """The place of largest distance, the first of several."""
     best, result = -1.0, -1
     for i in range(rest.used[PLACES]):
@@ -229,7 +231,7 @@ def _farthest(rest: Rest) -> int:
 
 @njit
 def _make_cell(
-    rest: Rest,
+    rest: MixedRest,
     n_ranks: Ints,
     k: int,
     heap: Nearest,
@@ -259,7 +261,7 @@ def _make_cell(
 
 
 @njit
-def _compact(rest: Rest) -> None:
+def _compact(rest: MixedRest) -> None:
     """Closes the gaps."""
     used = rest.used[PLACES]
     for j in range(len(rest.number)):

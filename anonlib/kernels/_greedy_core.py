@@ -16,7 +16,7 @@ FAILS, ASK, HOLDS = 0, 1, 2
 RUN = 512
 
 
-class Classes(NamedTuple):
+class LiveClasses(NamedTuple):
     """The classes of m tuples: one with tuples i < j < ... is class i. Those that are live are in
     the places 0..live[0] - 1, in any order.
 
@@ -42,7 +42,7 @@ class Classes(NamedTuple):
 
 
 @njit
-def merge(classes: Classes, trees: Trees, min_rows: int, reached: int) -> bool:
+def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, reached: int) -> bool:
     """Merges until every class holds (then True), or a class is next that is to be judged.
 
     A class of min_rows gets the status `reached`. Cost O(live (p + q)) a merge.
@@ -74,7 +74,7 @@ def merge(classes: Classes, trees: Trees, min_rows: int, reached: int) -> bool:
 
 
 @njit
-def _to_end(classes: Classes, place: int) -> None:
+def _to_end(classes: LiveClasses, place: int) -> None:
     """Takes a class out: it is in the place after the last live one then."""
     last = classes.live[0] - 1
     classes.live[0] = last
@@ -102,7 +102,7 @@ def _measure(trees: Trees, of: Codes, met: Ints, lost: Ints) -> None:
 
 
 @njit
-def _cheapest(classes: Classes, lost: Ints, total: Ints) -> int:
+def _cheapest(classes: LiveClasses, lost: Ints, total: Ints) -> int:
     """The place of the live class that costs least to merge with the one after the last."""
     n = classes.live[0]
     rows, loss = classes.rows[n], classes.loss[n]
@@ -133,7 +133,7 @@ def _cheapest(classes: Classes, lost: Ints, total: Ints) -> int:
 
 
 @njit
-def _precedes(classes: Classes, place: int, other: int) -> bool:
+def _precedes(classes: LiveClasses, place: int, other: int) -> bool:
     """Whether the class in a place is preferred to one of the same cost."""
     if classes.rows[place] != classes.rows[other]:
         return bool(classes.rows[place] < classes.rows[other])
@@ -141,7 +141,7 @@ def _precedes(classes: Classes, place: int, other: int) -> bool:
 
 
 @njit
-def _join(classes: Classes, trees: Trees, met: Ints, place: int) -> None:
+def _join(classes: LiveClasses, trees: Trees, met: Ints, place: int) -> None:
     """Merges the class after the last live one into that in a place. met: see `_measure`."""
     end = classes.live[0]
     loss = np.int64(0)
@@ -164,7 +164,7 @@ def _join(classes: Classes, trees: Trees, met: Ints, place: int) -> None:
 
 
 @njit
-def _push(classes: Classes, key: int) -> None:
+def _push(classes: LiveClasses, key: int) -> None:
     heap, i = classes.heap, classes.heaped[0]
     classes.heaped[0] += 1
     while i > 0 and heap[(i - 1) // 2] > key:
@@ -174,7 +174,7 @@ def _push(classes: Classes, key: int) -> None:
 
 
 @njit
-def _pop(classes: Classes) -> None:
+def _pop(classes: LiveClasses) -> None:
     """Takes the least entry off the heap."""
     heap, n = classes.heap, classes.heaped[0] - 1
     classes.heaped[0] = n

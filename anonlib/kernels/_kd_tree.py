@@ -11,7 +11,7 @@ from anonlib.compiled import njit, select
 SIZE = 32
 
 
-class Leaves(NamedTuple):
+class KdLeaves(NamedTuple):
     """m points with d columns, the first p numeric, the others codes; at most L leaves.
 
     value: [m, d]. tile: [L, d, SIZE], the points of each leaf by column, and item: [L, SIZE],
@@ -39,11 +39,11 @@ class Leaves(NamedTuple):
 
 
 @njit
-def make_leaves(value: Floats, p: int) -> Leaves:
-    """Leaves with room for all points of `value`; `fill` puts points in."""
+def make_leaves(value: Floats, p: int) -> KdLeaves:
+    """Leaves with room for all points of `value`; `fill_leaves` puts points in."""
     m, d = value.shape
     most = (m + SIZE - 1) // SIZE
-    return Leaves(
+    return KdLeaves(
         p,
         value,
         np.empty((most, d, SIZE)),
@@ -63,7 +63,7 @@ def make_leaves(value: Floats, p: int) -> Leaves:
 
 
 @njit
-def fill(leaves: Leaves, weight: Ints) -> None:
+def fill_leaves(leaves: KdLeaves, weight: Ints) -> None:
     """Puts the points of positive weight into leaves. Cost O(m d log m)."""
     item = leaves.item.reshape(-1)
     n = 0
@@ -84,7 +84,7 @@ def fill(leaves: Leaves, weight: Ints) -> None:
 
 
 @njit
-def _order(leaves: Leaves, item: Ints, n: int) -> None:
+def _order(leaves: KdLeaves, item: Ints, n: int) -> None:
     """Orders item[:n] so that every SIZE in a row are a cell of the k-d tree."""
     key = np.empty(n)
     stack = np.empty((64, 2), np.int64)
@@ -106,7 +106,7 @@ def _order(leaves: Leaves, item: Ints, n: int) -> None:
 
 
 @njit
-def _widest(leaves: Leaves, item: Ints) -> int:
+def _widest(leaves: KdLeaves, item: Ints) -> int:
     """The column in which a few of these points differ most; a nominal one by 1 at most."""
     step = 1 + len(item) // (2 * SIZE)
     best, widest = 0, -1.0
@@ -122,7 +122,7 @@ def _widest(leaves: Leaves, item: Ints) -> int:
 
 
 @njit
-def _describe(leaves: Leaves, leaf: int) -> None:
+def _describe(leaves: KdLeaves, leaf: int) -> None:
     """Writes the tile, the box and the norm of a leaf."""
     d = leaves.value.shape[1]
     for j in range(d):
@@ -143,7 +143,7 @@ def _describe(leaves: Leaves, leaf: int) -> None:
 
 
 @njit
-def remove(leaves: Leaves, item: int) -> None:
+def remove(leaves: KdLeaves, item: int) -> None:
     """Takes a point out of its leaf. The bounds stay: they hold for what is left."""
     leaf = leaves.home[item]
     last = leaves.size[leaf] - 1

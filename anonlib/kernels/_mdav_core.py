@@ -6,8 +6,8 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit, select, sort
-from anonlib.kernels._kd_tree import Leaves, fill, make_leaves, remove
-from anonlib.kernels._search import MARGIN, Nearest, farthest, make_nearest, nearest
+from anonlib.kernels._kd_tree import KdLeaves, fill_leaves, make_leaves, remove
+from anonlib.kernels._search import MARGIN, Nearest, find_farthest, find_nearest, make_nearest
 
 #: The leaves are made anew when no more than this share of their rows is left.
 REFILL = 0.7
@@ -18,7 +18,7 @@ RANKED = 8
 BEGIN, END, N_LEFT = range(3)
 
 
-class Rest(NamedTuple):
+class TupleRest(NamedTuple):
     """What is not in a cell yet.
 
     weight: [m], rows left of each tuple; rows: [1], their sum. total: [p], sums of the numeric
@@ -84,15 +84,15 @@ def mdav(
     filled, n_cells = 0, 0
     while rest.rows[0] >= one:
         if filled == 0 or rest.rows[0] <= REFILL * filled:
-            fill(leaves, rest.weight)
+            fill_leaves(leaves, rest.weight)
             filled = rest.rows[0]
         p_and_q = np.full(2, _outermost(value, rest, ranking))
         both = rest.rows[0] >= pairs
         if both:
-            p_and_q[1] = farthest(leaves, value[p_and_q[0]])
+            p_and_q[1] = find_farthest(leaves, value[p_and_q[0]])
         for center in p_and_q[: 1 + both]:
             if rest.weight[center] == 0:  # Q is in P's cell: all that remain are as far from P
-                center = farthest(leaves, value[p_and_q[0]])
+                center = find_farthest(leaves, value[p_and_q[0]])
             _make_cell(leaves, rest, center, k, heap, first, weight, cell, n_cells)
             n_cells += 1
     if rest.rows[0] >= k:
@@ -103,12 +103,12 @@ def mdav(
 
 
 @njit
-def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> Rest:
+def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> TupleRest:
     q = len(n_categories)
     start = np.zeros(q + 1, np.int64)
     for h in range(q):
         start[h + 1] = start[h] + n_categories[h]
-    rest = Rest(
+    rest = TupleRest(
         weight.copy(),
         np.full(1, weight.sum()),
         np.zeros(p),
@@ -131,7 +131,7 @@ def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> Rest:
 
 
 @njit
-def _make_ranking(rest: Rest) -> Ranking:
+def _make_ranking(rest: TupleRest) -> Ranking:
     m = len(rest.weight)
     return Ranking(
         np.empty(m, np.int64),
@@ -145,8 +145,8 @@ def _make_ranking(rest: Rest) -> Ranking:
 
 @njit
 def _make_cell(
-    leaves: Leaves,
-    rest: Rest,
+    leaves: KdLeaves,
+    rest: TupleRest,
     center: int,
     k: int,
     heap: Nearest,
@@ -156,7 +156,7 @@ def _make_cell(
     cell_id: int,
 ) -> None:
     """Moves the k rows nearest to tuple `center`, its own first, from the rest into a cell."""
-    nearest(leaves, center, k, rest.weight, heap)
+    find_nearest(leaves, center, k, rest.weight, heap)
     for place in range(heap.size[0]):
         i = heap.item[place]
         # Of the farthest tuple (on top) only as many rows as are missing.
@@ -170,7 +170,7 @@ def _make_cell(
 
 
 @njit
-def _take(value: Floats, i: int, rows: int, rest: Rest) -> None:
+def _take(value: Floats, i: int, rows: int, rest: TupleRest) -> None:
     """Counts rows of tuple i out of the rest."""
     rest.weight[i] -= rows
     rest.rows[0] -= rows
@@ -184,7 +184,7 @@ def _take(value: Floats, i: int, rows: int, rest: Rest) -> None:
 
 
 @njit
-def _center(rest: Rest) -> None:
+def _center(rest: TupleRest) -> None:
     """Computes the centroid of the rest."""
     n = rest.rows[0]
     for j in range(len(rest.mean)):
@@ -196,7 +196,7 @@ def _center(rest: Rest) -> None:
 
 
 @njit
-def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
+def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
     """The tuple farthest from the centroid of the rest, the lowest of several.
 
     No distance has changed by more than the centroid has moved since the ranking was made, so
@@ -214,7 +214,7 @@ def _outermost(value: Floats, rest: Rest, ranking: Ranking) -> int:
 
 
 @njit
-def _search(value: Floats, rest: Rest, ranking: Ranking) -> tuple[int, bool]:
+def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool]:
     """The farthest tuple in the ranking, and whether none outside it can be as far."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
@@ -236,7 +236,7 @@ def _search(value: Floats, rest: Rest, ranking: Ranking) -> tuple[int, bool]:
 
 
 @njit
-def _moved(rest: Rest, ranking: Ranking) -> float:
+def _moved(rest: TupleRest, ranking: Ranking) -> float:
     """How far the centroid of the rest is from that of the ranking."""
     result = 0.0
     for j in range(len(rest.mean)):
@@ -247,7 +247,7 @@ def _moved(rest: Rest, ranking: Ranking) -> float:
 
 
 @njit
-def _rank(value: Floats, rest: Rest, ranking: Ranking, part: int) -> None:
+def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
     """Makes the ranking for the present centroid, of one in `part` tuples."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start

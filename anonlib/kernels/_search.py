@@ -16,14 +16,14 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit
-from anonlib.kernels._kd_tree import Leaves
+from anonlib.kernels._kd_tree import KdLeaves
 
 #: Relative margin of the upper bounds: far above what rounding can do, far below what matters.
 MARGIN = 1e-9
 
 
 @njit
-def _bound_below(leaves: Leaves, point: Floats) -> None:
+def _bound_below(leaves: KdLeaves, point: Floats) -> None:
     """Sets `near`: the squared distances from `point` to the boxes of the leaves."""
     used = leaves.used[0]
     near, size = leaves.near, leaves.size
@@ -41,7 +41,7 @@ def _bound_below(leaves: Leaves, point: Floats) -> None:
 
 
 @njit
-def _bound_above(leaves: Leaves, point: Floats) -> None:
+def _bound_above(leaves: KdLeaves, point: Floats) -> None:
     """Sets `far`: no point of a leaf is farther from `point` than that (squared).
 
     |x - y|**2 = |x - c|**2 + |y - c|**2 - 2 (x - c)(y - c), with the largest |x - c| of the leaf
@@ -66,7 +66,9 @@ def _bound_above(leaves: Leaves, point: Floats) -> None:
 
 
 @njit
-def measure(tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats) -> None:
+def measure_leaf(
+    tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats
+) -> None:
     """Sets distance[:size] to the squared distances from `point` to the points of a leaf."""
     for i in range(size):
         distance[i] = 0.0
@@ -82,7 +84,7 @@ def measure(tile: Floats, leaf: int, size: int, point: Floats, p: int, distance:
 
 
 @njit
-def farthest(leaves: Leaves, point: Floats) -> int:
+def find_farthest(leaves: KdLeaves, point: Floats) -> int:
     """The point farthest from `point`, the lowest of several."""
     _bound_above(leaves, point)
     p, far, distance, size = leaves.p, leaves.far, leaves.distance, leaves.size
@@ -96,7 +98,7 @@ def farthest(leaves: Leaves, point: Floats) -> int:
     for step in range(-1, used):
         leaf = step if step >= 0 else promising
         if far[leaf] >= best:
-            measure(tile, leaf, size[leaf], point, p, distance)
+            measure_leaf(tile, leaf, size[leaf], point, p, distance)
             for i in range(size[leaf]):
                 if distance[i] > best or (distance[i] == best and item[leaf, i] < result):
                     best, result = distance[i], item[leaf, i]
@@ -121,7 +123,7 @@ def make_nearest(k: int) -> Nearest:
 
 
 @njit
-def nearest(leaves: Leaves, center: int, k: int, weight: Ints, heap: Nearest) -> None:
+def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Nearest) -> None:
     """Fills the heap with the nearest points to point `center`, itself first, that weigh k or more.
 
     Of points equally far the lowest count as nearer. Without the top, the weights are below k.
@@ -141,14 +143,14 @@ def nearest(leaves: Leaves, center: int, k: int, weight: Ints, heap: Nearest) ->
         for place in range(n):
             leaf = order[place]
             if near[leaf] <= limit:
-                measure(tile, leaf, size[leaf], point, p, distance)
+                measure_leaf(tile, leaf, size[leaf], point, p, distance)
                 for i in range(size[leaf]):
                     if distance[i] <= limit:
                         limit = offer(heap, distance[i], item[leaf, i], k, weight)
 
 
 @njit
-def _around(leaves: Leaves, home: int, k: int) -> int:
+def _around(leaves: KdLeaves, home: int, k: int) -> int:
     """Lists in `order` the leaves about `home` that have k points together, or all that there
     are; their `near` becomes -1. Returns how many."""
     low = high = home

@@ -6,12 +6,12 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit
-from anonlib.kernels._kd_tree import Leaves, fill, make_leaves, remove
+from anonlib.kernels._kd_tree import KdLeaves, fill_leaves, make_leaves, remove
 from anonlib.kernels._mdav_core import REFILL
-from anonlib.kernels._search import Nearest, make_nearest, measure, nearest
+from anonlib.kernels._search import Nearest, find_nearest, make_nearest, measure_leaf
 
 
-class Rest(NamedTuple):
+class RowRest(NamedTuple):
     """Rows and the cells they are in. first, weight: [m], tuple i has the weight[i] rows from
     first[i] on; left: [m], how many of them, the last ones, are in no cell yet; rows: [1], their
     sum. cell: [n], -1 for none."""
@@ -46,14 +46,14 @@ def vmdav(
     squared distance from other rows.
     """
     n, d = weight.sum(), value.shape[1]
-    rest = Rest(first, weight, weight.copy(), np.full(1, n), np.full(n, -1, np.int64))
+    rest = RowRest(first, weight, weight.copy(), np.full(1, n), np.full(n, -1, np.int64))
     leaves, heap, pair = make_leaves(value, p), make_nearest(k), make_nearest(2)
     item, size = np.empty(2 * k, np.int64), np.zeros(1, np.int64)
     group = Group(item, size, np.empty(d), np.empty(d), np.empty((2, d, len(leaves.size))))
     filled, n_cells, place = 0, 0, 0
     while rest.rows[0] >= 2 * k:
         if filled == 0 or rest.rows[0] <= REFILL * filled:
-            fill(leaves, rest.left)
+            fill_leaves(leaves, rest.left)
             filled = rest.rows[0]
         while rest.left[outermost[place]] == 0:
             place += 1
@@ -61,7 +61,7 @@ def vmdav(
         n_rows = k
         while gain > 0.0 and n_rows < 2 * k - 1:
             closest, near = _closest(leaves, group)
-            nearest(leaves, closest, 2, rest.left, pair)
+            find_nearest(leaves, closest, 2, rest.left, pair)
             # On top is the second row, which is at distance 0 where the tuple has two.
             if not near < gain * pair.distance[0]:
                 break
@@ -77,10 +77,10 @@ def vmdav(
 
 @njit
 def _begin(
-    leaves: Leaves, rest: Rest, center: int, k: int, heap: Nearest, group: Group, cell_id: int
+    leaves: KdLeaves, rest: RowRest, center: int, k: int, heap: Nearest, group: Group, cell_id: int
 ) -> None:
     """Makes the k rows nearest to tuple `center`, its own first, a cell."""
-    nearest(leaves, center, k, rest.left, heap)
+    find_nearest(leaves, center, k, rest.left, heap)
     group.size[0] = 0
     for j in range(len(group.low)):
         group.low[j], group.high[j] = np.inf, -np.inf
@@ -92,7 +92,9 @@ def _begin(
 
 
 @njit
-def _take(leaves: Leaves, rest: Rest, item: int, rows: int, group: Group, cell_id: int) -> None:
+def _take(
+    leaves: KdLeaves, rest: RowRest, item: int, rows: int, group: Group, cell_id: int
+) -> None:
     """Moves rows of a tuple from the rest into the cell."""
     start = rest.first[item] + rest.weight[item] - rest.left[item]
     for row in range(start, start + rows):
@@ -110,7 +112,7 @@ def _take(leaves: Leaves, rest: Rest, item: int, rows: int, group: Group, cell_i
 
 
 @njit
-def _closest(leaves: Leaves, group: Group) -> tuple[int, float]:
+def _closest(leaves: KdLeaves, group: Group) -> tuple[int, float]:
     """The tuple of the rest that is nearest to any of the group, the lowest of several, and its
     squared distance."""
     _bound_below(leaves, leaves.low, leaves.high, leaves.used[0], group.low, group.high)
@@ -130,7 +132,7 @@ def _closest(leaves: Leaves, group: Group) -> tuple[int, float]:
 
 @njit
 def _bound_below(
-    leaves: Leaves, low: Floats, high: Floats, n: int, below: Floats, above: Floats
+    leaves: KdLeaves, low: Floats, high: Floats, n: int, below: Floats, above: Floats
 ) -> None:
     """Sets near[:n] to the squared distances of the box from `below` to `above` from the boxes
     from low[:, i] to high[:, i]."""
@@ -147,7 +149,7 @@ def _bound_below(
 
 
 @njit
-def _gather(leaves: Leaves, group: Group, within: float) -> int:
+def _gather(leaves: KdLeaves, group: Group, within: float) -> int:
     """Lists in `order` the leaves with near <= within, and their boxes in the group's. Returns how
     many."""
     order, n = leaves.order, 0
@@ -162,10 +164,12 @@ def _gather(leaves: Leaves, group: Group, within: float) -> int:
 
 
 @njit
-def _look(leaves: Leaves, leaf: int, point: Floats, best: float, result: int) -> tuple[float, int]:
+def _look(
+    leaves: KdLeaves, leaf: int, point: Floats, best: float, result: int
+) -> tuple[float, int]:
     """`best` and `result`, or what of the leaf is nearer to `point`: squared distance, tuple."""
     size, distance, item = leaves.size[leaf], leaves.distance, leaves.item
-    measure(leaves.tile, leaf, size, point, leaves.p, distance)
+    measure_leaf(leaves.tile, leaf, size, point, leaves.p, distance)
     for i in range(size):
         if distance[i] < best or (distance[i] == best and item[leaf, i] < result):
             best, result = distance[i], item[leaf, i]

@@ -13,7 +13,7 @@ from anonlib.kernels.merge import by_first_row, require_feasible
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
-    from anonlib.kernels._greedy_core import Classes
+    from anonlib.kernels._greedy_core import LiveClasses
 
 
 class Greedy(Kernel):
@@ -62,12 +62,12 @@ class Greedy(Kernel):
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        from anonlib.kernels._greedy_core import ASK, HOLDS, merge
+        from anonlib.kernels._greedy_core import ASK, HOLDS, merge_classes
 
         trees = _trees(block, self.loss)
         classes = _classes(block, trees)
         reached = HOLDS if block.counts_rows_only else ASK
-        while not merge(classes, trees, block.min_rows, reached):
+        while not merge_classes(classes, trees, block.min_rows, reached):
             _judge(block, classes)
         return by_first_row(_roots(classes.into)[block.tuples.id])
 
@@ -99,9 +99,9 @@ def _lost(block: Block, j: int, tree: Tree, loss: str) -> Floats:
     return bits * (below[-1] / whole) if whole > 0 else np.zeros(len(bits))
 
 
-def _classes(block: Block, trees: Trees) -> "Classes":
+def _classes(block: Block, trees: Trees) -> "LiveClasses":
     """Every distinct tuple as a class of its own."""
-    from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS, Classes
+    from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS, LiveClasses
 
     tuples = block.tuples
     m, each = len(tuples.first), np.arange(len(tuples.first))
@@ -114,7 +114,7 @@ def _classes(block: Block, trees: Trees) -> "Classes":
     heap = np.zeros(2 * m, np.int64)
     open_ = np.flatnonzero(status != HOLDS)
     heap[: len(open_)] = np.sort(tuples.count[open_] * m + open_)
-    return Classes(
+    return LiveClasses(
         np.ascontiguousarray(node, np.int32),
         at.copy(),
         at.copy(),
@@ -130,7 +130,7 @@ def _classes(block: Block, trees: Trees) -> "Classes":
     )
 
 
-def _judge(block: Block, classes: "Classes") -> None:
+def _judge(block: Block, classes: "LiveClasses") -> None:
     """Has the models judge all live classes that wait for it."""
     from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS
 

@@ -7,7 +7,13 @@ from pydantic import Field
 
 from anonlib.arrays import Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import join_nearest, merge_failing, plain, points, require_feasible
+from anonlib.kernels.merge import (
+    join_nearest,
+    merge_failing,
+    points,
+    require_feasible,
+    writable_contiguous,
+)
 from anonlib.table.block import Block
 
 
@@ -59,7 +65,7 @@ class Mdav(Kernel):
             block.numeric.shape[1],
             tuples.first,
             tuples.count,
-            plain(block.n_categories),
+            writable_contiguous(block.n_categories),
             k,
             pairs,
             one,

@@ -8,11 +8,11 @@ from pydantic import Field
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import merge_failing, plain, require_feasible
+from anonlib.kernels.merge import merge_failing, require_feasible, writable_contiguous
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
-    from anonlib.kernels._generic_core import Trees
+    from anonlib.kernels._generic_core import LossTrees
 
 
 class MdavGeneric(Kernel):
@@ -93,9 +93,9 @@ def _records(block: Block) -> tuple[Floats, Codes, Ints]:
     return number, code, np.array([each.n for each in ordinal.values()], np.int64)
 
 
-def _trees(block: Block, *, hierarchies: bool) -> "Trees":
+def _trees(block: Block, *, hierarchies: bool) -> "LossTrees":
     """The hierarchies side by side; where there is none, all leaves stand right under the root."""
-    from anonlib.kernels._generic_core import Trees
+    from anonlib.kernels._generic_core import LossTrees
 
     trees = [
         block.tree(j) if hierarchies else Tree.flat(int(n))
@@ -106,11 +106,11 @@ def _trees(block: Block, *, hierarchies: bool) -> "Trees":
     def joined(arrays: list[Ints]) -> Ints:
         return np.concatenate([np.zeros(0, np.int64), *arrays])
 
-    return Trees(
+    return LossTrees(
         joined([tree.parent for tree in trees]),
         joined([tree.low for tree in trees]),
         joined([tree.high for tree in trees]),
         np.concatenate([np.zeros(0), *(tree.loss**2 for tree in trees)]),
         np.cumsum(nodes) - nodes,
-        plain(block.n_categories),
+        writable_contiguous(block.n_categories),
     )

@@ -90,15 +90,19 @@ def points(block: Block) -> Floats:
     """float64[m, p + q], the block's distinct tuples: numeric columns, then codes."""
     first = block.tuples.first
     if block.nominal.shape[1] == 0 and len(first) == block.n:
-        return plain(block.numeric)
-    return plain(np.concatenate([block.numeric[first], block.nominal[first]], axis=1))
+        return writable_contiguous(block.numeric)
+    return writable_contiguous(np.concatenate([block.numeric[first], block.nominal[first]], axis=1))
 
 
-def plain(array: Array) -> Array:
+def writable_contiguous(array: Array) -> Array:
     """The array as the cores are compiled for, copied only if it is read-only or strided."""
     result: Array = np.require(array, requirements=["C", "W"])
     return result
 
 
 def _columns(block: Block) -> tuple[Any, Any, int]:
-    return plain(block.numeric), plain(block.nominal), int(block.n_categories.max(initial=0))
+    return (
+        writable_contiguous(block.numeric),
+        writable_contiguous(block.nominal),
+        int(block.n_categories.max(initial=0)),
+    )

@@ -9,7 +9,7 @@ from pydantic import Field
 from anonlib.arrays import GRID, Floats, Ints, snap
 from anonlib.kernels import Kernel
 from anonlib.kernels.discriminant import class_moments
-from anonlib.kernels.merge import merge_failing, plain, require_feasible
+from anonlib.kernels.merge import merge_failing, require_feasible, writable_contiguous
 from anonlib.table.block import MOST_INDICATORS, Block
 
 
@@ -52,9 +52,9 @@ class Univariate(Kernel):
 
         scores = _principal(block) if self.projection == "principal" else _first(block)
         cell_id = shortest_path(
-            plain(block.numeric),
-            plain(block.nominal),
-            plain(block.n_categories),
+            writable_contiguous(block.numeric),
+            writable_contiguous(block.nominal),
+            writable_contiguous(block.n_categories),
             np.argsort(scores, kind="stable"),
             block.min_rows,
         )

@@ -13,7 +13,7 @@ from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, read_protected_hierarchies, with_ids
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
-from anonlib.kernels import Found
+from anonlib.kernels import KernelResult
 from anonlib.loss import Released
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells, Domain
@@ -171,7 +171,7 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
         yield column.id, found if tree is None else found.along(tree)
 
 
-def _found(block: Block, owner: Ints, config: Config) -> Found:
+def _found(block: Block, owner: Ints, config: Config) -> KernelResult:
     """The cells of every owner's rows, one after the other."""
     cell_id = np.full(block.n, -1, np.int64)
     levels, n_cells = None, 0
@@ -188,7 +188,7 @@ def _found(block: Block, owner: Ints, config: Config) -> Found:
         n_cells += int(found.max(initial=-1)) + 1
     if not n_cells:
         raise InfeasibleError([Problem("source", "no rows are left")])
-    return Found(cell_id, levels)
+    return KernelResult(cell_id, levels)
 
 
 def _cells(block: Block, config: Config) -> Ints:

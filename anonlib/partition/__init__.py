@@ -5,7 +5,7 @@ from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
 from anonlib.arrays import Ints
-from anonlib.partition._tree import INDICATOR, Among, Below, Cut, Grower, Plane, Sample, Tree
+from anonlib.partition._tree import INDICATOR, Among, Below, Cut, CutTree, Grower, Plane, Sample
 from anonlib.registry import Plugin
 from anonlib.table.block import Block
 
@@ -14,13 +14,13 @@ __all__ = [
     "Among",
     "Below",
     "Cut",
+    "CutTree",
     "Grower",
     "Leaf",
     "Partitioner",
     "Plane",
     "Sample",
     "TaskPartitioner",
-    "Tree",
     "TreePartitioner",
 ]
 

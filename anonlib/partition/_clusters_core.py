@@ -18,7 +18,7 @@ SHARE = 1 / 64
 STEPS = 4
 
 
-class Work(NamedTuple):
+class ClusterWork(NamedTuple):
     """n rows, in the order of their clusters; `order`: [n], a cluster is a run of it.
 
     lean: [n], by row, its squared distance from the first side of a split less that from the
@@ -71,12 +71,12 @@ def bisecting(numeric: Floats, nominal: Codes, n_categories: Ints, k: int, m: in
 
 
 @njit
-def _make_work(numeric: Floats, nominal: Codes, n_categories: Ints) -> Work:
+def _make_work(numeric: Floats, nominal: Codes, n_categories: Ints) -> ClusterWork:
     n, p, q = len(numeric), numeric.shape[1], nominal.shape[1]
     start = np.zeros(q + 1, np.int64)
     for h in range(q):
         start[h + 1] = start[h] + n_categories[h]
-    return Work(
+    return ClusterWork(
         numeric,
         nominal,
         np.arange(n),
@@ -92,7 +92,7 @@ def _make_work(numeric: Floats, nominal: Codes, n_categories: Ints) -> Work:
 
 
 @njit
-def _split(work: Work, a: int, b: int, k: int) -> tuple[int, float]:
+def _split(work: ClusterWork, a: int, b: int, k: int) -> tuple[int, float]:
     """Orders the run a..b so that the sides of its best split follow each other: where the second
     one begins, and by how much the sum of squares falls; (a, 0.0) where there is no split.
 
@@ -127,7 +127,7 @@ def _split(work: Work, a: int, b: int, k: int) -> tuple[int, float]:
 
 
 @njit
-def _describe(work: Work, side: int, a: int, b: int) -> None:
+def _describe(work: ClusterWork, side: int, a: int, b: int) -> None:
     """Computes the centroid of a run as that of a side, and counts its categories."""
     work.rows[side] = b - a
     work.mean[side] = 0.0
@@ -143,7 +143,7 @@ def _describe(work: Work, side: int, a: int, b: int) -> None:
 
 
 @njit
-def _count(work: Work, side: int, a: int, b: int, step: int) -> None:
+def _count(work: ClusterWork, side: int, a: int, b: int, step: int) -> None:
     """Adds `step` to the tally of a side for every category of every row of a run."""
     for i in range(a, b):
         for h in range(work.nominal.shape[1]):
@@ -151,7 +151,7 @@ def _count(work: Work, side: int, a: int, b: int, step: int) -> None:
 
 
 @njit
-def _in_common(work: Work, row: int, side: int) -> int:
+def _in_common(work: ClusterWork, row: int, side: int) -> int:
     """How many counted categories are those of a row."""
     result = 0
     for h in range(work.nominal.shape[1]):
@@ -160,7 +160,7 @@ def _in_common(work: Work, row: int, side: int) -> int:
 
 
 @njit
-def _from_centroid(work: Work, row: int, side: int) -> float:
+def _from_centroid(work: ClusterWork, row: int, side: int) -> float:
     """The squared distance of a row from the centroid of a side that is counted."""
     result = 0.0
     for j in range(work.numeric.shape[1]):
@@ -170,7 +170,7 @@ def _from_centroid(work: Work, row: int, side: int) -> float:
 
 
 @njit
-def _apart(work: Work, row: int, other: int) -> float:
+def _apart(work: ClusterWork, row: int, other: int) -> float:
     """The squared distance of two rows."""
     result = 0.0
     for j in range(work.numeric.shape[1]):
@@ -182,7 +182,7 @@ def _apart(work: Work, row: int, other: int) -> float:
 
 
 @njit
-def _farthest(work: Work, a: int, b: int) -> int:
+def _farthest(work: ClusterWork, a: int, b: int) -> int:
     """The row of a run with the largest `lean`, the first of several."""
     best = work.order[a]
     for i in range(a + 1, b):
@@ -192,7 +192,7 @@ def _farthest(work: Work, a: int, b: int) -> int:
 
 
 @njit
-def _divide(work: Work, a: int, b: int, least: int) -> int:
+def _divide(work: ClusterWork, a: int, b: int, least: int) -> int:
     """Orders a run by `lean`; where its second side begins.
 
     That is the boundary between two values, with `least` rows on both sides, after which the sum of
@@ -219,7 +219,7 @@ def _divide(work: Work, a: int, b: int, least: int) -> int:
 
 
 @njit
-def _gain(work: Work, a: int, middle: int, b: int) -> float:
+def _gain(work: ClusterWork, a: int, middle: int, b: int) -> float:
     """What the sum of squares falls by: the distance of both centroids, times the product of the
     numbers of rows over their sum."""
     _describe(work, 0, a, middle)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.arrays import Bools, Ints
-from anonlib.partition.cuts import Singles, scores, with_one, with_threshold
+from anonlib.partition.cuts import Singles, score_rows, with_one, with_threshold
 from anonlib.table.block import Block
 
 #: Most categories of a nominal column that have a coordinate of their own.
@@ -98,11 +98,11 @@ class Sample:
 
 def along(weights: Singles, threshold: float, x: Singles) -> npt.NDArray[np.float32]:
     """float32[n]: weights @ x - threshold, as plans have it everywhere."""
-    return scores(with_threshold(weights[None], np.array([threshold])), with_one(x))
+    return score_rows(with_threshold(weights[None], np.array([threshold])), with_one(x))
 
 
 @dataclass(frozen=True)
-class Tree:
+class CutTree:
     """A forest of cuts: a child or root c >= 0 is inner node c, c < 0 is leaf -1 - c."""
 
     cuts: tuple[Cut, ...]
@@ -112,7 +112,7 @@ class Tree:
 
 
 class Grower:
-    """Builds a `Tree` by cutting leaves one at a time; begins with `n_roots` leaves, its roots
+    """Builds a `CutTree` by cutting leaves one at a time; begins with `n_roots` leaves, its roots
     0..n_roots-1."""
 
     def __init__(self, n_roots: int = 1):
@@ -128,14 +128,14 @@ class Grower:
         self._cuts.append((cut, left, right))
         return left, right
 
-    def tree(self) -> Tree:
+    def tree(self) -> CutTree:
         """The forest, its leaves numbered in the order in which they were made."""
         numbers = self.leaves()
 
         def child(c: int) -> int:
             return self._inner[c] if self._inner[c] >= 0 else -1 - numbers[c]
 
-        return Tree(
+        return CutTree(
             tuple(cut for cut, _, _ in self._cuts),
             np.array([child(left) for _, left, _ in self._cuts], np.int32),
             np.array([child(right) for _, _, right in self._cuts], np.int32),

@@ -8,15 +8,15 @@ import numpy as np
 
 from anonlib.arrays import Ints
 from anonlib.partition import (
+    CutTree,
     Grower,
     Leaf,
     Partitioner,
     Sample,
     TaskPartitioner,
-    Tree,
     TreePartitioner,
 )
-from anonlib.partition.kmeans import KMeans
+from anonlib.partition.kmeans import KMeansPartitioner
 from anonlib.table.block import Block, part
 
 #: Leaves aim at this share of max_rows, since a sample does not see their exact size.
@@ -26,7 +26,7 @@ FILL = 0.5
 class Grown(NamedTuple):
     """A forest, and int64[m] the leaf of each sampled row."""
 
-    tree: Tree
+    tree: CutTree
     leaf: Ints
 
 
@@ -49,7 +49,7 @@ def grow(
     rows_of = dict(enumerate(members)) if len(root) else {}
     chain = [step for step in steps if isinstance(step, TreePartitioner)]
     if not any(step.bounds for step in chain) and all(step.whole is None for step in steps):
-        chain.append(KMeans())
+        chain.append(KMeansPartitioner())
     leaf_of = np.zeros(len(root), np.int64)
     for tree, n in enumerate(n_rows.tolist()):
         leaves = [Leaf(tree, rows_of.get(tree, np.zeros(0, np.int64)))]

@@ -105,7 +105,7 @@ def no_cuts(n_features: int, n_roots: int) -> Cuts:
     return Cuts(none.reshape(0, n_features), none, ids, ids, roots)
 
 
-def scores(cuts: Singles, rows: Singles) -> Singles:
+def score_rows(cuts: Singles, rows: Singles) -> Singles:
     """float32[n]: the inner products of n cuts, or one, and n rows, as made by `with_threshold`
     and `with_one`."""
     total = np.zeros(len(rows), np.float32)

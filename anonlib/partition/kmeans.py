@@ -17,7 +17,7 @@ FITTED_PER_LEAF = 256
 MIN_FITTED = 10_000
 
 
-class KMeans(TreePartitioner):
+class KMeansPartitioner(TreePartitioner):
     """Bisecting k-means: the heaviest block is split by 2-means until there are enough.
 
     A row follows the nearer centre at each split, so it passes log2(blocks) distances instead of
@@ -64,7 +64,7 @@ class KMeans(TreePartitioner):
 
     def _split(self, x: Singles, weight: Ints, seed: int) -> Plane | None:
         """The hyperplane between two centres; None when all rows agree."""
-        from sklearn.cluster import KMeans as TwoMeans
+        from sklearn.cluster import KMeansPartitioner as TwoMeans
 
         if len(x) < 2 or (x == x[0]).all():
             return None

@@ -9,7 +9,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.partition import Below, Grower, Leaf, Sample, TreePartitioner
 
 
-class Mondrian(TreePartitioner):
+class MondrianPartitioner(TreePartitioner):
     """Cuts at medians, as the kernel `mondrian` does in its mode `strict`, until blocks are small
     enough: by the same widths, boundaries, order of dimensions and privacy models. Inside the
     blocks the kernel goes on where this stops: while the table has at most `sample_rows` rows, the

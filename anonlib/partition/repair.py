@@ -42,7 +42,7 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Counts:
+class BlockCounts:
     """Exact counts of b leaves: rows and persons, int64[b]. Of each protected column either its
     exact `counts`, where a model looks at these, with their `references`; or a sketch of its
     values, int64[b, words], whose set bits are at most as many as there are values.
@@ -57,7 +57,7 @@ class Counts:
     references: dict[str, Reference] = field(default_factory=dict)
     joint: Joint | None = None
 
-    def merged(self, group: Ints, n_groups: int) -> "Counts":
+    def merged(self, group: Ints, n_groups: int) -> "BlockCounts":
         """The counts of unions of leaves, persons as a lower bound; leaves of group -1 are left
         out."""
         kept = group >= 0
@@ -74,9 +74,9 @@ class Counts:
             np.maximum.at(n_persons, group[kept], self.n_persons[kept])
         counts = {id: _united(counted, group) for id, counted in self.counts.items()}
         joint = None if self.joint is None else self.joint.merged(group)
-        return Counts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
+        return BlockCounts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
-    def of(self, leaves: Ints) -> "Counts":
+    def of(self, leaves: Ints) -> "BlockCounts":
         """The counts of some leaves, numbered anew."""
         sketches = {id: words[leaves] for id, words in self.sketches.items()}
         counts = {id: self._some(id, leaves) for id in self.counts}
@@ -86,7 +86,7 @@ class Counts:
             number[leaves] = np.arange(len(leaves))
             joint = self.joint.merged(number)
         sizes = self.n_rows[leaves], self.n_persons[leaves]
-        return Counts(*sizes, sketches, self.shared, counts, self.references, joint)
+        return BlockCounts(*sizes, sketches, self.shared, counts, self.references, joint)
 
     def _some(self, id: str, leaves: Ints) -> SparseCounts:
         of, start = self.counts[id], self._starts[id]
@@ -125,7 +125,7 @@ class Demands:
     sets: tuple[tuple[PrivacyModel, ...], ...]
     asked: Bools
 
-    def held(self, counts: Counts) -> Bools:
+    def held(self, counts: BlockCounts) -> Bools:
         """bool[b]: which leaves hold what they are asked."""
         result = np.ones(len(self.asked), np.bool_)
         for s, models in enumerate(self.sets):
@@ -159,7 +159,9 @@ def _bits(words: Ints) -> SparseCounts:
     return SparseCounts(cell.astype(np.int64), value.astype(np.int64), np.ones(len(cell), np.int64))
 
 
-def merge_small(cuts: Cuts, root: Ints, counts: Counts, centers: Floats, demands: Demands) -> Ints:
+def merge_small(
+    cuts: Cuts, root: Ints, counts: BlockCounts, centers: Floats, demands: Demands
+) -> Ints:
     """int64[b]: the block of every leaf, ids 0..m-1; -1 where its root is.
 
     `root` is the tree of each leaf; those beyond the leaves of `cuts` hang directly on their roots.
@@ -183,7 +185,7 @@ def merge_small(cuts: Cuts, root: Ints, counts: Counts, centers: Floats, demands
     return group
 
 
-def _holds(leaves: Ints, counts: Counts, demands: Demands) -> bool:
+def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
     """Whether the union of some leaves certainly holds what it is asked."""
     one = np.zeros(len(leaves), np.int64)
     asked = Demands(demands.sets, demands.asked[leaves]).merged(one, 1)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.arrays import MISSING, Codes, Floats, Ints, snap
-from anonlib.kernels.merge import merge_failing, plain
+from anonlib.kernels.merge import merge_failing, writable_contiguous
 from anonlib.partition import TaskPartitioner
 from anonlib.table.block import Block
 
@@ -93,15 +93,19 @@ def _standardized(codes: Codes) -> Floats:
 def _clustered(points: Block, n_clusters: int) -> Ints:
     """int64[n]: about so many clusters of min_rows or more, whatever the models."""
     from anonlib.kernels.refine.descent import exchange, near_cells
-    from anonlib.kernels.refine.state import make_state, make_steps
+    from anonlib.kernels.refine.state import make_refine_state, make_steps
     from anonlib.partition._clusters_core import bisecting
 
-    columns = plain(points.numeric), plain(points.nominal), plain(points.n_categories)
+    columns = (
+        writable_contiguous(points.numeric),
+        writable_contiguous(points.nominal),
+        writable_contiguous(points.n_categories),
+    )
     cluster = bisecting(*columns, points.min_rows, n_clusters)
     n_clusters = int(cluster.max()) + 1
     before, steps = np.inf, make_steps(1)
     while True:
-        state = make_state(*columns, cluster, n_clusters)
+        state = make_refine_state(*columns, cluster, n_clusters)
         if state.loss.sum() >= (1 - LEAST) * before:
             return cluster
         before = state.loss.sum()

@@ -7,7 +7,7 @@ from pydantic import Field
 from anonlib.partition import Partitioner
 
 
-class Tuples(Partitioner):
+class TuplesPartitioner(Partitioner):
     """One search over the whole table, for kernels that take multiplicities: Spark counts the
     distinct tuples (with the values of protected columns), one task searches them, and every row is
     released as its tuple is. Nothing is lost at the edges of blocks, and the search's cost does not

@@ -18,7 +18,7 @@ from anonlib.errors import ConfigError, Problem
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import FILL, grow
 from anonlib.partition.cuts import Cuts
-from anonlib.partition.repair import Counts, Demands, merge_small, one_demand
+from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.owners import Owners, build_models, resolve_owners
 from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
@@ -179,7 +179,7 @@ class BlockCounter:
     config: Config
     task: Task
 
-    def count(self, plan: BlockPlan) -> Counts:
+    def count(self, plan: BlockPlan) -> BlockCounts:
         """The exact counts of a plan's blocks."""
         own = [m for models in plan.own.values() for m in models]
         models = (*build_models(self.task.models), *own)

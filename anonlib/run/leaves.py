@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import GRID, Ints
 from anonlib.config.model import Config
-from anonlib.partition import INDICATOR, Among, Below, Plane, Sample, Tree
+from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
 from anonlib.partition.cuts import CHUNK, Cuts, Singles
-from anonlib.partition.repair import Counts
+from anonlib.partition.repair import BlockCounts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
 from anonlib.spark.values import as_double, at, canonical, look_up, matrix
@@ -67,7 +67,7 @@ class CompiledTree(NamedTuple):
 
 
 def compile_tree(
-    tree: Tree, sample: Sample, encodings: tuple[Encoding, ...], hashes: dict[str, Ints]
+    tree: CutTree, sample: Sample, encodings: tuple[Encoding, ...], hashes: dict[str, Ints]
 ) -> CompiledTree:
     """The tree as linear cuts. `hashes` are Spark's of the categories, by column id."""
     numeric = _numeric(encodings, hashes)
@@ -247,7 +247,7 @@ def count_leaves(
     config: Config,
     n_leaves: int,
     by: str,
-) -> Counts:
+) -> BlockCounts:
     """Exact rows and persons of each leaf, and its protected values: exact counts of those that
     models look at the counts of, of others a sketch from below."""
     words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
@@ -283,7 +283,7 @@ def count_leaves(
     references = {id: each.reference for id, each in values.items()}
     joint = joint_counts(rows, schema, values, config, by) if schema.joint else None
     sizes = full("n"), full("persons")
-    return Counts(*sizes, sketched, bool(schema.unit), counts, references, joint)
+    return BlockCounts(*sizes, sketched, bool(schema.unit), counts, references, joint)
 
 
 def _value_counts(
@@ -305,9 +305,9 @@ def exact_values(
     schema: Schema,
     models: tuple[PrivacyModel, ...],
     config: Config,
-    counts: Counts,
+    counts: BlockCounts,
     by: str,
-) -> Counts:
+) -> BlockCounts:
     """The counts with the sketches replaced by the exact number of distinct values, as far as any
     model asks, as values that stand once."""
     asked = max((model.min_values for model in models), default=0)

@@ -17,7 +17,7 @@ from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.partition.cuts import no_cuts
-from anonlib.partition.repair import Counts, Demands, merge_small
+from anonlib.partition.repair import BlockCounts, Demands, merge_small
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.run.leaves import count_leaves, exact_values
 from anonlib.run.scan import Scan
@@ -107,7 +107,7 @@ def resolve_owners(
         return None
     found = _found(rows, schema, scan, config, step, build_models(task.models))
 
-    def count(owners: Owners) -> Counts:
+    def count(owners: Owners) -> BlockCounts:
         return _counts(rows, schema, config, owners)
 
     if step.merge:
@@ -115,7 +115,7 @@ def resolve_owners(
     return _suppressed(found, count, config, scan.n_rows)
 
 
-def _counts(rows: DataFrame, schema: Schema, config: Config, owners: Owners) -> Counts:
+def _counts(rows: DataFrame, schema: Schema, config: Config, owners: Owners) -> BlockCounts:
     """The counts of the controllers that are kept, exact if they fail by the sketches."""
     models = tuple(model for models in owners.sets for model in models)
     number = at(owners.owner, owners.number)
@@ -179,7 +179,7 @@ def _centers(scan: Scan, found: Owners) -> Floats:
     return np.column_stack([np.zeros((len(count), 1)), *sums]) / count[:, None]
 
 
-def _merged(found: Owners, counts: Counts, centers: Floats) -> Owners:
+def _merged(found: Owners, counts: BlockCounts, centers: Floats) -> Owners:
     """Those that fail join the nearest until all hold. Raises InfeasibleError where none is left to
     join."""
     n = len(found.hashes)
@@ -197,7 +197,7 @@ def _merged(found: Owners, counts: Counts, centers: Floats) -> Owners:
 
 
 def _suppressed(
-    found: Owners, count: Callable[[Owners], Counts], config: Config, n_rows: int
+    found: Owners, count: Callable[[Owners], BlockCounts], config: Config, n_rows: int
 ) -> Owners:
     """Those that fail are suppressed; the references are then of the others, who may fail now."""
     allowed = config.privacy.may_suppress(n_rows)
@@ -224,7 +224,7 @@ def _suppressed(
         )
 
 
-def _of_kept(counts: Counts, id: str, known: Values, kept: Bools) -> Values:
+def _of_kept(counts: BlockCounts, id: str, known: Values, kept: Bools) -> Values:
     """The values of a protected column without the rows of the controllers that are not kept."""
     of, reference = counts.counts[id], known.reference
     lost = ~kept[of.cell]

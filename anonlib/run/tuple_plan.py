@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Floats
 from anonlib.config.model import Config
 from anonlib.errors import run_sanitized
-from anonlib.partition.tuples import Tuples
+from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.spark.digest import make_digest, sums
@@ -83,7 +83,7 @@ def plan_tuples(
 ) -> TuplePlan:
     """Runs the search. Raises BlockError where there are too many tuples, or too few can be
     placed."""
-    step = next(step for step in config.partition.steps if isinstance(step, Tuples))
+    step = next(step for step in config.partition.steps if isinstance(step, TuplesPartitioner))
     bounds = Bounds(step.max_tuples, config.privacy.may_suppress(scan.n_rows))
     quasi = [column.id for column in schema.quasi_identifiers]
     apart = [id for id in schema.protected if id not in quasi]

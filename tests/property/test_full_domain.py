@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anonlib.errors import InputError
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.full_domain import FullDomain
-from anonlib.kernels.full_domain.search import Search
+from anonlib.kernels.full_domain.search import LatticeSearch
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -139,7 +139,7 @@ def test_shares_of_rare_values(seed: int) -> None:
 
 def test_few_nodes_are_looked_at() -> None:
     block = skewed(np.random.default_rng(0), 200, 4, 6)
-    search = Search(block)
+    search = LatticeSearch(block)
     assert search.lattice.shape == (4, 4, 4, 4)
     assert search.run() == full_domain_plain(block).heights
     assert search.lattice.n_looks < 4**4 / 5

@@ -16,7 +16,7 @@ from anonlib import registry
 from anonlib.arrays import Ints
 from anonlib.errors import InfeasibleError
 from anonlib.hierarchy.build import intervals
-from anonlib.partition.repair import Counts, Joint
+from anonlib.partition.repair import BlockCounts, Joint
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -100,7 +100,7 @@ def test_models_without_a_column_stay_as_they_are(rows: Any, k: int) -> None:
     assert found.tolist() == (np.bincount(cells) >= k).tolist()
 
 
-def counts_of(rows: Any) -> Counts:
+def counts_of(rows: Any) -> BlockCounts:
     """The leaves of a plan, whose values are numbered as in the references."""
     leaf = cells_of(rows)
     sensitive = np.array([row[1:] for row in rows], np.int64)
@@ -109,7 +109,7 @@ def counts_of(rows: Any) -> Counts:
     sparse = block.counts(leaf, int(leaf.max()) + 1)
     joint = Joint(NAMES, pairs[:, 0], pairs[:, 1:], count)
     sizes, counts = (sparse.n_rows, sparse.n_persons), dict(sparse.sensitive)
-    return Counts(*sizes, {}, False, counts, dict(block.references), joint)
+    return BlockCounts(*sizes, {}, False, counts, dict(block.references), joint)
 
 
 @pytest.mark.parametrize("name", COLUMN_MODELS)

@@ -13,8 +13,8 @@ from anonlib import registry
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.kernels.refine import Refine
-from anonlib.kernels.refine.descent import make_batch, near_cells, propose, take
-from anonlib.kernels.refine.state import make_state, make_steps, next_steps
+from anonlib.kernels.refine.descent import make_batch, near_cells, propose_steps, take
+from anonlib.kernels.refine.state import make_refine_state, make_steps, next_steps
 from anonlib.local import cells
 from anonlib.table.block import Block
 from tests.oracles import between, holds
@@ -79,7 +79,7 @@ def test_the_best_step(block: Block) -> None:
     size = block.n // 2
     assume(size >= block.min_rows)
     ids = (np.arange(block.n) >= size).astype(np.int64)
-    state = make_state(block.numeric, block.nominal, block.n_categories, ids, 2)
+    state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, 2)
     near, listed = near_cells(state, 1), make_steps(3)
     seen = np.zeros(near.shape, np.int32)
     slot = next_steps(state, near, seen, 0, 0, block.min_rows, listed)
@@ -123,9 +123,9 @@ def test_of_the_steps_proposed_the_first_allowed_is_taken() -> None:
     random = np.random.default_rng(5)
     block = make_block(random.normal(size=(12, 2)), random.integers(0, 2, (12, 1)), k=4)
     ids = np.arange(12) % 2
-    state = make_state(block.numeric, block.nominal, block.n_categories, ids, 2)
+    state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, 2)
     near, listed, batch = near_cells(state, 1), make_steps(4), make_batch(24, 2, 4)
-    propose(state, near, np.zeros(near.shape, np.int32), 4, listed, batch)
+    propose_steps(state, near, np.zeros(near.shape, np.int32), 4, listed, batch)
     assert batch.size.tolist() == [4, 48]
     one, other = cells_of(ids)
     expected = sorted(gain(block, (one, other), each) for each in steps(block, one, other))[-3]
@@ -159,7 +159,7 @@ def test_near_cells(block: Block, room: int) -> None:
     c = block.n // 3
     ids = np.arange(block.n) % max(c, 1)
     nominal = np.zeros((block.n, 0), np.int32)
-    state = make_state(block.numeric, nominal, np.zeros(0, np.int64), ids, max(c, 1))
+    state = make_refine_state(block.numeric, nominal, np.zeros(0, np.int64), ids, max(c, 1))
     found = near_cells(state, room)
     numeric = make_block(block.numeric)
     members = cells_of(ids)

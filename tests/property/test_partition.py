@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from anonlib.arrays import Floats, Ints
 from anonlib.partition.bisection import bisect
-from anonlib.partition.cuts import Cuts, Singles, no_cuts, scores, with_one, with_threshold
-from anonlib.partition.repair import Counts, Demands, merge_small, one_demand
+from anonlib.partition.cuts import Cuts, Singles, no_cuts, score_rows, with_one, with_threshold
+from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -60,7 +60,7 @@ def assigned(cuts: Cuts, features: Singles, root: Ints) -> Ints:
     for _ in range(cuts.depth):
         inner = np.flatnonzero(node >= 0)
         at = node[inner]
-        low = scores(weights[at], rows[inner]) < 0
+        low = score_rows(weights[at], rows[inner]) < 0
         node[inner] = np.where(low, cuts.left[at], cuts.right[at])
     return -1 - node
 
@@ -133,7 +133,7 @@ def rows_of_leaves(draw: Any, n_leaves: int) -> list[list[tuple[int, int]]]:
     return [draw(st.lists(row, max_size=8)) for _ in range(n_leaves)]
 
 
-def leaf_counts(leaves: list[list[tuple[int, int]]], shared: bool) -> Counts:
+def leaf_counts(leaves: list[list[tuple[int, int]]], shared: bool) -> BlockCounts:
     """What Spark would count of them: the sketch has one bit per value."""
     n_rows = np.array([len(leaf) for leaf in leaves], np.int64)
     persons = np.array([len({person for person, _ in leaf}) for leaf in leaves], np.int64)
@@ -141,7 +141,7 @@ def leaf_counts(leaves: list[list[tuple[int, int]]], shared: bool) -> Counts:
     for i, leaf in enumerate(leaves):
         for _, value in leaf:
             words[i, 0] |= np.uint64(1) << np.uint64(value)
-    return Counts(n_rows, persons if shared else n_rows, {"s": words.view(np.int64)}, shared)
+    return BlockCounts(n_rows, persons if shared else n_rows, {"s": words.view(np.int64)}, shared)
 
 
 def recount(leaves: list[list[tuple[int, int]]], block: Ints, k: int, l: int, shared: bool) -> Any:  # noqa: E741
@@ -193,7 +193,7 @@ def four_leaves() -> Cuts:
 def test_small_leaves_join_their_sibling_first() -> None:
     """Leaf 0 is small, and near to leaf 2; it joins leaf 1."""
     n_rows = np.array([1, 9, 9, 9])
-    counts = Counts(n_rows, n_rows, {}, False)
+    counts = BlockCounts(n_rows, n_rows, {}, False)
     centers = np.array([[0.0], [-9.0], [0.1], [9.0]])
     demands = one_demand((KAnonymity(k=5),), 4)
     merged = merge_small(four_leaves(), np.zeros(4, np.int64), counts, centers, demands)
@@ -203,7 +203,7 @@ def test_small_leaves_join_their_sibling_first() -> None:
 def test_a_leaf_beyond_the_cuts_joins_the_nearest_of_its_tree() -> None:
     """The leaf of a heavy tuple hangs on the root; one without a tree is left out."""
     n_rows = np.array([9, 9, 9, 9, 1, 1])
-    counts = Counts(n_rows, n_rows, {}, False)
+    counts = BlockCounts(n_rows, n_rows, {}, False)
     centers = np.array([[0.0], [1.0], [2.0], [9.0], [2.1], [2.0]])
     demands = one_demand((KAnonymity(k=5),), 6)
     root = np.array([0, 0, 0, 0, 0, -1])
@@ -214,7 +214,7 @@ def test_a_leaf_beyond_the_cuts_joins_the_nearest_of_its_tree() -> None:
 def test_unions_are_asked_what_their_leaves_are() -> None:
     """Leaf 1 is asked k = 20: with its sibling it holds that, and so must both."""
     n_rows = np.array([12, 12, 12, 12])
-    counts = Counts(n_rows, n_rows, {}, False)
+    counts = BlockCounts(n_rows, n_rows, {}, False)
     asked = np.array([[1, 0], [1, 1], [1, 0], [1, 0]], np.bool_)
     demands = Demands(((KAnonymity(k=5),), (KAnonymity(k=20),)), asked)
     assert demands.held(counts).tolist() == [True, False, True, True]
@@ -225,9 +225,9 @@ def test_unions_are_asked_what_their_leaves_are() -> None:
 def test_shared_persons_are_counted_from_below() -> None:
     """Two leaves of three persons may have the same three: they join a third leaf."""
     n_rows, persons = np.array([4, 4, 8]), np.array([3, 3, 5])
-    counts = Counts(n_rows, persons, {}, True)
+    counts = BlockCounts(n_rows, persons, {}, True)
     assert counts.merged(np.array([0, 0, 1]), 2).n_persons.tolist() == [3, 5]
-    apart = Counts(n_rows, n_rows, {}, False)
+    apart = BlockCounts(n_rows, n_rows, {}, False)
     assert apart.merged(np.array([0, 0, 1]), 2).n_persons.tolist() == [8, 8]
 
 

@@ -12,8 +12,8 @@ from anonlib.arrays import Ints
 from anonlib.partition import Among, Below, Grower, Leaf, Partitioner, Plane, Sample
 from anonlib.partition.chain import blocks as blocks_of
 from anonlib.partition.chain import grow
-from anonlib.partition.kmeans import KMeans
-from anonlib.partition.mondrian import Mondrian
+from anonlib.partition.kmeans import KMeansPartitioner
+from anonlib.partition.mondrian import MondrianPartitioner
 from anonlib.partition.single import Single
 from anonlib.table.block import Block, part
 from tests.support import blocks, make_block
@@ -80,7 +80,7 @@ def test_mondrian_goes_on_where_its_cuts_stop(block: Block, max_rows: int) -> No
     whole = kernel.cells(block)
     cell_id = np.empty(block.n, np.int64)
     n_cells = 0
-    for rows in blocks_of(block, [Mondrian()], max_rows, 0, places(block)):
+    for rows in blocks_of(block, [MondrianPartitioner()], max_rows, 0, places(block)):
         found = kernel.cells(part(block, rows))
         cell_id[rows] = found + n_cells
         n_cells += int(found.max()) + 1
@@ -94,7 +94,7 @@ def test_mondrian_of_a_part_of_the_rows_leaves_each_side_its_share() -> None:
     for share, n_leaves in ((0.1, 1), (0.05, 2)):
         grower = Grower()
         sample = Sample(block, np.arange(20), share)
-        found = Mondrian().grow(sample, grower, Leaf(0, np.arange(20)), 2, 0)
+        found = MondrianPartitioner().grow(sample, grower, Leaf(0, np.arange(20)), 2, 0)
         assert len(found) == n_leaves
 
 
@@ -111,9 +111,9 @@ def leaves_of(step: Any, sample: Sample, most: float, seed: int = 0) -> tuple[An
 
 def test_kmeans_is_a_function_of_its_arguments() -> None:
     sample = normal(400)
-    first, _ = leaves_of(KMeans(), sample, 400 / 9, 5)
+    first, _ = leaves_of(KMeansPartitioner(), sample, 400 / 9, 5)
     np.random.seed(1)  # noqa: NPY002 (the global state must not matter)
-    again, _ = leaves_of(KMeans(), normal(400), 400 / 9, 5)
+    again, _ = leaves_of(KMeansPartitioner(), normal(400), 400 / 9, 5)
     assert len(first.cuts) == 8
     for one, two in zip(first.cuts, again.cuts, strict=True):
         assert one.weights.tolist() == two.weights.tolist()
@@ -125,13 +125,15 @@ def test_kmeans_cuts_between_far_groups() -> None:
     for weight in ([1, 1, 1, 1], [9, 1, 1, 5]):
         rows = np.repeat(np.array([[0.0, 0], [0, 1], [10, 0], [10, 1]]), weight, axis=0)
         block = make_block(rows)
-        _, found = leaves_of(KMeans(), Sample(block, np.arange(block.n), 1.0), block.n / 2)
+        _, found = leaves_of(
+            KMeansPartitioner(), Sample(block, np.arange(block.n), 1.0), block.n / 2
+        )
         assert {len({*block.numeric[leaf.rows, 0]}) for leaf in found} == {1}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_kmeans_leaves_are_balanced(seed: int) -> None:
-    _, found = leaves_of(KMeans(), normal(1500, seed=seed), 1500 / 16, seed)
+    _, found = leaves_of(KMeansPartitioner(), normal(1500, seed=seed), 1500 / 16, seed)
     sizes = np.array([len(leaf.rows) for leaf in found])
     assert len(sizes) == 16
     assert sizes.mean() / 3 < sizes.min()
@@ -143,16 +145,16 @@ def test_a_lopsided_split_is_moved() -> None:
     x = np.concatenate([np.linspace(0, 1, 98), [90.0, 91.0]])
     sample = Sample(make_block(x[:, None]), np.arange(100), 1.0)
     for balance, smaller in ((0.0, 2), (0.35, 35), (0.5, 50)):
-        _, found = leaves_of(KMeans(balance=balance), sample, 50)
+        _, found = leaves_of(KMeansPartitioner(balance=balance), sample, 50)
         assert min(len(leaf.rows) for leaf in found) == smaller
 
 
 def test_kmeans_cuts_nothing_where_all_agree() -> None:
     for rows in (np.zeros((2, 2)), np.full((5, 2), 0.5)):
         sample = Sample(make_block(rows), np.arange(len(rows)), 1.0)
-        assert len(leaves_of(KMeans(), sample, 1)[1]) == 1
+        assert len(leaves_of(KMeansPartitioner(), sample, 1)[1]) == 1
     sample = Sample(make_block(np.array([[0.0]] * 3 + [[1.0]] * 4)), np.arange(7), 1.0)
-    assert len(leaves_of(KMeans(), sample, 1)[1]) == 2  # as many as there are tuples
+    assert len(leaves_of(KMeansPartitioner(), sample, 1)[1]) == 2  # as many as there are tuples
 
 
 def test_the_size_bound_comes_last() -> None:
@@ -160,7 +162,12 @@ def test_the_size_bound_comes_last() -> None:
     block = make_block(np.random.default_rng(0).normal(size=(300, 2)))
     sizes = [len(rows) for rows in blocks_of(block, [Single()], 20, 0, places(block))]
     assert sizes == [300]
-    for steps in ([], [KMeans()], [Mondrian()], [Mondrian(), KMeans()]):
+    for steps in (
+        [],
+        [KMeansPartitioner()],
+        [MondrianPartitioner()],
+        [MondrianPartitioner(), KMeansPartitioner()],
+    ):
         found = blocks_of(block, steps, 20, 0, places(block))
         assert len(found) >= 15
         assert max(len(rows) for rows in found) <= 40
@@ -171,7 +178,7 @@ def test_trees_of_a_forest_are_grown_apart() -> None:
     sample = normal(200)
     root = np.arange(200) % 3
     counts = np.bincount(root)
-    grown = grow(sample, [KMeans()], 20, 0, root, counts)
+    grown = grow(sample, [KMeansPartitioner()], 20, 0, root, counts)
     cuts_of = [{*grown.leaf[root == r]} for r in range(3)]
     assert not cuts_of[0] & cuts_of[1]
     assert not cuts_of[1] & cuts_of[2]

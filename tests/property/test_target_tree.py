@@ -11,7 +11,7 @@ from scipy.stats import fisher_exact
 
 from anonlib.partition import Among, Below, Tree
 from anonlib.partition.target_tree import TargetTree
-from anonlib.partition.target_tree.search import MOST_GROUPS, groups, p_value, subsets
+from anonlib.partition.target_tree.search import MOST_GROUPS, group_categories, p_value, subsets
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.shares import reference_of
 from anonlib.table.block import Block
@@ -334,7 +334,7 @@ def test_many_categories_of_several_classes_are_ordered_by_their_shares() -> Non
 def test_groups_are_in_the_target_s_order_and_rare_ones_in_the_middle() -> None:
     rows = np.array([100] * 64 + [1, 1])
     sums = np.concatenate([np.arange(64) * 100.0 / 63, [1, 0]])[:, None]
-    found = groups(sums, rows)
+    found = group_categories(sums, rows)
     assert (np.diff(found[:64]) >= 0).all()
     assert set(found.tolist()) == set(range(MOST_GROUPS))
     assert 10 < found[64] < 22

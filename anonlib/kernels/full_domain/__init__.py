@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Ints
-from anonlib.kernels import Found, Kernel
-from anonlib.kernels.full_domain.search import Search
+from anonlib.kernels import Kernel, KernelResult
+from anonlib.kernels.full_domain.search import LatticeSearch
 from anonlib.kernels.merge import by_first_row, require_feasible
 from anonlib.table.block import Block
 
@@ -51,19 +51,19 @@ class FullDomain(Kernel):
     def cells(self, block: Block) -> Ints:
         return self.find(block).cell_id
 
-    def find(self, block: Block) -> Found:
+    def find(self, block: Block) -> KernelResult:
         """The cells, and the chosen height of every column.
 
         Raises InputError when the lattice has too many nodes.
         """
         if block.n == 0:
-            return Found(np.zeros(0, np.int64), np.zeros(block.nominal.shape[1], np.int64))
+            return KernelResult(np.zeros(0, np.int64), np.zeros(block.nominal.shape[1], np.int64))
         require_feasible(block)
-        search = Search(block)
+        search = LatticeSearch(block)
         heights = search.run()
         classes = search.lattice.classes(heights)
         cell_id = np.where(search.lattice.holding(classes), np.arange(len(classes.rows)), -1)
         cell_id = cell_id[classes.id[block.tuples.id]]
         kept = cell_id >= 0
         cell_id[kept] = by_first_row(cell_id[kept])
-        return Found(cell_id, np.array(heights, np.int64))
+        return KernelResult(cell_id, np.array(heights, np.int64))

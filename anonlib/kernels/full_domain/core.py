@@ -11,7 +11,7 @@ MULTIPLIER = 1_000_003
 
 
 @njit
-def classes(codes: Codes, rows: Ints, node: Ints, start: Ints) -> tuple[Ints, Ints, Ints]:
+def find_equal_tuples(codes: Codes, rows: Ints, node: Ints, start: Ints) -> tuple[Ints, Ints, Ints]:
     """int64[m], the class of each tuple, those of equal nodes being one; and of each class,
     numbered by first tuples, which that is, and how many rows it has.
 

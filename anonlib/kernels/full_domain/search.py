@@ -22,7 +22,7 @@ MOST_NODES = 2**22
 Heights = tuple[int, ...]
 
 
-class Column(NamedTuple):
+class LatticeColumn(NamedTuple):
     """A nominal column at all heights 0..h. node: int64[h + 1, c], what each code is generalized
     to; loss: int64[h + 1, c], what that loses of a row; total: int64[h + 1], of all rows."""
 
@@ -31,7 +31,7 @@ class Column(NamedTuple):
     total: Ints
 
 
-class Classes(NamedTuple):
+class NodeClasses(NamedTuple):
     """The tuples that are one at a node: id[i] is the class of tuple i; of each class, the first
     tuple and the rows."""
 
@@ -47,7 +47,7 @@ class Failing(NamedTuple):
     loss: int
 
 
-class Lattice:
+class HeightLattice:
     """A block's distinct tuples and all ways to generalize each column to a height.
 
     codes: int32[m, q], rows: int64[m]. n_looks: how often classes have been made.
@@ -70,16 +70,16 @@ class Lattice:
         self.start = np.cumsum(block.n_categories) - block.n_categories
         self.n_looks = 0
 
-    def classes(self, heights: Heights) -> Classes:
+    def classes(self, heights: Heights) -> NodeClasses:
         """The classes at a node. Cost O(m q)."""
-        from anonlib.kernels.full_domain.core import classes
+        from anonlib.kernels.full_domain.core import find_equal_tuples
 
         self.n_looks += 1
         node = [column.node[h] for column, h in zip(self.columns, heights, strict=True)]
         joined = np.concatenate([np.zeros(0, np.int64), *node])
-        return Classes(*classes(self.codes, self.rows, joined, self.start))
+        return NodeClasses(*find_equal_tuples(self.codes, self.rows, joined, self.start))
 
-    def failing(self, heights: Heights, classes: Classes, fails: Bools) -> Failing:
+    def failing(self, heights: Heights, classes: NodeClasses, fails: Bools) -> Failing:
         """What it means that these classes fail."""
         rows, codes = classes.rows[fails], self.codes[classes.first[fails]]
         left = np.full(len(rows), ALL * len(heights))
@@ -87,20 +87,20 @@ class Lattice:
             left -= column.loss[h][codes[:, j]]
         return Failing(int(rows.sum()), int(rows @ left))
 
-    def holding(self, classes: Classes) -> Bools:
+    def holding(self, classes: NodeClasses) -> Bools:
         """bool[classes]: which of them hold every model."""
         return self.block.holds(classes.id[self.block.tuples.id], len(classes.rows))
 
 
-def _column(tree: Tree, rows: Ints) -> Column:
+def _column(tree: Tree, rows: Ints) -> LatticeColumn:
     """The column of a hierarchy, and of how many rows have each code."""
     steps = np.rint(tree.loss * ALL).astype(np.int64)
     codes = np.arange(len(rows))
     node = np.stack([tree.raised(codes, h) for h in range(int(tree.heights[-1]) + 1)])
-    return Column(node, steps[node], steps[node] @ rows.astype(np.int64))
+    return LatticeColumn(node, steps[node], steps[node] @ rows.astype(np.int64))
 
 
-class Search:
+class LatticeSearch:
     """The node of least loss among those where the classes that fail have few enough rows; of
     several, that of the least sum of heights, then of the least heights in order of columns.
 
@@ -109,7 +109,7 @@ class Search:
     """
 
     def __init__(self, block: Block):
-        self.block, self.lattice = block, Lattice(block)
+        self.block, self.lattice = block, HeightLattice(block)
         self.floor = _sums([column.total for column in self.lattice.columns])
         self.height = _sums([np.arange(n) for n in self.lattice.shape])
         self.lower = self.floor.copy()

@@ -9,11 +9,11 @@ from pydantic import Field, model_validator
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.kernels import Kernel
 from anonlib.kernels._trees import Trees, side_by_side
-from anonlib.kernels.merge import by_first_row, plain, points, require_feasible
+from anonlib.kernels.merge import by_first_row, points, require_feasible, writable_contiguous
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
-    from anonlib.kernels.mondrian.gain import Search
+    from anonlib.kernels.mondrian.gain import GainSearch
 
 
 class Mondrian(Kernel):
@@ -113,12 +113,12 @@ def _tuples(block: Block) -> Items:
 
 
 def _rows(block: Block) -> Items:
-    value = plain(np.concatenate([block.numeric, block.nominal], axis=1))
+    value = writable_contiguous(np.concatenate([block.numeric, block.nominal], axis=1))
     return Items(value, np.ones(block.n, np.int64), np.arange(block.n), np.arange(block.n))
 
 
-def _search(block: Block, items: Items, item_id: Ints) -> "Search":
-    from anonlib.kernels.mondrian.gain import Search
+def _search(block: Block, items: Items, item_id: Ints) -> "GainSearch":
+    from anonlib.kernels.mondrian.gain import GainSearch
 
     assert block.target is not None
     m, d = items.value.shape
@@ -130,11 +130,13 @@ def _search(block: Block, items: Items, item_id: Ints) -> "Search":
         none = np.zeros(0, np.int32)
         total = np.bincount(item_id, block.target).astype(np.float64)
         start = information = np.zeros(0, np.int64)
-        return Search(rank, order, items.weight.copy(), 0, start, none, none, information, total)
+        return GainSearch(
+            rank, order, items.weight.copy(), 0, start, none, none, information, total
+        )
     pair = item_id * block.n_classes + block.target.astype(np.int64)
     pair, rows = np.unique(pair, return_counts=True)
     c = np.arange(block.n + 1)
-    return Search(
+    return GainSearch(
         rank,
         order,
         items.weight.copy(),
@@ -148,7 +150,7 @@ def _search(block: Block, items: Items, item_id: Ints) -> "Search":
 
 
 @dataclass(frozen=True)
-class Nodes:
+class MondrianNodes:
     """Open nodes: the items start..stop, and by dimension the width, and the gain and the boundary
     of the best cut; those of what has been tried are no longer positive."""
 
@@ -158,15 +160,15 @@ class Nodes:
     gain: Floats
     bound: Ints
 
-    def of(self, which: Bools) -> "Nodes":
-        return Nodes(*(array[which] for array in vars(self).values()))
+    def of(self, which: Bools) -> "MondrianNodes":
+        return MondrianNodes(*(array[which] for array in vars(self).values()))
 
-    def and_(self, others: "Nodes") -> "Nodes":
+    def and_(self, others: "MondrianNodes") -> "MondrianNodes":
         pairs = zip(vars(self).values(), vars(others).values(), strict=True)
-        return Nodes(*(np.concatenate(pair) for pair in pairs))
+        return MondrianNodes(*(np.concatenate(pair) for pair in pairs))
 
 
-class Parts(NamedTuple):
+class NodeParts(NamedTuple):
     """The next cuts of some nodes: the items start..stop of each part, and which node it is of,
     ascending. Nodes without a cut have no parts."""
 
@@ -174,8 +176,8 @@ class Parts(NamedTuple):
     start: Ints
     stop: Ints
 
-    def of(self, which: Bools) -> "Parts":
-        return Parts(*(array[which] for array in self))
+    def of(self, which: Bools) -> "NodeParts":
+        return NodeParts(*(array[which] for array in self))
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class _Cutting:
 
     block: Block
     items: Items
-    search: "Search | None"
+    search: "GainSearch | None"
     trees: Trees | None
     strict: bool
 
@@ -207,33 +209,35 @@ class _Cutting:
             parts = parts.of(allowed[parts.node])
             begins[parts.start] = True
             if self.search is not None:
-                from anonlib.kernels.mondrian.gain import part
+                from anonlib.kernels.mondrian.gain import part_orders
 
                 left, right = parts.start[0::2], parts.start[1::2]
-                part(self.search, item, left, right, nodes.stop[allowed])
+                part_orders(self.search, item, left, right, nodes.stop[allowed])
             nodes = nodes.of(open_ & ~allowed).and_(self._measured(parts.start, parts.stop))
         cell_id = np.empty(len(item), np.int64)
         cell_id[item] = np.cumsum(begins) - 1
         return cell_id
 
-    def _measured(self, start: Ints, stop: Ints) -> Nodes:
-        from anonlib.kernels.mondrian.core import measure
+    def _measured(self, start: Ints, stop: Ints) -> MondrianNodes:
+        from anonlib.kernels.mondrian.core import measure_ranges
 
         block, items = self.block, self.items
         scale = np.concatenate([block.widths, np.maximum(block.n_categories - 1, 0)])
-        width = measure(items.value, items.weight, start, stop, scale, block.min_rows)
+        width = measure_ranges(items.value, items.weight, start, stop, scale, block.min_rows)
         if self.trees is not None:
             from anonlib.kernels.mondrian.core import measure_along
 
             measure_along(self.trees, items.value, start, stop, width, len(block.widths))
         if self.search is None:
             nothing = np.zeros(width.shape)
-            return Nodes(start, stop, width, nothing, nothing.astype(np.int64))
+            return MondrianNodes(start, stop, width, nothing, nothing.astype(np.int64))
         from anonlib.kernels.mondrian.gain import gains
 
-        return Nodes(start, stop, width, *gains(self.search, start, stop, width, block.min_rows))
+        return MondrianNodes(
+            start, stop, width, *gains(self.search, start, stop, width, block.min_rows)
+        )
 
-    def _propose(self, nodes: Nodes) -> Parts:
+    def _propose(self, nodes: MondrianNodes) -> NodeParts:
         items, min_rows = self.items, self.block.min_rows
         if self.trees is None:
             middle = _middles(items, nodes, min_rows, self.strict)
@@ -247,9 +251,9 @@ class _Cutting:
             of, start = propose_along(self.trees, *run, nodes.width, min_rows, p)
         stop = np.append(start[1:], 0)
         last = np.append(of[1:] != of[:-1], True)[: len(of)]
-        return Parts(of, start, np.where(last, nodes.stop[of], stop[: len(of)]))
+        return NodeParts(of, start, np.where(last, nodes.stop[of], stop[: len(of)]))
 
-    def _judge(self, parts: Parts) -> Bools:
+    def _judge(self, parts: NodeParts) -> Bools:
         """bool[parts]: which hold the models."""
         block, items = self.block, self.items
         if block.counts_rows_only:
@@ -262,9 +266,9 @@ class _Cutting:
         return block.holds(np.repeat(part, weight), len(length), rows)
 
 
-def _middles(items: Items, nodes: Nodes, min_rows: int, strict: bool) -> Ints:
+def _middles(items: Items, nodes: MondrianNodes, min_rows: int, strict: bool) -> Ints:
     """int64[nodes], where the right side of each one's next cut begins; -1 without a cut."""
-    from anonlib.kernels.mondrian.core import propose
+    from anonlib.kernels.mondrian.core import propose_cuts
 
     arrays = items.value, items.weight, items.id
     middle = np.full(len(nodes.start), -1)
@@ -275,7 +279,7 @@ def _middles(items: Items, nodes: Nodes, min_rows: int, strict: bool) -> Ints:
     rest = np.flatnonzero(middle < 0)
     width = nodes.width[rest]
     start, stop = nodes.start[rest], nodes.stop[rest]
-    middle[rest] = propose(*arrays, start, stop, width, min_rows, strict)
+    middle[rest] = propose_cuts(*arrays, start, stop, width, min_rows, strict)
     nodes.width[rest] = width
     return middle
 

@@ -17,7 +17,7 @@ EVERY = 2**62
 
 
 @njit
-def measure(
+def measure_ranges(
     value: Floats, weight: Ints, start: Ints, stop: Ints, scale: Floats, min_rows: int
 ) -> Floats:
     """float64[nodes, d], the range of each dimension as a share of its scale.
@@ -46,7 +46,7 @@ def measure(
 
 
 @njit
-def propose(
+def propose_cuts(
     value: Floats,
     weight: Ints,
     item: Ints,

@@ -10,7 +10,7 @@ from anonlib.compiled import njit
 from anonlib.kernels.mondrian.core import divide
 
 
-class Search(NamedTuple):
+class GainSearch(NamedTuple):
     """What boundaries are searched in. rank: int32[d, m], of the values of the m items; order:
     int32[d, m], the items of each node by rank, for each dimension; weight: [m].
 
@@ -32,7 +32,7 @@ class Search(NamedTuple):
 
 @njit
 def gains(
-    search: Search, start: Ints, stop: Ints, width: Floats, min_rows: int
+    search: GainSearch, start: Ints, stop: Ints, width: Floats, min_rows: int
 ) -> tuple[Floats, Ints]:
     """float64[nodes, d], the largest gain of a boundary of each dimension that leaves min_rows rows
     on both sides, 0 where none gains; and int64[nodes, d], the first item on its right side, for
@@ -60,7 +60,7 @@ def gains(
 
 
 @njit
-def _content(search: Search, a: int, b: int, classes: Ints) -> int:
+def _content(search: GainSearch, a: int, b: int, classes: Ints) -> int:
     """A node's number of rows times the entropy of their classes, whose rows it counts."""
     begin, label, rows = search.start, search.label, search.rows
     classes[:] = 0
@@ -75,7 +75,7 @@ def _content(search: Search, a: int, b: int, classes: Ints) -> int:
 
 @njit
 def _by_entropy(
-    search: Search, j: int, a: int, b: int, classes: Ints, content: int, min_rows: int
+    search: GainSearch, j: int, a: int, b: int, classes: Ints, content: int, min_rows: int
 ) -> tuple[float, int]:
     """By how much a boundary of dimension j lowers the content at most, and the item after it.
 
@@ -112,7 +112,7 @@ def _by_entropy(
 
 
 @njit
-def _by_deviation(search: Search, j: int, a: int, b: int, min_rows: int) -> tuple[float, int]:
+def _by_deviation(search: GainSearch, j: int, a: int, b: int, min_rows: int) -> tuple[float, int]:
     """By how much a boundary of dimension j lowers the sum of squared deviations at most, and the
     item after it."""
     rank, weight, order, sums = search.rank[j], search.weight, search.order[j], search.total
@@ -166,7 +166,7 @@ def propose_best(
 
 
 @njit
-def part(search: Search, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
+def part_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
     """Parts the order of nodes that are cut, as `item` has been."""
     order = search.order
     is_right = np.zeros(order.shape[1], np.bool_)

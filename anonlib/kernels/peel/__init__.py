@@ -11,8 +11,8 @@ from anonlib.kernels.merge import by_first_row, require_feasible
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # cores, which need numba
-    from anonlib.kernels.peel.cells import State
-    from anonlib.kernels.peel.core import Lattice, Peeling, Table
+    from anonlib.kernels.peel.cells import TupleCells
+    from anonlib.kernels.peel.core import Lattice, Peeling, TupleTable
 
 
 class Peel(Kernel):
@@ -87,8 +87,8 @@ class Peel(Kernel):
         cell_id[kept] = by_first_row(cell_id[kept])
         return cell_id
 
-    def _peeled(self, block: Block) -> tuple["Table", "Lattice", Ints]:
-        from anonlib.kernels.peel.core import make_peeling, peel, place
+    def _peeled(self, block: Block) -> tuple["TupleTable", "Lattice", Ints]:
+        from anonlib.kernels.peel.core import make_cells, make_peeling, peel
         from anonlib.kernels.peel.lattice import make_lattice, make_table
 
         table, columns = make_table(block)
@@ -97,11 +97,13 @@ class Peel(Kernel):
         work = make_peeling(table)
         while peel(table, lattice, work, judged):
             _judge(block, work)
-            place(table, work)
+            make_cells(table, work)
         return table, lattice, work.cell
 
-    def _search(self, block: Block, table: "Table", lattice: "Lattice", state: "State") -> None:
-        from anonlib.kernels.peel.cells import dissolve_cells, move_tuples, take_back
+    def _search(
+        self, block: Block, table: "TupleTable", lattice: "Lattice", state: "TupleCells"
+    ) -> None:
+        from anonlib.kernels.peel.cells import dissolve_cells, move_tuples, undo_failing_steps
         from anonlib.kernels.peel.rebuild import find_classes, make_site, rebuild_cells
 
         judged = _judged(block)
@@ -114,7 +116,9 @@ class Peel(Kernel):
             for steps in (move_tuples, dissolve_cells):
                 n_steps += steps(table, state, judged)
                 if judged:
-                    n_steps -= take_back(table, state, ~_holds(block, state.cell, len(state.rows)))
+                    n_steps -= undo_failing_steps(
+                        table, state, ~_holds(block, state.cell, len(state.rows))
+                    )
             if n_steps == 0 and (i > 0 or not rebuilds):
                 return
 
@@ -145,18 +149,18 @@ def _holds(block: Block, cell: Ints, n_cells: int) -> Bools:
     return block.holds(cell_id[rows], n_cells, rows)
 
 
-def _suppress(block: Block, table: "Table", cell: Ints) -> None:
+def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
     """Numbers the tuples that peeling has left as cells of their own, but for those that would add
     most, as many as may be suppressed."""
     left = np.flatnonzero(cell < 0)
     if len(left) == 0:
         return
-    from anonlib.kernels.peel.cells import growth, make_state
+    from anonlib.kernels.peel.cells import growth, make_tuple_cells
 
     kept = np.ones(len(left), np.bool_)
     if block.may_suppress > 0:
         rows = table.weight[left]
-        added = growth(table, make_state(table, cell.copy()), left) // rows
+        added = growth(table, make_tuple_cells(table, cell.copy()), left) // rows
         n_suppressed = 0
         for i in np.argsort(-added, kind="stable"):
             if n_suppressed + rows[i] <= block.may_suppress:
@@ -165,16 +169,16 @@ def _suppress(block: Block, table: "Table", cell: Ints) -> None:
     cell[left[kept]] = cell.max() + 1 + np.arange(kept.sum())
 
 
-def _placed(block: Block, table: "Table", cell: Ints) -> "State":
+def _placed(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":
     """The cells, those that fail merged with others until all hold."""
-    from anonlib.kernels.peel.cells import make_state, merge
+    from anonlib.kernels.peel.cells import make_tuple_cells, merge_into_nearest
 
-    state = make_state(table, cell)
+    state = make_tuple_cells(table, cell)
     while True:
         holds = _holds(block, state.cell, len(state.rows))
         failing = np.flatnonzero(~holds & (state.rows > 0))
         if len(failing) == 0:
             return state
         if (state.rows > 0).sum() == 1:  # it lacks what was suppressed
-            return make_state(table, np.zeros_like(cell))
-        merge(table, state, failing[np.argsort(state.rows[failing], kind="stable")])
+            return make_tuple_cells(table, np.zeros_like(cell))
+        merge_into_nearest(table, state, failing[np.argsort(state.rows[failing], kind="stable")])

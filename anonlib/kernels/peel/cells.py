@@ -13,7 +13,7 @@ import numpy as np
 
 from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
-from anonlib.kernels.peel.core import Bits, Table, diverse
+from anonlib.kernels.peel.core import Bits, TupleTable, diverse
 
 #: Above all losses.
 EVERY = 2**62
@@ -25,7 +25,7 @@ SPARE = 16
 RANKED, STEPS, MOVED = range(3)
 
 
-class State(NamedTuple):
+class TupleCells(NamedTuple):
     """The cells 0..m-1 of t tuples; those without rows are not in use.
 
     cell: int64[t], -1 for tuples without one; first: int64[m], after, before: int64[t], lists of
@@ -59,7 +59,7 @@ class State(NamedTuple):
     n: Ints
 
 
-def make_state(given: Table, cell: Ints) -> State:
+def make_tuple_cells(given: TupleTable, cell: Ints) -> TupleCells:
     """cell is used up."""
     t, d = given.code.shape
     used = int(cell.max(initial=-1)) + 1
@@ -71,7 +71,7 @@ def make_state(given: Table, cell: Ints) -> State:
     rows, loss, ranked, level = np.zeros((4, m), np.int64)
     height, code = np.zeros((2, m, d), np.int32)
     low_code, high_code = np.zeros((2, d), np.int32)
-    state = State(
+    state = TupleCells(
         cell,
         np.full(m, -1),
         after,
@@ -91,21 +91,21 @@ def make_state(given: Table, cell: Ints) -> State:
         origin,
         np.zeros(3, np.int64),
     )
-    fill(given, state)
+    fill_cells(given, state)
     return state
 
 
 @njit
-def fill(given: Table, state: State) -> None:
+def fill_cells(given: TupleTable, state: TupleCells) -> None:
     for t in range(len(state.cell) - 1, -1, -1):
         if state.cell[t] >= 0:
-            link(given, state, t, state.cell[t])
+            link_tuple(given, state, t, state.cell[t])
     for c in range(len(state.first)):
-        describe(given, state, c)
+        describe_tuples(given, state, c)
 
 
 @njit
-def link(given: Table, state: State, t: int, c: int) -> None:
+def link_tuple(given: TupleTable, state: TupleCells, t: int, c: int) -> None:
     state.cell[t] = c
     state.before[t], state.after[t] = -1, state.first[c]
     if state.first[c] >= 0:
@@ -115,7 +115,7 @@ def link(given: Table, state: State, t: int, c: int) -> None:
 
 
 @njit
-def unlink(given: Table, state: State, t: int) -> None:
+def unlink_tuple(given: TupleTable, state: TupleCells, t: int) -> None:
     c, before, after = state.cell[t], state.before[t], state.after[t]
     if before >= 0:
         state.after[before] = after
@@ -127,7 +127,7 @@ def unlink(given: Table, state: State, t: int) -> None:
 
 
 @njit
-def without(given: Table, state: State, c: int, t: int) -> None:
+def without(given: TupleTable, state: TupleCells, c: int, t: int) -> None:
     """Least and largest codes, and values, of a cell without one of its tuples (-1: of it all)."""
     state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
     other = state.first[c]
@@ -142,7 +142,7 @@ def without(given: Table, state: State, c: int, t: int) -> None:
 
 
 @njit
-def span(given: Table, state: State) -> int:
+def span(given: TupleTable, state: TupleCells) -> int:
     """What a row of the cell loses that `without` looked at. Leaves are in depth-first order: all
     between two of them are under their lowest common ancestor."""
     loss = 0
@@ -155,7 +155,7 @@ def span(given: Table, state: State) -> int:
 
 
 @njit
-def describe(given: Table, state: State, c: int) -> None:
+def describe_tuples(given: TupleTable, state: TupleCells, c: int) -> None:
     if state.first[c] < 0:
         state.loss[c] = 0
         return
@@ -169,9 +169,9 @@ def describe(given: Table, state: State, c: int) -> None:
 
 
 @njit
-def nearest(
-    given: Table,
-    state: State,
+def nearest_cell(
+    given: TupleTable,
+    state: TupleCells,
     among: Ints,
     levels: Ints,
     own: int,
@@ -212,7 +212,7 @@ def nearest(
 
 
 @njit
-def rank(state: State) -> None:
+def rank(state: TupleCells) -> None:
     """Begins a pass."""
     used = np.flatnonzero(state.rows)
     order = np.argsort(state.loss[used], kind="mergesort")
@@ -224,7 +224,7 @@ def rank(state: State) -> None:
 
 
 @njit
-def enter(state: State, c: int) -> None:
+def enter(state: TupleCells, c: int) -> None:
     """Adds a new cell to the ranked ones."""
     i, loss = state.n[RANKED], state.loss[c]
     while i > 0 and state.level[i - 1] > loss:
@@ -235,7 +235,7 @@ def enter(state: State, c: int) -> None:
 
 
 @njit
-def strike(state: State) -> None:
+def strike(state: TupleCells) -> None:
     """Removes the cells without rows from the ranked ones."""
     n = 0
     for i in range(state.n[RANKED]):
@@ -245,31 +245,33 @@ def strike(state: State) -> None:
 
 
 @njit
-def cheapest(given: Table, state: State, t: int, most: int, zero: Codes) -> tuple[int, int]:
-    """The cell that loses least more with a tuple, see `nearest`. zero: int32[d], zeros."""
+def cheapest(
+    given: TupleTable, state: TupleCells, t: int, most: int, zero: Codes
+) -> tuple[int, int]:
+    """The cell that loses least more with a tuple, see `nearest_cell`. zero: int32[d], zeros."""
     n = state.n[RANKED]
     own, code, w = state.cell[t], given.code[t], given.weight[t]
-    return nearest(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
+    return nearest_cell(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
 
 
 @njit
-def shift(given: Table, state: State, t: int, to: int) -> None:
+def shift(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
     """Moves a tuple as part of the step at hand; the cells are to be described anew."""
     state.moved[state.n[MOVED]], state.origin[state.n[MOVED]] = t, state.cell[t]
     state.n[MOVED] += 1
-    unlink(given, state, t)
-    link(given, state, t, to)
+    unlink_tuple(given, state, t)
+    link_tuple(given, state, t, to)
 
 
 @njit
-def move(given: Table, state: State, t: int, to: int) -> None:
+def move_tuple(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
     """Moves a tuple as part of the step at hand; the cell that it leaves is to be described."""
     shift(given, state, t, to)
-    describe(given, state, to)
+    describe_tuples(given, state, to)
 
 
 @njit
-def undo(given: Table, state: State, begin: int) -> None:
+def undo(given: TupleTable, state: TupleCells, begin: int) -> None:
     """Takes back the moves from `begin` on."""
     for i in range(state.n[MOVED] - 1, begin - 1, -1):
         back(given, state, i)
@@ -277,18 +279,18 @@ def undo(given: Table, state: State, begin: int) -> None:
 
 
 @njit
-def back(given: Table, state: State, i: int) -> None:
+def back(given: TupleTable, state: TupleCells, i: int) -> None:
     """Takes back the i-th move."""
     t, origin = state.moved[i], state.origin[i]
     c = state.cell[t]
-    unlink(given, state, t)
-    link(given, state, t, origin)
-    describe(given, state, c)
-    describe(given, state, origin)
+    unlink_tuple(given, state, t)
+    link_tuple(given, state, t, origin)
+    describe_tuples(given, state, c)
+    describe_tuples(given, state, origin)
 
 
 @njit
-def move_tuples(given: Table, state: State, judged: bool) -> int:
+def move_tuples(given: TupleTable, state: TupleCells, judged: bool) -> int:
     """A pass of steps that move one tuple to where it adds least. Returns how many there are."""
     zero = np.zeros(given.code.shape[1], np.int32)
     n = 0
@@ -306,8 +308,8 @@ def move_tuples(given: Table, state: State, judged: bool) -> int:
         gain = state.rows[a] * state.loss[a] - left * span(given, state)
         b, _ = cheapest(given, state, t, gain, zero)
         if b >= 0:
-            move(given, state, t, b)
-            describe(given, state, a)
+            move_tuple(given, state, t, b)
+            describe_tuples(given, state, a)
             _mark(state, a, b, judged)
             state.n[STEPS] += 1
             n += 1
@@ -317,7 +319,7 @@ def move_tuples(given: Table, state: State, judged: bool) -> int:
 
 
 @njit
-def dissolve_cells(given: Table, state: State, judged: bool) -> int:
+def dissolve_cells(given: TupleTable, state: TupleCells, judged: bool) -> int:
     """A pass of steps that give all tuples of a cell to others, each to where it adds least then.
     Returns how many there are."""
     zero = np.zeros(given.code.shape[1], np.int32)
@@ -332,12 +334,12 @@ def dissolve_cells(given: Table, state: State, judged: bool) -> int:
             b, growth = cheapest(given, state, state.first[a], budget, zero)
             if b < 0:
                 break
-            move(given, state, state.first[a], b)
+            move_tuple(given, state, state.first[a], b)
             budget -= growth
         if state.first[a] >= 0:
             undo(given, state, begin)
             continue
-        describe(given, state, a)
+        describe_tuples(given, state, a)
         for i in range(begin, state.n[MOVED]):
             _mark(state, a, state.cell[state.moved[i]], judged)
         state.n[STEPS] += 1
@@ -348,13 +350,13 @@ def dissolve_cells(given: Table, state: State, judged: bool) -> int:
 
 
 @njit
-def _mark(state: State, a: int, b: int, judged: bool) -> None:
+def _mark(state: TupleCells, a: int, b: int, judged: bool) -> None:
     if judged:
         state.step[a] = state.step[b] = state.n[STEPS]
 
 
 @njit
-def take_back(given: Table, state: State, fails: Bools) -> int:
+def undo_failing_steps(given: TupleTable, state: TupleCells, fails: Bools) -> int:
     """Takes back the steps of the pass that have changed a cell that fails. Returns how many."""
     bad = np.zeros(state.n[STEPS], np.bool_)
     for c in range(len(fails)):
@@ -367,7 +369,7 @@ def take_back(given: Table, state: State, fails: Bools) -> int:
 
 
 @njit
-def growth(given: Table, state: State, tuples: Ints) -> Ints:
+def growth(given: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
     """How much more is lost if each of these tuples, which are in no cell, joins one."""
     zero = np.zeros(given.code.shape[1], np.int32)
     result = np.zeros(len(tuples), np.int64)
@@ -378,7 +380,7 @@ def growth(given: Table, state: State, tuples: Ints) -> Ints:
 
 
 @njit
-def merge(given: Table, state: State, failing: Ints) -> None:
+def merge_into_nearest(given: TupleTable, state: TupleCells, failing: Ints) -> None:
     """Merges each of these cells, in order, with the one with which it adds least; one that an
     earlier one has been merged with is left as it is."""
     every, levels = np.arange(len(state.rows)), np.zeros(len(state.rows), np.int64)
@@ -388,11 +390,13 @@ def merge(given: Table, state: State, failing: Ints) -> None:
         if waits[a]:
             continue
         w = state.rows[a]
-        b, _ = nearest(given, state, every, levels, a, state.height[a], state.code[a], w, EVERY)
+        b, _ = nearest_cell(
+            given, state, every, levels, a, state.height[a], state.code[a], w, EVERY
+        )
         while state.first[a] >= 0:
             t = state.first[a]
-            unlink(given, state, t)
-            link(given, state, t, b)
-        describe(given, state, a)
-        describe(given, state, b)
+            unlink_tuple(given, state, t)
+            link_tuple(given, state, t, b)
+        describe_tuples(given, state, a)
+        describe_tuples(given, state, b)
         waits[b] = True

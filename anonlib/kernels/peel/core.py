@@ -18,7 +18,7 @@ SMALLEST = 64
 STAGE, NODE, REST, CELLS, CLASSES, LISTED, REST_ROWS = range(7)
 
 
-class Table(NamedTuple):
+class TupleTable(NamedTuple):
     """t distinct tuples of d columns, and the rows and values that every cell needs.
 
     Attributes:
@@ -102,7 +102,7 @@ class Peeling(NamedTuple):
     place: Ints
 
 
-def make_peeling(given: Table) -> Peeling:
+def make_peeling(given: TupleTable) -> Peeling:
     t = len(given.code)
     size = max(SMALLEST, 2 ** int(2 * t).bit_length())
     item, group, rows = np.zeros((3, t), np.int64)
@@ -122,9 +122,9 @@ def make_peeling(given: Table) -> Peeling:
 
 
 @njit
-def peel(given: Table, lattice: Lattice, work: Peeling, judged: bool) -> bool:
+def peel(given: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bool:
     """Tries nodes until none is left (False). Where cells are judged, it stops (True) at a node
-    with classes that may be cells: judge them, set `fits`, call `place`, and call this again."""
+    with classes that may be cells: judge them, set `fits`, call `make_cells`, then this again."""
     at = work.at
     n, n_stages = len(lattice.height), len(lattice.bound) - 1
     while at[STAGE] < n_stages:
@@ -136,7 +136,7 @@ def peel(given: Table, lattice: Lattice, work: Peeling, judged: bool) -> bool:
             if work.fits[: at[CLASSES]].any():
                 if judged:
                     return True
-                place(given, work)
+                make_cells(given, work)
         at[STAGE], at[NODE] = at[STAGE] + 1, 0
     return False
 
@@ -165,7 +165,7 @@ def _select(lattice: Lattice, work: Peeling, stage: int, node: int) -> None:
 
 
 @njit
-def classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
+def classify(given: TupleTable, lattice: Lattice, work: Peeling, node: int) -> None:
     """Groups the listed tuples by what they are at a node, numbered by their first tuples."""
     at, item, group, rows, bits = work.at, work.item, work.group, work.rows, work.bits
     height, d = lattice.height[node], given.code.shape[1]
@@ -199,7 +199,7 @@ def classify(given: Table, lattice: Lattice, work: Peeling, node: int) -> None:
 
 
 @njit
-def diverse(given: Table, bits: Bits) -> bool:
+def diverse(given: TupleTable, bits: Bits) -> bool:
     """Whether a cell with these values has as many as it needs."""
     for i in range(len(given.need)):
         n = 0
@@ -214,7 +214,7 @@ def diverse(given: Table, bits: Bits) -> bool:
 
 
 @njit
-def place(given: Table, work: Peeling) -> None:
+def make_cells(given: TupleTable, work: Peeling) -> None:
     """Makes cells of the classes that fit."""
     at = work.at
     number = work.rows  # no longer needed

@@ -4,7 +4,7 @@ import numpy as np
 
 from anonlib.arrays import MISSING, Codes, Ints
 from anonlib.kernels._trees import Levels, levels, merging
-from anonlib.kernels.peel.core import Bits, Lattice, Table
+from anonlib.kernels.peel.core import Bits, Lattice, TupleTable
 from anonlib.table.block import Block
 
 #: Losses are multiples of 2^-20.
@@ -19,7 +19,7 @@ STAGES = 16
 LAST = 4
 
 
-def make_table(block: Block) -> tuple[Table, list[Levels]]:
+def make_table(block: Block) -> tuple[TupleTable, list[Levels]]:
     first = block.tuples.first
     columns = [merging(levels(block.tree(j))) for j in range(block.nominal.shape[1])]
     height = max((len(each.node) for each in columns), default=1)
@@ -32,7 +32,7 @@ def make_table(block: Block) -> tuple[Table, list[Levels]]:
         loss[j, :, : each.node.shape[1]] = np.rint(each.loss[rows] * UNIT)
     bits, start, need = _values(block)
     code = np.ascontiguousarray(block.nominal[first])
-    table = Table(code, block.tuples.count, node, loss, block.min_rows, bits, start, need)
+    table = TupleTable(code, block.tuples.count, node, loss, block.min_rows, bits, start, need)
     return table, columns
 
 
@@ -58,7 +58,7 @@ def _values(block: Block) -> tuple[Bits, Ints, Ints]:
     return np.concatenate(parts, axis=1), np.array(start), np.array(need, np.int64)
 
 
-def make_lattice(table: Table, columns: list[Levels], *, by_class: bool) -> Lattice:
+def make_lattice(table: TupleTable, columns: list[Levels], *, by_class: bool) -> Lattice:
     mean = _mean_losses(table, columns)
     height = _nodes(mean)
     key = _keys(table.node)
@@ -87,7 +87,7 @@ def make_lattice(table: Table, columns: list[Levels], *, by_class: bool) -> Latt
     )
 
 
-def _mean_losses(table: Table, columns: list[Levels]) -> list[Ints]:
+def _mean_losses(table: TupleTable, columns: list[Levels]) -> list[Ints]:
     """What the rows lose on average at each height of each column, rounded down to a UNIT."""
     n_rows = max(int(table.weight.sum()), 1)
     return [
@@ -130,7 +130,7 @@ def _half(sizes: list[int]) -> int:
     return int(np.argmin(np.abs(2 * np.cumsum(logs) - logs.sum()))) + 1
 
 
-def _losses(table: Table, heights: Ints, first: int) -> Codes:
+def _losses(table: TupleTable, heights: Ints, first: int) -> Codes:
     """int32[len(heights), t], what tuples lose in the columns from `first` on, at these heights."""
     result = np.zeros((len(heights), len(table.code)), np.int32)
     for j, at in enumerate(heights.T, first):
@@ -138,7 +138,7 @@ def _losses(table: Table, heights: Ints, first: int) -> Codes:
     return result
 
 
-def _extremes(table: Table, height: Ints) -> tuple[Ints, Ints]:
+def _extremes(table: TupleTable, height: Ints) -> tuple[Ints, Ints]:
     """int64[n] each: the least and the most that tuples can lose at the nodes."""
     low, high = np.zeros((2, len(height)), np.int64)
     for j, at in enumerate(height.T):

@@ -9,11 +9,11 @@ from anonlib.compiled import njit
 from anonlib.kernels.peel.cells import (
     EVERY,
     MOVED,
-    State,
+    TupleCells,
     cheapest,
-    describe,
+    describe_tuples,
     enter,
-    move,
+    move_tuple,
     rank,
     shift,
     strike,
@@ -24,7 +24,7 @@ from anonlib.kernels.peel.core import (
     LISTED,
     Lattice,
     Peeling,
-    Table,
+    TupleTable,
     classify,
     diverse,
     make_peeling,
@@ -40,7 +40,7 @@ ROOM = 64
 LISTED_CLASSES, LISTED_TUPLES = range(2)
 
 
-class Classes(NamedTuple):
+class LatticeClasses(NamedTuple):
     """s classes, by ascending loss.
 
     tuples: int64, those of class i from start[i] to start[i + 1] - 1; loss: int64[s], what a row
@@ -76,7 +76,7 @@ class Listing(NamedTuple):
     lost: Ints
 
 
-def find_classes(given: Table, lattice: Lattice, state: State) -> Classes:
+def find_classes(given: TupleTable, lattice: Lattice, state: TupleCells) -> LatticeClasses:
     """The classes of a lattice with stages that hold what a cell must have for sure, of the tuples
     that are `NEAR`, where some tuples lose less than now. Cost O(t n) for n nodes."""
     now = np.where(state.cell >= 0, state.loss[state.cell], -EVERY)
@@ -92,11 +92,15 @@ def find_classes(given: Table, lattice: Lattice, state: State) -> Classes:
     number = np.repeat(np.arange(n), sizes)
     tuples = tuples[np.arange(start[-1]) + (ends[order] - start[1:])[number]]
     place = np.append(0, np.cumsum(np.bincount(tuples, minlength=t)))
-    return Classes(start, tuples, loss[order], place, number[np.argsort(tuples, kind="stable")])
+    return LatticeClasses(
+        start, tuples, loss[order], place, number[np.argsort(tuples, kind="stable")]
+    )
 
 
 @njit
-def list_classes(given: Table, lattice: Lattice, work: Peeling, now: Ints, found: Listing) -> None:
+def list_classes(
+    given: TupleTable, lattice: Lattice, work: Peeling, now: Ints, found: Listing
+) -> None:
     """now: int64[t], what a row of each tuple loses."""
     most = now.max()
     for node in range(len(lattice.height)):
@@ -190,7 +194,7 @@ class Site(NamedTuple):
     rows: Ints
 
 
-def make_site(state: State, classes: Classes) -> Site:
+def make_site(state: TupleCells, classes: LatticeClasses) -> Site:
     t, m, s = len(state.cell), len(state.rows), len(classes.loss)
     freed, loss, part = np.zeros((3, t), np.int64)
     near, rows = np.zeros((2, s + 1), np.int64)
@@ -209,7 +213,7 @@ def make_site(state: State, classes: Classes) -> Site:
 
 
 @njit
-def rebuild_cells(given: Table, state: State, classes: Classes, site: Site) -> int:
+def rebuild_cells(given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site) -> int:
     """A pass of steps that open one class each, if the loss falls in all: its tuples' cells are
     taken down, the class and then others that hold are made of their tuples, those that lose least
     a row first; the tuples that are left join cells where that adds least. Returns how many."""
@@ -228,7 +232,9 @@ def rebuild_cells(given: Table, state: State, classes: Classes, site: Site) -> i
 
 
 @njit
-def _choose(given: Table, state: State, classes: Classes, site: Site, s: int) -> bool:
+def _choose(
+    given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int
+) -> bool:
     """Chooses as donors the cells with tuples of the class that lose more than it, and where these
     have too few rows, more cells, those that lose most first."""
     site.n[DONORS] = 0
@@ -255,7 +261,7 @@ def _choose(given: Table, state: State, classes: Classes, site: Site, s: int) ->
 
 
 @njit
-def _take_down(state: State, site: Site) -> bool:
+def _take_down(state: TupleCells, site: Site) -> bool:
     """Lists the tuples of the donors, these by ascending loss; False if there are too many."""
     donors = site.donors[: site.n[DONORS]]
     donors[:] = donors[np.argsort(state.loss[donors], kind="mergesort")]
@@ -274,7 +280,9 @@ def _take_down(state: State, site: Site) -> bool:
 
 
 @njit
-def _build(given: Table, state: State, classes: Classes, site: Site, s: int, before: int) -> int:
+def _build(
+    given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int, before: int
+) -> int:
     """Parts the freed tuples among new cells, class s first, and says what they may lose then; it
     stops where that is not less than before."""
     freed = site.freed[: site.n[FREED]]
@@ -306,7 +314,7 @@ def _build(given: Table, state: State, classes: Classes, site: Site, s: int, bef
 
 
 @njit
-def _meet(given: Table, classes: Classes, site: Site) -> None:
+def _meet(given: TupleTable, classes: LatticeClasses, site: Site) -> None:
     """Lists the classes that have enough freed rows, those that lose least first."""
     near, rows, n = site.near, site.rows, 0
     for t in site.freed[: site.n[FREED]]:
@@ -326,7 +334,7 @@ def _meet(given: Table, classes: Classes, site: Site) -> None:
 
 
 @njit
-def _take(given: Table, state: State, site: Site, tuples: Ints, loss: int) -> int:
+def _take(given: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: int) -> int:
     """Makes a new cell of those of the tuples that are free, if it holds, and says what it loses at
     most, 0 if it is not made."""
     rows, state.bits[:] = 0, 0
@@ -345,7 +353,7 @@ def _take(given: Table, state: State, site: Site, tuples: Ints, loss: int) -> in
 
 
 @njit
-def _carry_out(given: Table, state: State, site: Site, before: int) -> bool:
+def _carry_out(given: TupleTable, state: TupleCells, site: Site, before: int) -> bool:
     """Makes the new cells and finds one for each tuple left, if the loss falls in all."""
     spare = np.flatnonzero(state.rows == 0)
     if len(spare) < site.n[BUILT]:
@@ -357,7 +365,7 @@ def _carry_out(given: Table, state: State, site: Site, before: int) -> bool:
         if site.part[t] >= 0:
             shift(given, state, t, spare[site.part[t]])
     for c in spare[: site.n[BUILT]]:
-        describe(given, state, c)
+        describe_tuples(given, state, c)
         enter(state, c)
         now += state.rows[c] * state.loss[c]
     state.step[donors] = 0  # no tuple joins them
@@ -366,11 +374,11 @@ def _carry_out(given: Table, state: State, site: Site, before: int) -> bool:
             c, growth = cheapest(given, state, t, before - now, zero)
             now = now + growth if c >= 0 else before
             if c >= 0:
-                move(given, state, t, c)
+                move_tuple(given, state, t, c)
     state.step[donors] = -1
     if now < before:
         for c in donors:
-            describe(given, state, c)
+            describe_tuples(given, state, c)
     else:
         undo(given, state, 0)
     strike(state)

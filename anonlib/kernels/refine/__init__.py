@@ -16,7 +16,7 @@ from anonlib import registry
 from anonlib.arrays import Codes, Ints
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import by_first_row, plain
+from anonlib.kernels.merge import by_first_row, writable_contiguous
 from anonlib.table.block import Block
 
 #: How many steps between two cells are judged at once where models look at more than rows.
@@ -118,7 +118,7 @@ class Refine(Kernel):
 
     def _searched(self, block: Block, cell_id: Ints) -> Ints:
         """The cells of least loss that the long search saw."""
-        from anonlib.kernels.refine.search import group_loss, take_back, upset
+        from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 
         work = _work(block, cell_id, self.n_neighbours)
         best, least = cell_id, work.state.loss.sum()
@@ -132,7 +132,7 @@ class Refine(Kernel):
             _descend(block, work, self.passes)
             slack = SLACK * (1.0 - done / self.effort) * state.loss.sum() / (state.rows > 0).sum()
             after = group_loss(state, len(before))
-            take_back(state, cell_id, changed, after > before + slack)
+            take_back_groups(state, cell_id, changed, after > before + slack)
             cell_id = state.cell.copy()
             if state.loss.sum() < least:
                 best, least = cell_id, state.loss.sum()
@@ -151,11 +151,11 @@ class Work(NamedTuple):
 
 def _work(block: Block, cell_id: Ints, n_neighbours: int) -> Work:
     from anonlib.kernels.refine.descent import make_batch, near_cells
-    from anonlib.kernels.refine.state import make_state, make_steps
+    from anonlib.kernels.refine.state import make_refine_state, make_steps
 
     c = block.n // block.min_rows
-    numeric, nominal = plain(block.numeric), plain(block.nominal)
-    state = make_state(numeric, nominal, plain(block.n_categories), cell_id, c)
+    numeric, nominal = writable_contiguous(block.numeric), writable_contiguous(block.nominal)
+    state = make_refine_state(numeric, nominal, writable_contiguous(block.n_categories), cell_id, c)
     near = near_cells(state, min(n_neighbours, c))
     judged = not block.counts_rows_only
     batch = make_batch(block.n, c, OPTIONS) if judged else None
@@ -166,14 +166,14 @@ def _work(block: Block, cell_id: Ints, n_neighbours: int) -> Work:
 
 def _descend(block: Block, work: Work, passes: int) -> None:
     """Descends in the core alone where rows only count, else judges every batch of steps."""
-    from anonlib.kernels.refine.descent import descend, propose, take
+    from anonlib.kernels.refine.descent import descend, propose_steps, take
 
     state, near, seen, steps, batch = work
     if batch is None:
         descend(state, near, seen, block.min_rows, passes, steps)
         return
     for _ in range(passes):
-        propose(state, near, seen, block.min_rows, steps, batch)
+        propose_steps(state, near, seen, block.min_rows, steps, batch)
         n_steps, n_rows = batch.size
         if n_steps == 0:
             return

@@ -10,23 +10,23 @@ import numpy as np
 
 from anonlib.arrays import Bools, Codes, Floats, Ints
 from anonlib.compiled import njit, sort
-from anonlib.kernels._kd_tree import fill, make_leaves
-from anonlib.kernels._search import make_nearest, nearest
+from anonlib.kernels._kd_tree import fill_leaves, make_leaves
+from anonlib.kernels._search import find_nearest, make_nearest
 from anonlib.kernels.refine.state import (
     FREE,
-    State,
+    RefineState,
     Steps,
     apart,
     change,
     clear,
-    count,
-    move,
+    count_categories,
+    move_row,
     next_steps,
 )
 
 
 @njit
-def near_cells(state: State, room: int) -> Ints:
+def near_cells(state: RefineState, room: int) -> Ints:
     """int64[c, room], the cells near each one, nearest first; -1 where there are no more.
 
     Cells are as near as their centroids, with the most frequent category of each nominal column.
@@ -42,10 +42,10 @@ def near_cells(state: State, room: int) -> Ints:
             _modes(state, used[i], value[i, p:])
     leaves = make_leaves(value, p)
     one = np.ones(len(used), np.int64)
-    fill(leaves, one)
+    fill_leaves(leaves, one)
     heap = make_nearest(min(room + 1, len(used)))
     for i in range(len(used)):
-        nearest(leaves, i, min(room + 1, len(used)), one, heap)
+        find_nearest(leaves, i, min(room + 1, len(used)), one, heap)
         sort(heap.distance, heap.item, heap.size[0])
         slot = 0
         for place in range(heap.size[0]):
@@ -57,9 +57,9 @@ def near_cells(state: State, room: int) -> Ints:
 
 
 @njit
-def _modes(state: State, cell: int, mode: Floats) -> None:
+def _modes(state: RefineState, cell: int, mode: Floats) -> None:
     """Sets mode[h] to the most frequent category of nominal column h in a cell."""
-    count(state, cell)
+    count_categories(state, cell)
     for h in range(len(mode)):
         most = 0
         row = state.first[cell]
@@ -72,7 +72,7 @@ def _modes(state: State, cell: int, mode: Floats) -> None:
 
 
 @njit
-def descend(state: State, near: Ints, seen: Codes, k: int, passes: int, steps: Steps) -> None:
+def descend(state: RefineState, near: Ints, seen: Codes, k: int, passes: int, steps: Steps) -> None:
     """Takes the best step between two near cells as long as there is one, in at most so many passes
     over all cells. Cells keep k rows, and those of 2k or more are split."""
     _split_large(state, near, seen, k)
@@ -83,7 +83,7 @@ def descend(state: State, near: Ints, seen: Codes, k: int, passes: int, steps: S
 
 
 @njit
-def exchange(state: State, near: Ints, seen: Codes, k: int, steps: Steps) -> bool:
+def exchange(state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps) -> bool:
     """Goes over all cells once, and takes the best step between two near ones as long as there is
     one. Cells keep k rows. Returns whether there was a step."""
     before = state.clock[0]
@@ -97,30 +97,30 @@ def exchange(state: State, near: Ints, seen: Codes, k: int, steps: Steps) -> boo
 
 
 @njit
-def _take_best(state: State, a: int, b: int, steps: Steps) -> None:
+def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
     """Takes the first of the steps between two cells."""
     if steps.leaves[0] >= 0:
-        move(state, steps.leaves[0], b)
+        move_row(state, steps.leaves[0], b)
     if steps.comes[0] >= 0:
-        move(state, steps.comes[0], a)
+        move_row(state, steps.comes[0], a)
     change(state, a, b)
 
 
 @njit
-def _split_large(state: State, near: Ints, seen: Codes, k: int) -> None:
+def _split_large(state: RefineState, near: Ints, seen: Codes, k: int) -> None:
     """Splits the cells of 2k rows or more."""
     for cell in range(len(state.rows)):
         while state.rows[cell] >= 2 * k:
             new = free_cell(state, cell)
             if new < 0:
                 break
-            mark_nearest(state, farthest(state, cell), k)
-            split(state, cell, new)
+            mark_nearest(state, farthest_row(state, cell), k)
+            split_cell(state, cell, new)
             settle(state, near, seen, cell, new)
 
 
 @njit
-def free_cell(state: State, cell: int) -> int:
+def free_cell(state: RefineState, cell: int) -> int:
     """A free cell that can take part of a cell: its group's own, or one of no group; -1 if none.
 
     A free cell of another group may be needed to take back what that has lost.
@@ -137,7 +137,7 @@ def free_cell(state: State, cell: int) -> int:
 
 
 @njit
-def farthest(state: State, cell: int) -> int:
+def farthest_row(state: RefineState, cell: int) -> int:
     """The row of a cell that is farthest from the centroid."""
     far = row = state.first[cell]
     while row >= 0:
@@ -148,7 +148,7 @@ def farthest(state: State, cell: int) -> int:
 
 
 @njit
-def mark_nearest(state: State, center: int, k: int) -> None:
+def mark_nearest(state: RefineState, center: int, k: int) -> None:
     """Sets `lean` to -1 for a row and the k - 1 of its cell nearest to it, and to 0 or more for the
     others there."""
     first = state.first[state.cell[center]]
@@ -168,19 +168,19 @@ def mark_nearest(state: State, center: int, k: int) -> None:
 
 
 @njit
-def split(state: State, cell: int, new: int) -> None:
+def split_cell(state: RefineState, cell: int, new: int) -> None:
     """Moves the rows that are marked to a free cell."""
     row = state.first[cell]
     while row >= 0:
         following = state.after[row]
         if state.lean[row] < 0.0:
-            move(state, row, new)
+            move_row(state, row, new)
         row = following
     change(state, cell, new)
 
 
 @njit
-def settle(state: State, near: Ints, seen: Codes, cell: int, new: int) -> None:
+def settle(state: RefineState, near: Ints, seen: Codes, cell: int, new: int) -> None:
     """Gives a cell that was split off the group and the near cells of the other part."""
     state.group[new] = state.group[cell]
     missing = True
@@ -225,7 +225,9 @@ def make_batch(n: int, c: int, room: int) -> Batch:
 
 
 @njit
-def propose(state: State, near: Ints, seen: Codes, k: int, steps: Steps, batch: Batch) -> None:
+def propose_steps(
+    state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps, batch: Batch
+) -> None:
     """Fills the batch: splits of cells of 2k rows or more, then the best steps between two cells.
     A cell takes part in one split, or in steps with one other cell; its group is inverted."""
     batch.size[:] = 0
@@ -235,7 +237,7 @@ def propose(state: State, near: Ints, seen: Codes, k: int, steps: Steps, batch: 
         new = free_cell(state, a)
         if new >= 0 and batch.size[N_ROWS] + state.rows[a] <= len(batch.row):
             batch.whole[a] = state.clock[0]
-            mark_nearest(state, farthest(state, a), k)
+            mark_nearest(state, farthest_row(state, a), k)
             _add(state, batch, a, new)
             state.group[a], state.group[new] = ~state.group[a], ~state.group[new]
     for a in range(len(state.rows)):
@@ -265,7 +267,7 @@ def _listed(steps: Steps) -> int:
 
 
 @njit
-def _add_steps(state: State, batch: Batch, a: int, b: int, steps: Steps) -> None:
+def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -> None:
     """Adds the steps between two cells, as far as there is room."""
     rows = state.rows[a] + state.rows[b]
     for i in range(_listed(steps)):
@@ -282,7 +284,7 @@ def _add_steps(state: State, batch: Batch, a: int, b: int, steps: Steps) -> None
 
 
 @njit
-def _add(state: State, batch: Batch, a: int, b: int) -> None:
+def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
     """Adds the step after which those rows of two cells are in `b` whose `lean` is -1."""
     s, i = batch.size
     batch.a[s], batch.b[s] = a, b
@@ -297,7 +299,7 @@ def _add(state: State, batch: Batch, a: int, b: int) -> None:
 
 
 @njit
-def take(state: State, near: Ints, seen: Codes, batch: Batch, allowed: Bools) -> None:
+def take(state: RefineState, near: Ints, seen: Codes, batch: Batch, allowed: Bools) -> None:
     """Takes the steps that are allowed: of those between the same two cells, the first."""
     i = 0
     for s in range(batch.size[N_STEPS]):
@@ -312,7 +314,7 @@ def take(state: State, near: Ints, seen: Codes, batch: Batch, allowed: Bools) ->
         for place in range(start, i):
             cell = b if batch.side[place] > 2 * s else a
             if state.cell[batch.row[place]] != cell:
-                move(state, batch.row[place], cell)
+                move_row(state, batch.row[place], cell)
         change(state, a, b)
         if new:
             settle(state, near, seen, a, b)

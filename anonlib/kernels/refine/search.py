@@ -6,16 +6,16 @@ import numpy as np
 
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.compiled import njit
-from anonlib.kernels.refine.descent import mark_nearest, split
+from anonlib.kernels.refine.descent import mark_nearest, split_cell
 from anonlib.kernels.refine.state import (
     FREE,
-    State,
+    RefineState,
     change,
     clear,
-    count,
-    describe,
+    count_categories,
+    describe_cell,
     from_centroid,
-    move,
+    move_row,
 )
 
 #: A group has so many cells at least, or all that there are.
@@ -23,7 +23,7 @@ FEW = 4
 
 
 @njit
-def upset(state: State, near: Ints, random: Any, order: Ints, k: int) -> Floats:
+def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> Floats:
     """Makes groups, each of a cell and those near it that are in none yet, and upsets the first
     cell of each. float64[groups], the loss of each before.
 
@@ -45,12 +45,12 @@ def upset(state: State, near: Ints, random: Any, order: Ints, k: int) -> Floats:
                 for _ in range(int(_draw(random) * state.rows[b])):
                     row = state.after[row]
                 mark_nearest(state, row, k)
-                split(state, b, a)
+                split_cell(state, b, a)
     return loss
 
 
 @njit
-def _make_groups(state: State, near: Ints, random: Any, order: Ints) -> int:
+def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> int:
     """Cells that are in no group are each one of their own, above those that are counted."""
     c, group = len(state.rows), state.group
     used = 0
@@ -80,7 +80,7 @@ def _make_groups(state: State, near: Ints, random: Any, order: Ints) -> int:
 
 
 @njit
-def _others(state: State, near: Ints, a: int, g: int) -> int:
+def _others(state: RefineState, near: Ints, a: int, g: int) -> int:
     """How many cells near `a` are in group g."""
     result = 0
     for b in near[a]:
@@ -89,7 +89,7 @@ def _others(state: State, near: Ints, a: int, g: int) -> int:
 
 
 @njit
-def _merge(state: State, near: Ints, a: int, number: int) -> int:
+def _merge(state: RefineState, near: Ints, a: int, number: int) -> int:
     """Puts all rows of a cell into one of the others of its group. Returns which."""
     into = a
     for b in near[a]:
@@ -98,13 +98,13 @@ def _merge(state: State, near: Ints, a: int, number: int) -> int:
                 into = b
             number -= 1
     while state.first[a] >= 0:
-        move(state, state.first[a], into)
+        move_row(state, state.first[a], into)
     change(state, a, into)
     return into
 
 
 @njit
-def _dissolve(state: State, near: Ints, a: int) -> None:
+def _dissolve(state: RefineState, near: Ints, a: int) -> None:
     """Puts each row of a cell into that of the others of its group where it adds least."""
     row = state.first[a]
     while row >= 0:
@@ -113,7 +113,7 @@ def _dissolve(state: State, near: Ints, a: int) -> None:
     for b in near[a]:
         if b < 0 or state.group[b] != state.group[a]:
             continue
-        count(state, b)
+        count_categories(state, b)
         row = state.first[a]
         while row >= 0:
             growth = from_centroid(state, row, b) * state.rows[b] / (state.rows[b] + 1)
@@ -124,7 +124,7 @@ def _dissolve(state: State, near: Ints, a: int) -> None:
     while state.first[a] >= 0:
         row = state.first[a]
         into = int(state.lean[row])
-        move(state, row, into)
+        move_row(state, row, into)
         change(state, a, into)
 
 
@@ -140,7 +140,7 @@ def _draw(random: Any) -> float:
 
 
 @njit
-def group_loss(state: State, n: int) -> Floats:
+def group_loss(state: RefineState, n: int) -> Floats:
     """float64[n], the loss of each group."""
     loss = np.zeros(n)
     for cell in range(len(state.rows)):
@@ -150,15 +150,15 @@ def group_loss(state: State, n: int) -> Floats:
 
 
 @njit
-def take_back(state: State, cell: Ints, changed: Ints, worse: Bools) -> None:
+def take_back_groups(state: RefineState, cell: Ints, changed: Ints, worse: Bools) -> None:
     """Puts the rows of the groups that are worse back into their cells, which are as unchanged as
     they were then."""
     n = len(worse)
     for row in range(len(cell)):
         group = state.group[state.cell[row]]
         if state.cell[row] != cell[row] and group < n and worse[group]:
-            move(state, row, cell[row])
+            move_row(state, row, cell[row])
     for i in range(len(changed)):
         if state.changed[i] != changed[i] and state.group[i] < n and worse[state.group[i]]:
-            describe(state, i)
+            describe_cell(state, i)
             state.changed[i] = changed[i]

@@ -23,7 +23,7 @@ from anonlib.compiled import njit
 FREE = 2**40
 
 
-class State(NamedTuple):
+class RefineState(NamedTuple):
     """n rows in at most c cells; a cell without rows is free.
 
     numeric: [n, p]; nominal: [n, q]. cell: [n]. The rows of a cell are a chain: first[cell],
@@ -59,13 +59,15 @@ class State(NamedTuple):
 
 
 @njit
-def make_state(numeric: Floats, nominal: Codes, n_categories: Ints, cell: Ints, c: int) -> State:
+def make_refine_state(
+    numeric: Floats, nominal: Codes, n_categories: Ints, cell: Ints, c: int
+) -> RefineState:
     """The rows in cells 0..c-1 as given, all of one group. Cost O(n (p + q))."""
     n, p, q = len(cell), numeric.shape[1], nominal.shape[1]
     start = np.zeros(q + 1, np.int64)
     for h in range(q):
         start[h + 1] = start[h] + n_categories[h]
-    state = State(
+    state = RefineState(
         numeric,
         nominal,
         np.empty(n, np.int64),
@@ -95,20 +97,20 @@ def make_state(numeric: Floats, nominal: Codes, n_categories: Ints, cell: Ints, 
     # A mean is off by 2**-53 of the largest value at most, a sum of p squares by p times that.
     state.blur[0] = 2.0**-49 * p * largest
     for i in range(c):
-        describe(state, i)
+        describe_cell(state, i)
     gather(state)
     return state
 
 
 @njit
-def gather(state: State) -> None:
+def gather(state: RefineState) -> None:
     """Makes all cells with rows one group."""
     for i in range(len(state.rows)):
         state.group[i] = 0 if state.rows[i] > 0 else FREE
 
 
 @njit
-def _put(state: State, row: int, cell: int) -> None:
+def _put(state: RefineState, row: int, cell: int) -> None:
     """Puts a row that is in no cell in front of a cell's chain."""
     state.cell[row] = cell
     state.after[row] = state.first[cell]
@@ -119,7 +121,7 @@ def _put(state: State, row: int, cell: int) -> None:
 
 
 @njit
-def move(state: State, row: int, cell: int) -> None:
+def move_row(state: RefineState, row: int, cell: int) -> None:
     """Moves a row to another cell; `change` must follow."""
     old = state.cell[row]
     if state.first[old] == row:
@@ -136,16 +138,16 @@ def move(state: State, row: int, cell: int) -> None:
 
 
 @njit
-def change(state: State, a: int, b: int) -> None:
+def change(state: RefineState, a: int, b: int) -> None:
     """Describes two cells between which rows have moved."""
-    describe(state, a)
-    describe(state, b)
+    describe_cell(state, a)
+    describe_cell(state, b)
     state.clock[0] += 1
     state.changed[a] = state.changed[b] = state.clock[0]
 
 
 @njit
-def describe(state: State, cell: int) -> None:
+def describe_cell(state: RefineState, cell: int) -> None:
     """Computes all that follows from the rows of a cell."""
     numeric, mean, own, after = state.numeric, state.mean, state.own, state.after
     p, n, first = numeric.shape[1], state.rows[cell], state.first[cell]
@@ -171,10 +173,10 @@ def describe(state: State, cell: int) -> None:
 
 
 @njit
-def _describe_nominal(state: State, cell: int) -> None:
+def _describe_nominal(state: RefineState, cell: int) -> None:
     """Computes the spread of a cell, and adds what the nominal columns contribute to `own`."""
     n, q = state.rows[cell], state.nominal.shape[1]
-    count(state, cell)
+    count_categories(state, cell)
     squares = 0
     row = state.first[cell]
     while row >= 0:
@@ -189,7 +191,7 @@ def _describe_nominal(state: State, cell: int) -> None:
 
 
 @njit
-def count(state: State, cell: int) -> None:
+def count_categories(state: RefineState, cell: int) -> None:
     """Counts the categories of the rows of a cell in the tally, which is 0."""
     row = state.first[cell]
     while row >= 0:
@@ -199,7 +201,7 @@ def count(state: State, cell: int) -> None:
 
 
 @njit
-def clear(state: State, cell: int) -> None:
+def clear(state: RefineState, cell: int) -> None:
     """Sets the tally to 0 after a cell was counted."""
     row = state.first[cell]
     while row >= 0:
@@ -209,7 +211,7 @@ def clear(state: State, cell: int) -> None:
 
 
 @njit
-def in_common(state: State, row: int) -> int:
+def in_common(state: RefineState, row: int) -> int:
     """How many counted categories are those of a row."""
     result = 0
     for h in range(state.nominal.shape[1]):
@@ -218,14 +220,14 @@ def in_common(state: State, row: int) -> int:
 
 
 @njit
-def from_nominal(state: State, row: int, cell: int) -> float:
+def from_nominal(state: RefineState, row: int, cell: int) -> float:
     """What the nominal columns add to the squared distance of a row from the centroid of the cell
     that is counted."""
     return float(max(state.spread[cell] - in_common(state, row) / state.rows[cell], 0.0))
 
 
 @njit
-def from_centroid(state: State, row: int, cell: int) -> float:
+def from_centroid(state: RefineState, row: int, cell: int) -> float:
     """The squared distance of a row from the centroid of the cell that is counted."""
     result = 0.0
     for j in range(state.numeric.shape[1]):
@@ -257,7 +259,7 @@ def make_steps(room: int) -> Steps:
 
 @njit
 def next_steps(
-    state: State, near: Ints, seen: Codes, a: int, slot: int, k: int, steps: Steps
+    state: RefineState, near: Ints, seen: Codes, a: int, slot: int, k: int, steps: Steps
 ) -> int:
     """The first slot from `slot` on that has a cell near `a` with steps; -1 if there is none.
 
@@ -363,9 +365,9 @@ def _lean(
 
 
 @njit
-def _lean_nominal(state: State, a: int, b: int) -> float:
+def _lean_nominal(state: RefineState, a: int, b: int) -> float:
     """Adds the nominal columns to what the rows of `a` lean to `b`. Returns the most."""
-    count(state, b)
+    count_categories(state, b)
     most = -np.inf
     row = state.first[a]
     while row >= 0:

@@ -54,10 +54,10 @@ class TargetTree(TreePartitioner):
     ) -> list[Leaf]:
         from threadpoolctl import threadpool_limits
 
-        from anonlib.partition.target_tree.search import Search
+        from anonlib.partition.target_tree.search import TreeSearch
 
         significance = self.significance if self.evidence == "held_back" else None
-        search = Search(sample, leaf.rows, self.criterion, significance)
+        search = TreeSearch(sample, leaf.rows, self.criterion, significance)
         done = []
         nodes = [(leaf.id, 0, len(leaf.rows), 0)]
         # Products over threads would depend on their number. Once: to set it takes milliseconds.

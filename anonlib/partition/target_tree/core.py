@@ -18,18 +18,18 @@ UNITS = 2.0**10
 ROUNDING = 1e-12
 
 
-class Measure(NamedTuple):
+class Impurity(NamedTuple):
     """f: int64[rows + 1]; gini: whether it is of squares."""
 
     f: Ints
     gini: bool
 
 
-def measure(rows: int, gini: bool) -> Measure:
+def make_impurity(rows: int, gini: bool) -> Impurity:
     """For nodes of at most so many rows."""
     c = np.arange(rows + 1)
     f = c**2 if gini else np.rint(c * np.log2(np.maximum(c, 1)) * UNITS).astype(np.int64)
-    return Measure(f, gini)
+    return Impurity(f, gini)
 
 
 @njit
@@ -40,7 +40,7 @@ def boundary_gains(
     guides: Bools,
     every: Ints,
     least: int,
-    measure: Measure,
+    impurity: Impurity,
 ) -> Floats:
     """float64[n - 1]: what a cut after each of a node's n rows gains, 0 where none may be.
 
@@ -49,7 +49,7 @@ def boundary_gains(
     the node has. A cut is between two values and leaves at least `least` rows, of all, on both
     sides. A gain is by how much rows times impurity falls. Cost O(n + n_classes).
     """
-    f = measure.f
+    f = impurity.f
     gains = np.zeros(len(order) - 1)
     left = np.zeros(len(every), np.int64)
     noise = _noise(len(every))
@@ -65,21 +65,21 @@ def boundary_gains(
             below += 1
         if i + 1 >= least and value[order[i + 1]] > value[row]:
             above = total - below
-            gains[i] = _gain(measure, sum_left, sum_right, whole, below, above, noise)
+            gains[i] = _gain(impurity, sum_left, sum_right, whole, below, above, noise)
     return gains
 
 
 @njit
-def side_gains(left: Ints, every: Ints, measure: Measure) -> Floats:
+def side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
     """float64[s]: what s cuts gain, by the rows of each class on their left: int64[s, n_classes].
     Cost O(s n_classes)."""
-    f, noise = measure.f, _noise(len(every))
+    f, noise = impurity.f, _noise(len(every))
     whole, total = f[every].sum(), every.sum()
     gains = np.empty(len(left))
     for i in range(len(left)):
         sum_left, sum_right = f[left[i]].sum(), f[every - left[i]].sum()
         below = left[i].sum()
-        gains[i] = _gain(measure, sum_left, sum_right, whole, below, total - below, noise)
+        gains[i] = _gain(impurity, sum_left, sum_right, whole, below, total - below, noise)
     return gains
 
 
@@ -91,7 +91,7 @@ def _noise(n_classes: int) -> int:
 
 @njit
 def _gain(
-    measure: Measure,
+    impurity: Impurity,
     sum_left: int,
     sum_right: int,
     whole: int,
@@ -103,8 +103,8 @@ def _gain(
     each side and of the node."""
     if below == 0 or above == 0:
         return 0.0
-    f, total = measure.f, below + above
-    if measure.gini:
+    f, total = impurity.f, below + above
+    if impurity.gini:
         rise = sum_left / below + sum_right / above - whole / total
         return rise if rise > ROUNDING * total else 0.0
     gain = sum_left + sum_right - whole + f[total] - f[below] - f[above]
@@ -146,7 +146,7 @@ def deviation(below: int, left: float, total: int, every: float) -> float:
 
 
 @njit
-def part(order: Codes, start: int, stop: int, left: Bools) -> int:
+def part_lines(order: Codes, start: int, stop: int, left: Bools) -> int:
     """Brings the rows that go left to the front of start..stop in every line of `order`, in the
     order they have; returns where the others begin. left: bool[m]. Cost O(lines (stop - start))."""
     rest = np.empty(stop - start, np.int32)

@@ -18,12 +18,12 @@ from anonlib.arrays import Bools, Codes, Floats, Ints
 from anonlib.partition._tree import Among, Below, Cut, Sample
 from anonlib.partition.cuts import Singles
 from anonlib.partition.target_tree.core import (
-    Measure,
+    Impurity,
     boundary_deviations,
     boundary_gains,
     deviation,
-    measure,
-    part,
+    make_impurity,
+    part_lines,
     side_gains,
 )
 
@@ -47,7 +47,7 @@ class Proposals(NamedTuple):
     groups: Ints | None = None
 
 
-class Found(NamedTuple):
+class NodeCut(NamedTuple):
     """A cut, and bool[rows of the node]: which of them go left."""
 
     cut: Cut
@@ -58,18 +58,18 @@ class Found(NamedTuple):
 def _shared_groups(sample: Sample, held_back: bool) -> list[Ints | None]:
     """For each nominal column of more than MOST_CATEGORIES the groups of its codes, for all trees
     of the sample: these are compiled together, and cost by the sets of codes they tell apart."""
-    search = Search(sample, np.arange(sample.block.n), "", 1.0 if held_back else None)
+    search = TreeSearch(sample, np.arange(sample.block.n), "", 1.0 if held_back else None)
     guiding = np.flatnonzero(search.guides)
     found: list[Ints | None] = []
     for codes in sample.block.nominal.T:
         n = int(codes.max(initial=-1)) + 1
         many = n > MOST_CATEGORIES
-        found.append(groups(*search._sums(codes[guiding], guiding, n)) if many else None)
+        found.append(group_categories(*search._sums(codes[guiding], guiding, n)) if many else None)
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class TreeSearch:
     """The nodes of a tree that grows on a leaf of m rows are runs start..stop of each line of
     `order`. significance: what evidence must be below, None where none is asked for."""
 
@@ -113,8 +113,8 @@ class Search:
         return int(self.label.max(initial=-1)) + 1 if self.sample.block.n_classes else 0
 
     @cached_property
-    def measure(self) -> Measure:
-        return measure(len(self.rows), self.criterion == "gini")
+    def impurity(self) -> Impurity:
+        return make_impurity(len(self.rows), self.criterion == "gini")
 
     @cached_property
     def guides(self) -> Bools:
@@ -165,7 +165,7 @@ class Search:
             found.append(group)
         return found
 
-    def best(self, start: int, stop: int, depth: int) -> Found | None:
+    def best(self, start: int, stop: int, depth: int) -> NodeCut | None:
         """The cut of most gain that is allowed and has evidence; None without one. depth: how many
         cuts the node is below the leaf."""
         if stop - start < 2 * self.least:
@@ -181,11 +181,11 @@ class Search:
                 return found
         return None
 
-    def part(self, found: Found, start: int, stop: int) -> int:
+    def part(self, found: NodeCut, start: int, stop: int) -> int:
         """Parts a node; returns where its right child begins."""
         left = np.zeros(len(self.rows), np.bool_)
         left[self.order[-1, start:stop]] = found.side
-        return part(self.order, start, stop, left)
+        return part_lines(self.order, start, stop, left)
 
     def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
         """The columns that gain, from the best, the first of several."""
@@ -203,7 +203,7 @@ class Search:
     def _by_ratio(self, gaining: list[Proposals], start: int, rows: Ints) -> list[Proposals]:
         """Columns of at least mean gain first, by gain over the information of the parting itself
         (Quinlan, C4.5, 1993, section 2.2)."""
-        f = self.measure.f
+        f = self.impurity.f
         gain = [float(each.gain.max()) for each in gaining]
         ratio = []
         for each, most in zip(gaining, gain, strict=True):
@@ -221,7 +221,7 @@ class Search:
             return Proposals(j, np.zeros(0))
         if self.n_classes:
             guide = self.label, self.guides, every
-            return Proposals(j, boundary_gains(order, value, *guide, self.least, self.measure))
+            return Proposals(j, boundary_gains(order, value, *guide, self.least, self.impurity))
         gain = boundary_deviations(order, value, self.target, self.guides, self.least)
         return Proposals(j, gain)
 
@@ -239,7 +239,7 @@ class Search:
         left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
         below = left @ seen
         if self.n_classes:
-            gain = side_gains((left @ sums).astype(np.int64), every, self.measure)
+            gain = side_gains((left @ sums).astype(np.int64), every, self.impurity)
         else:
             total, whole = int(count.sum()), float(sums.sum())
             each = zip(left @ count, left @ sums[:, 0], strict=True)
@@ -263,22 +263,22 @@ class Search:
         table = np.bincount(pair, minlength=n * self.n_classes).reshape(n, self.n_classes)
         return table.astype(np.float64), count
 
-    def _first_allowed(self, proposals: Proposals, start: int, rows: Ints) -> Found | None:
+    def _first_allowed(self, proposals: Proposals, start: int, rows: Ints) -> NodeCut | None:
         for at in _from_the_best(proposals.gain):
             found = self._found(proposals, at, start, rows)
             if self._allowed(found.side, rows):
                 return found
         return None
 
-    def _found(self, proposals: Proposals, at: int, start: int, rows: Ints) -> Found:
+    def _found(self, proposals: Proposals, at: int, start: int, rows: Ints) -> NodeCut:
         j = proposals.column
         if proposals.left is None or proposals.groups is None:
             threshold = self.value[j, self.order[j, start + at + 1]]
-            return Found(Below(j, float(threshold)), self.value[j, rows] < threshold)
+            return NodeCut(Below(j, float(threshold)), self.value[j, rows] < threshold)
         chosen = proposals.groups[proposals.left[at]]
         group = self.group_of[j - self.p]
         codes = np.flatnonzero(np.isin(group, chosen))
-        return Found(Among(j, codes), np.isin(self._groups(j, rows), chosen))
+        return NodeCut(Among(j, codes), np.isin(self._groups(j, rows), chosen))
 
     def _allowed(self, side: Bools, rows: Ints) -> bool:
         """Whether both sides hold the models, where the rows are all there are."""
@@ -362,7 +362,7 @@ def subsets(sums: Floats, rows: Ints) -> Bools:
     return np.concatenate([prefixes, np.eye(c, dtype=np.bool_)])
 
 
-def groups(sums: Floats, rows: Ints) -> Ints:
+def group_categories(sums: Floats, rows: Ints) -> Ints:
     """int64[c]: the group, 0..MOST_GROUPS - 1, of each of many categories, in the order of the
     target and of like numbers of rows; the arguments as for `subsets`, rows may be 0.
 
