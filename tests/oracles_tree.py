@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.partition import Among, Below, Cut, Grower, Leaf, Sample, Tree
+from anonlib.partition import Among, Below, Cut, CutTree, Grower, Leaf, Sample
 from anonlib.table.block import Block
 
 
-def grown(step: Any, block: Block, place: Any = None, share: float = 1.0) -> tuple[Tree, list[Any]]:
+def grown(
+    step: Any, block: Block, place: Any = None, share: float = 1.0
+) -> tuple[CutTree, list[Any]]:
     """The tree that a step grows on all rows, and the rows of its leaves in the tree's order."""
     grower = Grower()
     place = np.arange(block.n) if place is None else place
@@ -20,7 +22,7 @@ def grown(step: Any, block: Block, place: Any = None, share: float = 1.0) -> tup
     return grower.tree(), [rows[i] for i in range(len(rows))]
 
 
-def nodes(tree: Tree, block: Block) -> list[tuple[Cut | None, Any, int]]:
+def nodes(tree: CutTree, block: Block) -> list[tuple[Cut | None, Any, int]]:
     """Each node's cut, None of a leaf, its rows and its depth: by following every row alone."""
     found: list[tuple[Cut | None, Any, int]] = []
     todo = [(int(tree.roots[0]), np.arange(block.n), 0)]

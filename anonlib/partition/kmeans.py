@@ -64,7 +64,7 @@ class KMeansPartitioner(TreePartitioner):
 
     def _split(self, x: Singles, weight: Ints, seed: int) -> Plane | None:
         """The hyperplane between two centres; None when all rows agree."""
-        from sklearn.cluster import KMeansPartitioner as TwoMeans
+        from sklearn.cluster import KMeans as TwoMeans
 
         if len(x) < 2 or (x == x[0]).all():
             return None

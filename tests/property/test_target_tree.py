@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from anonlib.partition import Among, Below, Tree
+from anonlib.partition import Among, Below, CutTree
 from anonlib.partition.target_tree import TargetTree
 from anonlib.partition.target_tree.search import MOST_GROUPS, group_categories, p_value, subsets
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -168,7 +168,7 @@ def test_the_order_of_rows_does_not_matter(n_classes: int, data: Any) -> None:
         ]
 
 
-def plain(tree: Tree) -> list[Any]:
+def plain(tree: CutTree) -> list[Any]:
     """The tree in lists, which can be compared."""
     cuts = [
         (cut.column, cut.threshold if isinstance(cut, Below) else cut.codes.tolist())

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from anonlib import registry
 from anonlib.cli.show.figures import figure_notes, print_figures
-from anonlib.cli.show.parts import bullets, make_table, pairs, places
+from anonlib.cli.show.parts import bullets, new_table, pairs, places
 from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
 from anonlib.run.result import CheckResult, ReleaseResult
@@ -133,7 +133,7 @@ def print_check(
     head = Text.assemble(printable(config), ": ", ("fits its source", "bold green"))
     to.print(head, soft_wrap=True)
     to.print()
-    table = make_table("column", "role", "scale", "type", "released as")
+    table = new_table("column", "role", "scale", "type", "released as")
     table.columns[1].no_wrap = table.columns[2].no_wrap = True
     for column in result.columns:
         # Lines break at spaces, and Spark writes `struct<lower:double,upper:double>`.
@@ -161,7 +161,7 @@ def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) ->
         if listing.parameters:
             to.print(_parameters(listing.parameters))
         if listing.figures:
-            table = make_table("figure", "meaning")
+            table = new_table("figure", "meaning")
             for name, meaning in listing.figures.items():
                 table.add_row(name, meaning)
             to.print(table)
@@ -172,7 +172,7 @@ def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) ->
 
 def _parameters(parameters: Iterable[Parameter]) -> Table:
     """A line for each; lists have one for each of their parts, and are never broken elsewhere."""
-    table = make_table("parameter", "default", "allowed", "meaning")
+    table = new_table("parameter", "default", "allowed", "meaning")
     table.columns[1].no_wrap = True
     for each in parameters:
         default = "required" if each.default is None else each.default.replace(", ", ",\n ")
@@ -188,7 +188,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: C
         max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
     ]
     if sum(widths) + 2 * len(widths) <= to.width:
-        table = make_table(*map(printable, names))
+        table = new_table(*map(printable, names))
         for row in shown:
             table.add_row(*map(Text, row))
         to.print(table)
@@ -267,7 +267,7 @@ def local(path: str) -> str:
 
 
 def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
-    table = make_table("privacy model", ">measured", ">required", "verdict")
+    table = new_table("privacy model", ">measured", ">required", "verdict")
     for verdict in verdicts:
         table.add_row(
             Text(printable(verdict.model)),
@@ -279,7 +279,7 @@ def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
 
 
 def _worst(verdicts: "Iterable[Verdict]") -> Table:
-    table = make_table("privacy model", ">failing classes", "smallest (rows)")
+    table = new_table("privacy model", ">failing classes", "smallest (rows)")
     for verdict in verdicts:
         sizes = ", ".join(f"{size:,}" for size in verdict.worst)
         table.add_row(Text(printable(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
@@ -287,7 +287,7 @@ def _worst(verdicts: "Iterable[Verdict]") -> Table:
 
 
 def _losses(losses: dict[str, float | None]) -> Table:
-    table = make_table("information loss", ">value")
+    table = new_table("information loss", ">value")
     for name, value in losses.items():
         text = "not computable" if value is None else f"{value:.4g}"
         table.add_row(Text(printable(name)), Text(text))

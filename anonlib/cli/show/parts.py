@@ -9,7 +9,7 @@ from rich.text import Text
 from anonlib.text import printable
 
 
-def make_table(*heads: str) -> Table:
+def new_table(*heads: str) -> Table:
     """An empty table with these heads; columns that begin with `>` are numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:

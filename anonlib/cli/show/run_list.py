@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console
-from anonlib.cli.show.parts import bullets, make_table
+from anonlib.cli.show.parts import bullets, new_table
 from anonlib.text import printable
 
 _GOOD = ("published", "waiting", "evaluated")
@@ -22,7 +22,7 @@ def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> 
         if i:
             to.print()
         to.print(Text(printable(target or ""), style="bold"), soft_wrap=True)
-        table = make_table("ended (UTC)", "run", "outcome", ">rows", "verdicts")
+        table = new_table("ended (UTC)", "run", "outcome", ">rows", "verdicts")
         for column in table.columns[:-1]:
             column.no_wrap = True
         for run in runs:
@@ -56,7 +56,7 @@ def print_person(found: Mapping[str, bool | None], to: Console | None = None) ->
     """Which runs released a person."""
     to = to or console()
     words = {True: "released", False: "not released", None: "unknown"}
-    table = make_table("run", "person")
+    table = new_table("run", "person")
     for run_id, released in found.items():
         table.add_row(Text(printable(run_id)), Text(words[released]))
     to.print(table if found else Text("no runs"))
