@@ -107,7 +107,7 @@ class SparkCase(Case):
     def tuples(self, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
         return distinct_tuples(self.released, ids, most)
 
-    def link_rows(self, attack: Attack, n: int) -> Links:
+    def link(self, attack: Attack, n: int) -> Links:
         return link_rows(self.source.sparkSession, attack, n)
 
     def places(self, most: int) -> pa.Table | None:
