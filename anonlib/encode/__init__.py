@@ -76,7 +76,7 @@ class Encoder(Plugin):
         """All features, the last one that of missing values."""
 
 
-class Encoded(NamedTuple):
+class EncodedTable(NamedTuple):
     """features: csr_matrix float64[n, f], `.toarray()` where that is small; names: of the f."""
 
     features: Sparse
@@ -88,7 +88,7 @@ def encode(
     columns: Mapping[str, Any],
     hierarchies: Hierarchies | None = None,
     categories: Categories | None = None,
-) -> Encoded:
+) -> EncodedTable:
     """The features of a released table, column after column as `columns` has them.
 
     table: pandas or Arrow. columns: the encoding of each, by its `type`, or `{type: ..., ...}` with
@@ -110,7 +110,7 @@ def encode(
         with about(name):
             parts.append(encoders[name].features(_column(table, name), domain))
         names += encoders[name].names(name, domain)
-    return Encoded(csr_matrix(hstack(parts)), tuple(names))
+    return EncodedTable(csr_matrix(hstack(parts)), tuple(names))
 
 
 def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

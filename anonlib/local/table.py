@@ -14,7 +14,7 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, read_protected_hierarchies, with_ids
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
 from anonlib.kernels import KernelResult
-from anonlib.loss import Released
+from anonlib.loss import ReleasedBlock
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells, Domain
 from anonlib.table.block import Block, part
@@ -73,7 +73,7 @@ def anonymize_table(
     task = at_levels(task, found.levels)
     kept = np.flatnonzero(found.cell_id >= 0)
     cells = Cells(found.cell_id[kept], int(found.cell_id.max(initial=-1)) + 1)
-    seen = Released(part(block, kept), cells.id, cells.m, find_released_levels(task))
+    seen = ReleasedBlock(part(block, kept), cells.id, cells.m, find_released_levels(task))
     released = _released(table.take(pa.array(kept)), cells, schema, task)
     least = _verified(released, seen, schema)
     metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
@@ -216,7 +216,7 @@ def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.T
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
 
-def _verified(released: pa.Table, seen: Released, schema: Schema) -> int:
+def _verified(released: pa.Table, seen: ReleasedBlock, schema: Schema) -> int:
     """The persons of the smallest class, counted by released values. Raises AuditError where that,
     or a cell, does not hold the models."""
     class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])

@@ -23,7 +23,7 @@ from anonlib.table.block import Block
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class ReleasedBlock:
     """What metrics look at: a block and its m cells.
 
     id: int64[n], the cell of every row, 0..m-1, each in use; -1 of rows without one, which are
@@ -92,7 +92,7 @@ class Metric(Plugin):
     family: ClassVar[str] = "metric"
 
     @abstractmethod
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         """The state of one block, of one row or more."""
 
     def merge(self, a: Floats, b: Floats) -> Floats:

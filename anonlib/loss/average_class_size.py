@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 
 class AverageClassSize(Metric):
@@ -19,7 +19,7 @@ class AverageClassSize(Metric):
     type: ClassVar[str] = "average_class_size"
     undefined: ClassVar[str] = "there is no cell"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         k = max((model.min_persons for model in released.block.models), default=1)
         return np.array([released.rows.sum(), k * released.m], np.float64)
 

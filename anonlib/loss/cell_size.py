@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 
 class CellSize(Metric):
@@ -14,7 +14,7 @@ class CellSize(Metric):
     type: ClassVar[str] = "cell_size"
     undefined: ClassVar[str] = "there is no cell"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         return np.array([released.rows.sum(), released.m], np.float64)
 
     def value(self, state: Floats) -> float | None:

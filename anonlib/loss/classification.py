@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 
 class Classification(Metric):
@@ -21,7 +21,7 @@ class Classification(Metric):
         "there is no target of classes, or neither the kernel nor a partitioner looks at it"
     )
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         block, kept = released.block, released.order
         if block.target is None or block.n_classes == 0:
             return np.zeros(2)

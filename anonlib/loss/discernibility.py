@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 
 class Discernibility(Metric):
@@ -20,7 +20,7 @@ class Discernibility(Metric):
     type: ClassVar[str] = "discernibility"
     undefined: ClassVar[str] = "there is no row"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         squares = np.sum(released.rows.astype(np.float64) ** 2)
         return np.array([released.n, squares, released.n_suppressed], np.float64)
 

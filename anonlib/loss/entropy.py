@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 #: Tables whose hierarchies have more nodes than that together have no figure: every block reports
 #: three numbers for each, and the driver has the reports of all blocks at once.
@@ -31,7 +31,7 @@ class Entropy(Metric):
         f"{MOST_NODES:,} nodes together"
     )
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         block = released.block
         own, as_node, under = [], [], []
         for j, tree in enumerate(released.trees):

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 
 class Mse(Metric):
@@ -21,7 +21,7 @@ class Mse(Metric):
     type: ClassVar[str] = "mse"
     undefined: ClassVar[str] = "there is no continuous or ordinal column"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         return np.append(np.float64(released.rows.sum()), squares_within(released))
 
     def value(self, state: Floats) -> float | None:
@@ -32,7 +32,7 @@ class Mse(Metric):
         return state[1:] / state[0] if len(state) > 1 and state[0] else None
 
 
-def squares_within(released: Released) -> Floats:
+def squares_within(released: ReleasedBlock) -> Floats:
     """float64[p]: the sum of squares about the means of the cells, of each numeric column."""
     kept = np.flatnonzero(released.id >= 0)
     x, weight, cell_id = released.block.numeric[kept], released.weight[kept], released.id[kept]

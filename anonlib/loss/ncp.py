@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 from anonlib.table.block import Block
 
 
@@ -23,7 +23,7 @@ class Ncp(Metric):
     type: ClassVar[str] = "ncp"
     undefined: ClassVar[str] = "no quasi-identifier varies"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         varying = n_varying(released.block)
         penalty = float(penalties(released) @ released.rows) + released.n_suppressed
         return np.array([released.n, penalty * varying, varying * released.n], np.float64)
@@ -32,7 +32,7 @@ class Ncp(Metric):
         return float(state[1] / state[2]) if state[2] else None
 
 
-def penalties(released: Released) -> Floats:
+def penalties(released: ReleasedBlock) -> Floats:
     """float64[m]: the mean over the columns of each cell's extent over the whole extent."""
     block, order, start = released.block, released.order, released.start
     penalty = np.zeros(released.m)
@@ -47,7 +47,7 @@ def penalties(released: Released) -> Floats:
     return penalty / max(1, n_varying(block))
 
 
-def _nominal(released: Released, j: int) -> Floats:
+def _nominal(released: ReleasedBlock, j: int) -> Floats:
     block = released.block
     if released.levels is not None or (block.trees and block.trees[j] is not None):
         return released.trees[j].loss[released.nodes[j]]

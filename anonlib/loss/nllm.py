@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 
 
 class Nllm(Metric):
@@ -21,7 +21,7 @@ class Nllm(Metric):
     type: ClassVar[str] = "nllm"
     undefined: ClassVar[str] = "no nominal quasi-identifier varies"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         lost, total = 0.0, 0
         sizes = released.block.n_categories
         for tree, node, size in zip(released.trees, released.nodes, sizes, strict=True):

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 from anonlib.loss.mse import squares_within
 
 
@@ -20,7 +20,7 @@ class Sse(Metric):
     type: ClassVar[str] = "sse"
     undefined: ClassVar[str] = "no continuous or ordinal column varies"
 
-    def update(self, released: Released) -> Floats:
+    def update(self, released: ReleasedBlock) -> Floats:
         kept = np.flatnonzero(released.id >= 0)
         x, weight = released.block.numeric[kept], released.weight[kept]
         squares, sums = np.zeros(x.shape[1]), np.zeros(x.shape[1])

@@ -23,7 +23,7 @@ from anonlib.table.block import Block, part
 FILL = 0.5
 
 
-class Grown(NamedTuple):
+class Forest(NamedTuple):
     """A forest, and int64[m] the leaf of each sampled row."""
 
     tree: CutTree
@@ -37,7 +37,7 @@ def grow(
     seed: int,
     root: Ints,
     n_rows: Ints,
-) -> Grown:
+) -> Forest:
     """The forest of all tree-growing steps. `root` gives the tree of each sampled row, `n_rows`
     how many rows of the table each tree has.
 
@@ -66,7 +66,7 @@ def grow(
             leaf_of[leaf.rows] = leaf.id
     numbers = grower.leaves()
     ids = np.array([numbers[id] for id in leaf_of.tolist()], np.int64)
-    return Grown(grower.tree(), ids)
+    return Forest(grower.tree(), ids)
 
 
 def parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:

@@ -5,14 +5,14 @@ from math import fsum
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.recode.grouped import Grouped
+from anonlib.recode.grouped import GroupedValues
 
 #: Means that differ by this share of the largest value may differ by rounding alone, which the
 #: factor would blow up.
 ALIKE = 1e-9
 
 
-def rescale_means(grouped: Grouped, values: Floats, mean: Floats) -> Floats | None:
+def rescale_means(grouped: GroupedValues, values: Floats, mean: Floats) -> Floats | None:
     """float64[g]: the means of the g cells, rescaled about the mean of all values; None where that
     changes nothing, since no value differs from its cell's mean, and where it can't be done: no
     mean differs from another (by more than ALIKE), or a value is infinite.

@@ -11,7 +11,7 @@ from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode._exact import float_mean, floats, round_half_even, round_mean, totals
 from anonlib.recode._variance import rescale_means
 from anonlib.recode.arrow import Kind, accept_type, kind
-from anonlib.recode.grouped import Grouped, group, numbers
+from anonlib.recode.grouped import GroupedValues, group, numbers
 from anonlib.table.schema import Scale
 
 _KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
@@ -76,7 +76,7 @@ class Centroid(Recoder):
         return grouped.spread(pa.array(mean))
 
 
-def _of_floats(grouped: Grouped, restore_variance: bool) -> Column:
+def _of_floats(grouped: GroupedValues, restore_variance: bool) -> Column:
     values = numbers(grouped.values)
     x: Floats = values.astype(np.float64, copy=False)
     mean = _float_means(grouped, x)
@@ -88,7 +88,7 @@ def _of_floats(grouped: Grouped, restore_variance: bool) -> Column:
     return pa.array(mean, mask=np.isnan(mean))
 
 
-def _float_means(grouped: Grouped, x: Floats) -> Floats:
+def _float_means(grouped: GroupedValues, x: Floats) -> Floats:
     low = np.minimum.reduceat(x, grouped.start)
     high = np.maximum.reduceat(x, grouped.start)
     # Scaled by a power of two to at most 1, exactly, so that no sum overflows (and none of

@@ -15,7 +15,7 @@ from anonlib.recode.arrow import Kind, kind
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupedValues:
     """The g cells (of m) that get a value, which are those with at most half their rows missing.
 
     values: their present values side by side, in block order within a cell: no nulls, -0.0 made
@@ -42,7 +42,7 @@ class Grouped:
         return values.take(pa.array(index, mask=~self.released))
 
 
-def group(values: Column, cells: Cells) -> Grouped:
+def group(values: Column, cells: Cells) -> GroupedValues:
     """The present values by cell. Cost O(n)."""
     values = normal(values)
     nulls: Column = pc.is_null(values, nan_is_null=True)
@@ -53,10 +53,10 @@ def group(values: Column, cells: Cells) -> Grouped:
     rows = cells.order[kept[cells.order]]
     count = (cells.count - missing)[released]
     start = np.cumsum(count) - count
-    return Grouped(values.take(pa.array(rows)), start, count, missing[released], released)
+    return GroupedValues(values.take(pa.array(rows)), start, count, missing[released], released)
 
 
-def ascending(grouped: Grouped, order: tuple[str, ...] | None) -> Ints:
+def ascending(grouped: GroupedValues, order: tuple[str, ...] | None) -> Ints:
     """Positions in `grouped.values`, sorted by value within each cell. Cost O(n log n)."""
     return _ascending(grouped, _keys(grouped.values, order))
 
@@ -76,7 +76,7 @@ class Runs:
     count: Ints
 
 
-def runs(grouped: Grouped, order: tuple[str, ...] | None) -> Runs:
+def runs(grouped: GroupedValues, order: tuple[str, ...] | None) -> Runs:
     """The distinct values of every cell. Cost O(n log n)."""
     keys = _keys(grouped.values, order)
     position = _ascending(grouped, keys)
@@ -116,7 +116,7 @@ def normal(values: Column) -> Column:
     return values
 
 
-def _ascending(grouped: Grouped, keys: npt.NDArray[Any]) -> Ints:
+def _ascending(grouped: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
     # Sorting values, then (cell, place) as one integer is faster by far than a lexsort.
     by_value = np.argsort(keys)
     n = len(keys)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accept_type
-from anonlib.recode.leaves import find_leaves
+from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.schema import Scale
 
 

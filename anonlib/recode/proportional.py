@@ -10,7 +10,7 @@ from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accept_type
-from anonlib.recode.leaves import find_leaves
+from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.schema import Scale
 
 #: What is released: the leaves of a cell, ascending, and their shares, which are positive.

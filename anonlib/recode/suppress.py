@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accept_type
-from anonlib.recode.leaves import ROOT
+from anonlib.recode.value_leaves import ROOT
 from anonlib.table.schema import Scale
 
 

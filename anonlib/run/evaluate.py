@@ -13,8 +13,8 @@ from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
 from anonlib.errors import AnonlibError, StorageError
 from anonlib.evaluation import Evaluation, judge
-from anonlib.evaluation.case import SparkCase
 from anonlib.evaluation.samples import is_held_out
+from anonlib.evaluation.spark_case import SparkCase
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import spell_path

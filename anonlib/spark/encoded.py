@@ -26,7 +26,7 @@ from anonlib.errors import InputError, run_sanitized
 _DENSE = T.StructField("dense", T.ArrayType(T.DoubleType()))
 
 
-def encoded(
+def encode_frame(
     frame: DataFrame,
     columns: Mapping[str, Any],
     hierarchies: Hierarchies | None = None,

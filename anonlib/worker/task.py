@@ -10,7 +10,7 @@ from anonlib import registry
 from anonlib.arrays import MISSING, Codes, Ints
 from anonlib.errors import run_sanitized
 from anonlib.kernels import Kernel
-from anonlib.loss import Released
+from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import parts
@@ -82,7 +82,7 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     block, table = to_block(table, task)
     cells = _cells(block, task)
-    seen = Released(block, cells.id, cells.m, find_released_levels(task))
+    seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task))
     released = _released(table, cells, task)
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
@@ -168,7 +168,7 @@ def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
     return tuple({repr(spec): spec for spec in (*task.models, *own)}.values())
 
 
-def _costs(seen: Released) -> Ints:
+def _costs(seen: ReleasedBlock) -> Ints:
     """int64[n]: what is lost of each row, the penalty of its cell in steps of COST_STEP."""
     return np.floor(penalties(seen) / COST_STEP).astype(np.int64)[seen.id]
 

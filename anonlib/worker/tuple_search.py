@@ -10,7 +10,7 @@ from anonlib import registry
 from anonlib.arrays import Ints
 from anonlib.errors import BlockError, run_sanitized
 from anonlib.kernels import Kernel
-from anonlib.loss import Released
+from anonlib.loss import ReleasedBlock
 from anonlib.recode import Cells
 from anonlib.table.block import part
 from anonlib.table.columns import TUPLE
@@ -77,7 +77,7 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
     # Losses are of the rows released: those of all would tell how many are not.
     task = at_levels(task, found.levels)
-    seen = Released(part(block, kept), cells.id, cells.m, find_released_levels(task))
+    seen = ReleasedBlock(part(block, kept), cells.id, cells.m, find_released_levels(task))
     return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
 
 
@@ -95,7 +95,7 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
 
 
 def _released(
-    seen: Released, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
+    seen: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
     """Of the rows of `table`, which are those of the cells."""
     released = recode_columns(table, cells, task)

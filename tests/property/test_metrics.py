@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anonlib import registry
 from anonlib.arrays import snap
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 from anonlib.loss.cell_size import CellSize
 from anonlib.loss.mse import Mse
 from anonlib.loss.ncp import Ncp
@@ -39,7 +39,7 @@ def tables(draw: Any) -> pd.DataFrame:
     return table.assign(cell=table["cell"].astype("category").cat.codes.astype(np.int64))
 
 
-def released(table: pd.DataFrame, whole: pd.DataFrame) -> Released:
+def released(table: pd.DataFrame, whole: pd.DataFrame) -> ReleasedBlock:
     """Some rows of a table as a block with their cells, numbered anew."""
     cell = table["cell"].astype("category").cat.codes.to_numpy(np.int64)
     made = Block(
@@ -53,7 +53,7 @@ def released(table: pd.DataFrame, whole: pd.DataFrame) -> Released:
         target=(table["c0"].to_numpy() % 2).astype(np.float64),
         n_classes=2,
     )
-    return Released(made, cell, int(cell.max()) + 1)
+    return ReleasedBlock(made, cell, int(cell.max()) + 1)
 
 
 def value(metric: Metric, table: pd.DataFrame) -> float | None:
@@ -188,7 +188,7 @@ def test_no_numeric_or_no_nominal_columns() -> None:
         n_categories=np.zeros(0, np.int64),
         **base,
     )
-    assert Sse().value(Sse().update(Released(nominal_only, cell, 2))) is None
-    assert Ncp().value(Ncp().update(Released(nominal_only, cell, 2))) == 1
-    assert Ncp().value(Ncp().update(Released(numeric_only, cell, 2))) == 1
-    assert Sse().value(Sse().update(Released(numeric_only, cell, 2))) == 1
+    assert Sse().value(Sse().update(ReleasedBlock(nominal_only, cell, 2))) is None
+    assert Ncp().value(Ncp().update(ReleasedBlock(nominal_only, cell, 2))) == 1
+    assert Ncp().value(Ncp().update(ReleasedBlock(numeric_only, cell, 2))) == 1
+    assert Sse().value(Sse().update(ReleasedBlock(numeric_only, cell, 2))) == 1

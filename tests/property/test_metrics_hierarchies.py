@@ -17,7 +17,7 @@ from pycanon.anonymity.utils.aux_anonymity import get_equiv_class
 from anonlib import registry
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.full_domain import FullDomain
-from anonlib.loss import Metric, Released
+from anonlib.loss import Metric, ReleasedBlock
 from anonlib.loss.average_class_size import AverageClassSize
 from anonlib.loss.cell_size import CellSize
 from anonlib.loss.classification import Classification
@@ -37,7 +37,7 @@ every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: met
 
 
 @st.composite
-def releases(draw: st.DrawFn) -> Released:
+def releases(draw: st.DrawFn) -> ReleasedBlock:
     """Nominal columns, some with hierarchies; any cells, some rows without; levels, or none."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     block = generalizable(draw(blocks(max_columns=1)), random)
@@ -53,19 +53,19 @@ def releases(draw: st.DrawFn) -> Released:
         levels = np.array(
             [random.integers(0, t.heights[-1] + 1) for t in trees_of(block)], np.int64
         )
-    return Released(block, id, int(id.max()) + 1, levels)
+    return ReleasedBlock(block, id, int(id.max()) + 1, levels)
 
 
-def value(metric: Metric, released: Released) -> float | None:
+def value(metric: Metric, released: ReleasedBlock) -> float | None:
     return metric.value(metric.update(released))
 
 
-def rows(released: Released) -> list[int]:
+def rows(released: ReleasedBlock) -> list[int]:
     """The rows of the block, each as often as it counts."""
     return np.repeat(np.arange(released.block.n), released.weight).tolist()
 
 
-def node(released: Released, row: int, j: int) -> int:
+def node(released: ReleasedBlock, row: int, j: int) -> int:
     """What a row is released as."""
     block, tree = released.block, released.trees[j]
     cell = released.id[row]
@@ -81,13 +81,13 @@ def node(released: Released, row: int, j: int) -> int:
     return max(found, raised, key=lambda each: (tree.high[each] - tree.low[each], each))
 
 
-def varying(released: Released) -> list[int]:
+def varying(released: ReleasedBlock) -> list[int]:
     return np.flatnonzero(released.block.n_categories > 1).tolist()
 
 
 @given(releases())
 @QUICK
-def test_nllm(released: Released) -> None:
+def test_nllm(released: ReleasedBlock) -> None:
     forest = released.trees
     lost = [
         forest[j].loss[node(released, i, j)] if released.id[i] >= 0 else 1.0
@@ -103,7 +103,7 @@ def test_nllm(released: Released) -> None:
 
 @given(releases())
 @QUICK
-def test_precision(released: Released) -> None:
+def test_precision(released: ReleasedBlock) -> None:
     forest = released.trees
     kept = [
         1 - forest[j].heights[node(released, i, j)] / forest[j].heights[-1]
@@ -116,7 +116,7 @@ def test_precision(released: Released) -> None:
 
 @given(releases())
 @QUICK
-def test_entropy(released: Released) -> None:
+def test_entropy(released: ReleasedBlock) -> None:
     bits = whole = 0.0
     for j, tree in enumerate(released.trees):
         codes = released.block.nominal[:, j].tolist()
@@ -133,7 +133,7 @@ def test_entropy(released: Released) -> None:
 
 @given(releases())
 @QUICK
-def test_classes(released: Released) -> None:
+def test_classes(released: ReleasedBlock) -> None:
     id, every = released.id, rows(released)
     sizes = Counter(int(id[i]) for i in every)
     suppressed = sizes.pop(-1, 0)
@@ -145,14 +145,14 @@ def test_classes(released: Released) -> None:
     assert value(AverageClassSize(), with_k(released, k)) == pytest.approx(mean / k)
 
 
-def with_k(released: Released, k: int) -> Released:
+def with_k(released: ReleasedBlock, k: int) -> ReleasedBlock:
     block = replace(released.block, models=(KAnonymity(k=k),))
-    return Released(block, released.id, released.m, released.levels)
+    return ReleasedBlock(block, released.id, released.m, released.levels)
 
 
 @given(releases())
 @QUICK
-def test_classification(released: Released) -> None:
+def test_classification(released: ReleasedBlock) -> None:
     block = released.block
     found = value(Classification(), released)
     if block.n_classes == 0:
@@ -169,7 +169,7 @@ def test_classification(released: Released) -> None:
 @every_metric
 @given(releases(), st.integers(0, 99))
 @QUICK
-def test_blocks_merged_are_the_whole(metric: Metric, released: Released, seed: int) -> None:
+def test_blocks_merged_are_the_whole(metric: Metric, released: ReleasedBlock, seed: int) -> None:
     of_cell = np.random.default_rng(seed).integers(0, 3, released.m + 1)
     of_row = of_cell[released.id]  # rows without a cell: with the last
     states = []
@@ -178,7 +178,7 @@ def test_blocks_merged_are_the_whole(metric: Metric, released: Released, seed: i
         kept = id >= 0
         id[kept] = np.unique(id[kept], return_inverse=True)[1]
         block = part(released.block, some)
-        states.append(metric.update(Released(block, id, int(id.max()) + 1, released.levels)))
+        states.append(metric.update(ReleasedBlock(block, id, int(id.max()) + 1, released.levels)))
     merged = states[0]
     for state in states[1:]:
         merged = metric.merge(merged, state)
@@ -192,10 +192,10 @@ def test_blocks_merged_are_the_whole(metric: Metric, released: Released, seed: i
 @every_metric
 @given(releases())
 @QUICK
-def test_a_row_with_a_weight_is_as_many_rows(metric: Metric, released: Released) -> None:
+def test_a_row_with_a_weight_is_as_many_rows(metric: Metric, released: ReleasedBlock) -> None:
     each = np.array(rows(released))
     block = replace(part(released.block, each), weight=None)
-    plain = Released(block, released.id[each], released.m, released.levels)
+    plain = ReleasedBlock(block, released.id[each], released.m, released.levels)
     expected = metric.update(plain)
     assert metric.update(released) == pytest.approx(expected, rel=1e-12, abs=1e-9)
 
@@ -209,11 +209,11 @@ TOWNS = Tree(
 )
 
 
-def towns(codes: list[int], cells: list[int], levels: Any = None) -> Released:
+def towns(codes: list[int], cells: list[int], levels: Any = None) -> ReleasedBlock:
     block = make_block(np.zeros((len(codes), 0)), np.array(codes)[:, None])
     block = replace(block, trees=(TOWNS,), n_categories=np.array([4]))
     levels = None if levels is None else np.array(levels)
-    return Released(block, np.array(cells, np.int64), max(cells) + 1, levels)
+    return ReleasedBlock(block, np.array(cells, np.int64), max(cells) + 1, levels)
 
 
 def test_by_hand() -> None:
@@ -251,7 +251,7 @@ def test_suppressed_rows_have_lost_all() -> None:
 def test_values_without_a_hierarchy() -> None:
     """Two of three values: one of two steps for NCP, all for the metric of leaves."""
     block = make_block(np.zeros((4, 0)), np.array([[0], [1], [2], [2]]))
-    found = Released(block, np.array([0, 0, 1, 1]), 2)
+    found = ReleasedBlock(block, np.array([0, 0, 1, 1]), 2)
     assert value(Ncp(), found) == 1 / 4
     assert value(Nllm(), found) == 1 / 2
 
@@ -267,7 +267,7 @@ def test_classes_of_pycanon(seed: int) -> None:
     block = replace(block, trees=trees, n_categories=np.full(3, 4), may_suppress=6)
     found = FullDomain().find(block)
     m = int(found.cell_id.max()) + 1
-    released = Released(block, found.cell_id, m, found.levels)
+    released = ReleasedBlock(block, found.cell_id, m, found.levels)
     names = ["a", "b", "c"]
     kept = found.cell_id >= 0
     assert 0 < (~kept).sum() <= 6
@@ -291,7 +291,7 @@ def test_classes_of_pycanon(seed: int) -> None:
 
 def test_many_nodes_have_no_entropy() -> None:
     block = make_block(np.zeros((4, 0)), np.array([[0], [1], [2], [MOST_NODES]]))
-    state = Entropy().update(Released(block, np.array([0, 0, 1, 1]), 2))
+    state = Entropy().update(ReleasedBlock(block, np.array([0, 0, 1, 1]), 2))
     assert state.tolist() == [4]
     assert Entropy().value(state) is None
     assert f"{MOST_NODES:,}" in Entropy.undefined

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 import anonlib
 from anonlib.arrays import Ints
 from anonlib.config.keys import new_token_key
-from anonlib.evaluation.case import SparkCase
 from anonlib.evaluation.samples import is_held_out
+from anonlib.evaluation.spark_case import SparkCase
 from anonlib.recode import Cells, Domain
 from anonlib.run.scan import scan
 from anonlib.source import open_source

@@ -11,7 +11,7 @@ import anonlib
 from anonlib.encode import encode, published_hierarchies
 from anonlib.errors import InputError
 from anonlib.source.generator import MARITAL_STATUSES, ZIPS
-from anonlib.spark.encoded import encoded
+from anonlib.spark.encoded import encode_frame
 from tests.spark.test_release import config
 
 pytestmark = pytest.mark.spark
@@ -44,7 +44,7 @@ def test_vectors_are_what_encode_gives(spark: SparkSession, tmp_path: Path) -> N
     manifest = tmp_path / "table" / "_anonlib" / "manifest.json"
     published = published_hierarchies(manifest.read_text(encoding="utf-8"))
     assert set(published) == set(trees)
-    frame, names = encoded(table, COLUMNS, published)
+    frame, names = encode_frame(table, COLUMNS, published)
     assert frame.columns == [*table.columns, "features"]
     found = frame.withColumn("features", vector_to_array("features")).toArrow()
     here = encode(found, COLUMNS, published)
@@ -53,6 +53,6 @@ def test_vectors_are_what_encode_gives(spark: SparkSession, tmp_path: Path) -> N
     assert (np.array(found.column("features").to_pylist()) == here.features.toarray()).all()
 
     with pytest.raises(InputError, match="column town: not in the table"):
-        encoded(table, {"town": "one_hot"})
+        encode_frame(table, {"town": "one_hot"})
     with pytest.raises(InputError, match="has a column age already"):
-        encoded(table, COLUMNS, published, output="age")
+        encode_frame(table, COLUMNS, published, output="age")

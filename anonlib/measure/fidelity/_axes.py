@@ -12,7 +12,7 @@ from anonlib.arrays import Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Form
-from anonlib.recode.leaves import ROOT
+from anonlib.recode.value_leaves import ROOT
 from anonlib.table.encoding import MAX_RANGE, NO_RANGE, Encoding, standardize
 from anonlib.table.schema import Column, Role, Scale, is_atomic, is_number
 

@@ -52,7 +52,7 @@ class Moments(ColumnMeasure):
             variance = abs(theirs.variance / ours.variance - 1)
             figures.append(Figure("mean", stable(mean), axis.name))
             figures.append(Figure("variance", stable(variance), axis.name))
-            if shown(ours.n, theirs.n, found.view.least):
+            if may_show(ours.n, theirs.n, found.view.least):
                 rows.append((axis.name, *_in_units(axis, ours), *_in_units(axis, theirs)))
         return Findings(tuple(figures), (Series("moments", "", _HEADS, tuple(rows)),))
 
@@ -63,7 +63,7 @@ _HEADS = (
 )
 
 
-def shown(n_source: float, n_released: float, least: int) -> bool:
+def may_show(n_source: float, n_released: float, least: int) -> bool:
     """Whether two means may be seen side by side: of enough rows, and not all but a few the same.
     Where cells keep sums, the difference would give away the few rows that were suppressed."""
     apart = abs(n_source - n_released)

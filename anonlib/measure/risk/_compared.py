@@ -12,7 +12,7 @@ from anonlib.arrays import Bools, Floats, Ints
 from anonlib.errors import InputError
 from anonlib.measure.nearest import MatchedColumn, NodeDistances, ShareDistances, SpanDistances
 from anonlib.recode.arrow import iso
-from anonlib.recode.leaves import find_leaves
+from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Scale
 

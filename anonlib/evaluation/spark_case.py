@@ -23,7 +23,7 @@ from anonlib.evaluation.classes import (
 from anonlib.evaluation.clusters import ClusterModel, contingencies
 from anonlib.evaluation.fold import fold
 from anonlib.evaluation.linking import distinct_tuples, link_rows
-from anonlib.evaluation.places import first_places
+from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import distinct_values, most_rows, summarize
 from anonlib.evaluation.splits import learn, make_part
