@@ -258,8 +258,10 @@ def _evaluated(
     target = Target(spark, config.release)
     accounting.aimed(target.path)
     if not trial and target.version < 0:
-        text = f"no table is at {target.path}; release it first, or measure a trial (--trial)"
-        raise InputError(f"release.path: {text}")
+        raise InputError(
+            f"release.path: no table is at {target.path}; release it first, or measure a "
+            "trial (--trial)"
+        )
     _clean_up(spark, target, run_id)
     if trial and config.release.mode == "append":
         target.check_free()
@@ -288,14 +290,18 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
     table = run.target.published()
     place = {name: f"p{i}" for i, name in enumerate(table.columns)}
     if missing := [column.name for column in schema.released if column.name not in place]:
-        text = f"the table has no column {', '.join(missing)}; it is no release of this config"
-        raise InputError(f"release.path: {text}")
+        raise InputError(
+            f"release.path: the table has no column {', '.join(missing)}; it is no "
+            "release of this config"
+        )
     plain = table.toDF(*place.values())
     rows = plain.select(*[plain[place[c.name]].alias(c.id) for c in schema.released])
     n_released = report.n_rows
     if n_released > scanned.n_rows:
-        text = f"the table has {n_released} rows, and the source {scanned.n_rows}: it has other"
-        raise InputError(f"release.path: {text} batches too; measure each when it is released")
+        raise InputError(
+            f"release.path: the table has {n_released} rows, and the source "
+            f"{scanned.n_rows}: it has other batches too; measure each when it is released"
+        )
     work, progress = held.work, run.progress
     case = case_of(config, source, scanned, rows, n_released, work, progress)
     result = ReleaseResult(

@@ -58,8 +58,10 @@ def _of_database(source: SourceSection, table: str) -> Iterator[Problem]:
     """What is wrong with options of a database, whose table SOURCE names."""
     named = [name for name in source.options if name.lower() in ("dbtable", "query")]
     if named:
-        text = "SOURCE names the table, or is a query as `(SELECT ...) AS t`; take this away"
-        yield Problem(f"source.options.{named[0]}", text)
+        yield Problem(
+            f"source.options.{named[0]}",
+            "SOURCE names the table, or is a query as `(SELECT ...) AS t`; take this away",
+        )
         return
     whole = source.model_copy(update={"options": {**source.options, "dbtable": table}})
     yield from check_database(whole)

@@ -155,8 +155,9 @@ def domains_of(
     for name, encoder in encoders.items():
         tree = hierarchies.get(name)
         if encoder.needs_hierarchy and tree is None:
-            text = f"encoding {encoder.type} needs its hierarchy; give `hierarchies`"
-            raise InputError(f"column {name}: {text}")
+            raise InputError(
+                f"column {name}: encoding {encoder.type} needs its hierarchy; give `hierarchies`"
+            )
         if isinstance(tree, str | Path):
             tree = read_hierarchy(tree)
         found[name] = EncoderDomain(tree, categories.get(name))

@@ -33,8 +33,9 @@ class Midpoint(Encoder):
         middle = _middle(values)
         absent = np.isnan(middle)
         if absent.any() and not self.missing:
-            text = f"has {int(absent.sum())} missing values; give encoding midpoint `missing: true`"
-            raise InputError(text)
+            raise InputError(
+                f"has {int(absent.sum())} missing values; give encoding midpoint `missing: true`"
+            )
         return csr_matrix(np.column_stack([np.where(absent, 0.0, middle), absent]))
 
 

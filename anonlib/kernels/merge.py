@@ -17,8 +17,17 @@ def require_feasible(block: Block) -> None:
     counts = block.counts(np.zeros(block.n, np.int64), 1)
     failing = [model.type for model in block.models if not model.holds_within(counts)[0]]
     if failing:
-        text = f"its {counts.n_rows[0]} rows do not hold {', '.join(failing)} even as one cell"
-        raise InfeasibleError([Problem("block", text)])
+        raise InfeasibleError(
+            [
+                Problem(
+                    "block",
+                    (
+                        f"its {counts.n_rows[0]} rows do not hold {', '.join(failing)} even as one "
+                        "cell"
+                    ),
+                )
+            ]
+        )
 
 
 def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:

@@ -115,8 +115,10 @@ def cells(
 def _require_nominal(kernel: Kernel, columns: Sequence[tuple[str, pa.Array, Scale]]) -> None:
     other = [name for name, _, scale in columns if scale is not Scale.NOMINAL]
     if kernel.needs_hierarchies and other:
-        text = f"kernel {kernel.type} generalizes along hierarchies: must be nominal"
-        raise InputError(f"scales: {', '.join(other)}: {text}")
+        raise InputError(
+            f"scales: {', '.join(other)}: kernel {kernel.type} generalizes along "
+            "hierarchies: must be nominal"
+        )
 
 
 def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, n: int) -> int:
@@ -125,8 +127,10 @@ def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, 
     if limit and not kernel.suppresses:
         raise InputError(f"suppression_limit: kernel {kernel.type} suppresses no rows")
     if limit and (relative := [model.type for model in models if model.relative]):
-        text = "cells against all rows, which suppressed ones would change; leave it out"
-        raise InputError(f"suppression_limit: {', '.join(relative)} measure {text}")
+        raise InputError(
+            f"suppression_limit: {', '.join(relative)} measure cells against all rows, "
+            "which suppressed ones would change; leave it out"
+        )
     return int(limit * n)
 
 
@@ -177,8 +181,9 @@ def _quasi_identifiers(
 
 def _of_array(data: npt.NDArray[Any]) -> list[tuple[str, pa.Array, Scale]]:
     if data.ndim != 2 or data.dtype.kind not in "fiub":
-        shape = f"{data.dtype} in {data.ndim}"
-        raise InputError(f"data: an array must have numbers in 2 dimensions, not {shape}")
+        raise InputError(
+            f"data: an array must have numbers in 2 dimensions, not {data.dtype} in {data.ndim}"
+        )
     return [
         (str(j), pa.array(column.astype(np.float64), from_pandas=True), Scale.CONTINUOUS)
         for j, column in enumerate(data.T)
@@ -236,8 +241,10 @@ def _protected(
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
             column = _decoded(_column(data, name))
             if not is_protectable(column.type):
-                text = f"column {name} is of type {column.type}, which can't be protected"
-                raise InputError(f"models: {model.type}: {text}; convert it to text or numbers")
+                raise InputError(
+                    f"models: {model.type}: column {name} is of type {column.type}, which "
+                    "can't be protected; convert it to text or numbers"
+                )
             found = list_protected_values(column, MISSING_TOKENS)
             codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
             references[name] = _along(name, found, hierarchies.get(name), model).reference
@@ -298,8 +305,10 @@ def _hierarchies(
     found = {}
     for name, each in (given or {}).items():
         if str(name) not in allowed:
-            text = "not a column with the scale nominal, nor one that a model names"
-            raise InputError(f"hierarchies: {name}: {text}")
+            raise InputError(
+                f"hierarchies: {name}: not a column with the scale nominal, nor one that "
+                "a model names"
+            )
         found[str(name)] = each if isinstance(each, Hierarchy) else read_hierarchy(each)
     return found
 

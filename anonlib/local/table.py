@@ -129,8 +129,10 @@ def _encoding(column: Column, given: pa.ChunkedArray, config: Config) -> Encodin
     if column.by_category:
         distinct = pc.unique(present)
         if len(distinct) > config.max_categories:
-            text = f"more than max_categories = {config.max_categories} distinct values"
-            raise InputError(f"column {column.name}: {text}")
+            raise InputError(
+                f"column {column.name}: more than max_categories = "
+                f"{config.max_categories} distinct values"
+            )
         categories = _ordered(column, distinct)
         return fit_encoding(column, values, missing, (0.0, 0.0), categories)
     numbers = present.cast(pa.int32()) if pa.types.is_date32(present.type) else present
@@ -144,14 +146,18 @@ def _ordered(column: Column, distinct: pa.Array) -> pa.Array:
     if column.order is not None:
         categories = pa.array(column.order, column.type)
         if unknown := len(set(distinct.to_pylist()) - set(column.order)):
-            text = f"lacks {unknown} of the distinct values that the column has"
-            raise InputError(f"attributes.{column.name}.order: {text}")
+            raise InputError(
+                f"attributes.{column.name}.order: lacks {unknown} of the distinct values "
+                "that the column has"
+            )
         return categories
     if column.scale is Scale.NOMINAL and column.hierarchy is not None:
         places = column.hierarchy.places(distinct)
         if unknown := int((places < 0).sum()):
-            text = f"lacks {unknown} of the distinct values that the column has"
-            raise InputError(f"attributes.{column.name}.hierarchy: {text}")
+            raise InputError(
+                f"attributes.{column.name}.hierarchy: lacks {unknown} of the distinct "
+                "values that the column has"
+            )
         return distinct.take(pa.array(np.argsort(places, kind="stable")))
     return distinct.take(pc.sort_indices(distinct))
 

@@ -77,8 +77,10 @@ class Measure(Plugin):
         names: object = getattr(cls, "names", {})
         texts = [*names, *names.values()] if isinstance(names, Mapping) else [None]
         if not all(isinstance(text, str) for text in texts):
-            expected = "must map the name of each figure to a text that says what it means"
-            raise TypeError(f"{cls.__name__}.names {expected}")
+            raise TypeError(
+                f"{cls.__name__}.names must map the name of each figure to a text that "
+                "says what it means"
+            )
 
     @property
     def held_out(self) -> float:

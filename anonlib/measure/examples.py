@@ -69,8 +69,10 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
     found = [_present(_plain(table.column(column.id))) for table in tables]
     classes = pa.concat_arrays(found).unique().drop_null()
     if not 0 < len(classes) <= MOST_CLASSES:
-        text = f"a target has 1 to {MOST_CLASSES} classes, this one {len(classes)}; "
-        raise InputError(f"column {column.name}: {text}a number to predict is `continuous`")
+        raise InputError(
+            f"column {column.name}: a target has 1 to {MOST_CLASSES} classes, this one "
+            f"{len(classes)}; a number to predict is `continuous`"
+        )
     return LearnTarget(column, classes.take(pc.sort_indices(classes)))
 
 
@@ -148,8 +150,10 @@ def _as_taken(learner: Learner, x: Sparse) -> Any:
     if not learner.dense:
         return x
     if x.shape[0] * x.shape[1] > MOST_DENSE:
-        text = f"{learner.type} can't hold {x.shape[0]:,} rows of {x.shape[1]:,} features; "
-        raise InputError(f"{text}lower `sample_rows` or `max_categories`")
+        raise InputError(
+            f"{learner.type} can't hold {x.shape[0]:,} rows of {x.shape[1]:,} features; "
+            "lower `sample_rows` or `max_categories`"
+        )
     return x.toarray()
 
 

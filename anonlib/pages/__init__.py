@@ -27,8 +27,7 @@ def render(record: Mapping[str, Any]) -> str:
     try:
         return template.render(page=release_page(record))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        text = f"the run record is damaged ({type(error).__name__})"
-        raise InputError(text) from None
+        raise InputError(f"the run record is damaged ({type(error).__name__})") from None
 
 
 def render_sweep(

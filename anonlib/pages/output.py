@@ -54,8 +54,9 @@ def report(
     except InputError as error:
         raise InputError(f"{record}: {str(error).removeprefix(f'{record}: ')}") from None
     if (there := _existing(place)) is not None and MARK not in there[:2000]:
-        text = "is there already, and is no report; name another file with --out"
-        raise InputError(f"{place}: {text}")
+        raise InputError(
+            f"{place}: is there already, and is no report; name another file with --out"
+        )
     _write(place, page)
     return place
 
@@ -70,8 +71,10 @@ def _record_path(run: str, config: Config) -> str:
 def _read(path: str) -> str:
     text = _existing(path)
     if text is None:
-        hint = "RUN is the path of a private record, or with --conf CONF the id of a run"
-        raise InputError(f"{path}: no such file; {hint}")
+        raise InputError(
+            f"{path}: no such file; RUN is the path of a private record, or with --conf "
+            "CONF the id of a run"
+        )
     return text
 
 

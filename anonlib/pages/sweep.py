@@ -45,14 +45,17 @@ def sweep_page(
     """The page; see `anonlib.pages.render_sweep`."""
     unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
     if unknown:
-        text = f"no axis of the sweep: {', '.join(sorted(unknown))}; there are: {', '.join(axes)}"
-        raise InputError(text)
+        raise InputError(
+            f"no axis of the sweep: {', '.join(sorted(unknown))}; there are: {', '.join(axes)}"
+        )
     done = [row for row in rows if not row.get("error")]
     failed = [row for row in rows if row.get("error")]
     kept = [axis for axis in axes if axis not in over]
     if not kept or by in over:
-        text = f"nothing to plot along: means are over {', '.join(over)}"
-        raise InputError(f"{text}; name another axis of {', '.join(kept) or 'the sweep'}")
+        raise InputError(
+            f"nothing to plot along: means are over {', '.join(over)}; name another axis "
+            f"of {', '.join(kept) or 'the sweep'}"
+        )
     plan = _plan(rows, kept, by, line)
     varied = [axis for axis in kept if axis in (*plan.panels, *plan.lines, plan.by)]
     fixed = [axis for axis in kept if axis not in varied] if rows else []

@@ -83,8 +83,10 @@ class Backlog:
         """
         there = self._read(run_id, any_table=True)
         if there is not None and there.table != self._table:
-            text = f"run {run_id} of another table is in this backlog; take another id or folder"
-            raise InputError(f"release.backlog.path: {text}")
+            raise InputError(
+                f"release.backlog.path: run {run_id} of another table is in this backlog; "
+                "take another id or folder"
+            )
         ids = [column.id for column in source.schema.columns]
         frame = source.fresh.select(*ids)
         names = tuple(column.name for column in source.schema.columns)
@@ -117,8 +119,10 @@ class Backlog:
     def _rows(self, entry: Waiting) -> DataFrame:
         key, n = derive_entry_key(self._key, entry.run_id), self._count(entry)
         if n != entry.n_rows:
-            text = f"{n} of the {entry.n_rows} rows that run {entry.run_id} left are there"
-            raise StorageError(f"release.backlog: {text}")
+            raise StorageError(
+                f"release.backlog: {n} of the {entry.n_rows} rows that run {entry.run_id} "
+                "left are there"
+            )
         types = StructType.fromJson(json.loads(entry.types))
         plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])
         with translate_errors("release.backlog"):

@@ -236,8 +236,17 @@ def _repaired(draft: BlockPlan, rows: BlockCounter, root: Ints, centers: Floats)
 def _refuse_large(config: Config, n_rows: Ints) -> None:
     for i, step in enumerate(config.partition.steps):
         if step.whole is not None and n_rows.max() > step.whole:
-            text = f"one block takes at most {step.whole} rows, the source has {n_rows.max()}"
-            raise ConfigError([Problem(f"partition.steps.{i}", f"{text}; use kmeans")])
+            raise ConfigError(
+                [
+                    Problem(
+                        f"partition.steps.{i}",
+                        (
+                            f"one block takes at most {step.whole} rows, the source has "
+                            f"{n_rows.max()}; use kmeans"
+                        ),
+                    )
+                ]
+            )
 
 
 def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
@@ -245,8 +254,17 @@ def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
     per_leaf = FILL * config.partition.max_rows * sample.share
     if sample.share < 1.0 and per_leaf < MIN_PER_LEAF:
         wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * config.partition.max_rows))
-        text = f"blocks of max_rows need a sample of at least {wanted} rows of these {n_rows}"
-        raise ConfigError([Problem("partition.sample_rows", f"{text}; or raise max_rows")])
+        raise ConfigError(
+            [
+                Problem(
+                    "partition.sample_rows",
+                    (
+                        f"blocks of max_rows need a sample of at least {wanted} rows of these "
+                        f"{n_rows}; or raise max_rows"
+                    ),
+                )
+            ]
+        )
 
 
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:

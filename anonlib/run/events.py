@@ -52,8 +52,9 @@ class Events:
         try:
             self._write("START", self._run(), self._inputs(), self._outputs())
         except OSError as error:
-            text = f"can't be written ({error.strerror or 'I/O error'})"
-            raise InputError(f"events: {self._file}: {text}") from None
+            raise InputError(
+                f"events: {self._file}: can't be written ({error.strerror or 'I/O error'})"
+            ) from None
 
     def end(self) -> None:
         """The run is over, as its account says."""

@@ -86,8 +86,10 @@ def disclosures(
             yield Problem("one_row_per_person", text)
     for target in source.schema.of(Role.TARGET):
         for column in _determined(source, config, target, sample):
-            text = f"determines the sensitive column {column.name}: publishing it publishes both"
-            yield Problem(f"attributes.{target.name}", text)
+            yield Problem(
+                f"attributes.{target.name}",
+                (f"determines the sensitive column {column.name}: publishing it publishes both"),
+            )
     insensitive = source.schema.of(Role.INSENSITIVE)
     if insensitive and not config.privacy.acknowledge_unique:
         keys = [
@@ -97,11 +99,13 @@ def disclosures(
         rare = rows.groupBy(*keys).count().where(F.col("count") < config.k).count()
         if rare:
             names = ", ".join(column.name for column in insensitive)
-            text = (
-                f"{rare} combinations of the insensitive columns ({names}) are rarer than "
-                f"k = {config.k}; give them other roles, or set this to true"
+            yield Problem(
+                "privacy.acknowledge_unique",
+                (
+                    f"{rare} combinations of the insensitive columns ({names}) are rarer than "
+                    f"k = {config.k}; give them other roles, or set this to true"
+                ),
             )
-            yield Problem("privacy.acknowledge_unique", text)
 
 
 def _determined(source: Source, config: Config, target: Column, sample: pa.Table) -> list[Column]:
@@ -164,10 +168,13 @@ def joint_problems(
     grouped = _grouped(rows.withColumn(WHOLE, F.lit(0)), schema, config, WHOLE)
     found = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
     if len(found) > MAX_COMBINATIONS:
-        text = (
-            f"columns {', '.join(names)} have more than {MAX_COMBINATIONS} combinations of values"
+        yield Problem(
+            "privacy.joint",
+            (
+                f"columns {', '.join(names)} have more than {MAX_COMBINATIONS} combinations "
+                "of values, too many; coarsen or drop some"
+            ),
         )
-        yield Problem("privacy.joint", f"{text}, too many; coarsen or drop some")
         return
     joint = _joint(found, schema, values, WHOLE)
     references = {id: each.reference for id, each in values.items()}
@@ -180,12 +187,14 @@ def joint_problems(
             name = schema.by_id(model.column).name
             others = [other for other in names if other != name]
             verb = "are" if len(others) > 1 else "is"
-            text = (
-                f"{model.type}: column {name} does not hold it where {', '.join(others)} {verb} "
-                f"known, in {(~holding).sum()} of {len(holding)} groups of the whole table; "
-                "coarsen or drop a column, or leave joint out"
+            yield Problem(
+                "privacy.joint",
+                (
+                    f"{model.type}: column {name} does not hold it where {', '.join(others)} "
+                    f"{verb} known, in {(~holding).sum()} of {len(holding)} groups of the "
+                    "whole table; coarsen or drop a column, or leave joint out"
+                ),
             )
-            yield Problem("privacy.joint", text)
 
 
 def _grouped(rows: DataFrame, schema: Schema, config: Config, by: str) -> DataFrame:

@@ -132,8 +132,10 @@ class Ledger:
             hits = F.count_if(F.col("token") == F.lit(token)).alias("hits")
             row = tokens.agg(F.count("*").alias("n"), hits).collect()[0]
         if row["n"] != entry.n_tokens:
-            text = f"{row['n']} of the {entry.n_tokens} tokens of run {entry.run_id} are there"
-            raise StorageError(f"release.ledger: {text}")
+            raise StorageError(
+                f"release.ledger: {row['n']} of the {entry.n_tokens} tokens of run "
+                f"{entry.run_id} are there"
+            )
         return bool(row["hits"])
 
     def write(
@@ -150,8 +152,17 @@ class Ledger:
         """
         there = self._read(run_id, any_table=True)
         if there is not None and there.table != self._table:
-            text = f"run {run_id} of another table is in this ledger; take another id or folder"
-            raise ConfigError([Problem("release.ledger.path", text)])
+            raise ConfigError(
+                [
+                    Problem(
+                        "release.ledger.path",
+                        (
+                            f"run {run_id} of another table is in this ledger; take another id or "
+                            "folder"
+                        ),
+                    )
+                ]
+            )
         persons = self._persons(source.schema)
         entry = Entry(
             run_id,
@@ -218,8 +229,9 @@ def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: by
         try:
             columns.append(pa.array([given[name]], pa.string()).cast(pa.type_for_alias(type)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
-            text = f"{name}: the value can't be read as {type}, which the ledger knows"
-            raise InputError(text) from None
+            raise InputError(
+                f"{name}: the value can't be read as {type}, which the ledger knows"
+            ) from None
     return bytes.fromhex(key_values(columns, key)[0].as_py())
 
 

@@ -141,15 +141,28 @@ def _found(
     hashed = counts.select(F.xxhash64("value").alias("h"), F.col("value").cast("string"), "n")
     found = hashed.orderBy("h").limit(MAX_CONTROLLERS + 1).collect()
     if len(found) > MAX_CONTROLLERS:
-        text = f"has more than {MAX_CONTROLLERS} values, too many for data controllers"
-        raise ConfigError([Problem(f"column {step.column}", text)])
+        raise ConfigError(
+            [
+                Problem(
+                    f"column {step.column}",
+                    f"has more than {MAX_CONTROLLERS} values, too many for data controllers",
+                )
+            ]
+        )
     names = [row["value"] for row in found]
     if absent := [name for name in step.models if name not in names]:
-        text = (
-            f"{len(absent)} of {len(step.models)} are not values of column {step.column} (booleans "
-            "and dates as Spark writes them as text); correct or remove them"
+        raise ConfigError(
+            [
+                Problem(
+                    "partition.steps.0.models",
+                    (
+                        f"{len(absent)} of {len(step.models)} are not values of column "
+                        f"{step.column} (booleans and dates as Spark writes them as text); "
+                        "correct or remove them"
+                    ),
+                )
+            ]
         )
-        raise ConfigError([Problem("partition.steps.0.models", text)])
     asked = np.zeros((len(names), 1 + len(step.models)), np.bool_)
     asked[:, 0] = True
     for s, name in enumerate(step.models, 1):
@@ -188,8 +201,17 @@ def _merged(found: Owners, counts: BlockCounts, centers: Floats) -> Owners:
     first = np.unique(group, return_index=True)[1]
     held = demands.merged(group, len(first)).held(counts.merged(group, len(first)))
     if not (held.all() or counts.shared):  # shared persons are counted from below
-        text = "all controllers merged don't hold what single ones ask for in `models`; ask less"
-        raise InfeasibleError([Problem("partition.steps.0.models", text)])
+        raise InfeasibleError(
+            [
+                Problem(
+                    "partition.steps.0.models",
+                    (
+                        "all controllers merged don't hold what single ones ask for in "
+                        "`models`; ask less"
+                    ),
+                )
+            ]
+        )
     owner = first[group]
     asked = np.zeros_like(found.asked)
     np.logical_or.at(asked, owner, found.asked)
@@ -211,12 +233,18 @@ def _suppressed(
         kept &= ~lost
         n_lost = int(found.n_rows[~kept].sum())
         if n_lost > allowed or not kept.any():
-            text = (
-                f"{(~kept).sum()} of {len(kept)} controllers, with {n_lost} of {n_rows} rows, "
-                f"can't hold their models alone; suppression_limit allows {allowed} rows. Raise "
-                "it, ask less, or set `merge: true`"
+            raise InfeasibleError(
+                [
+                    Problem(
+                        "partition.steps.0",
+                        (
+                            f"{(~kept).sum()} of {len(kept)} controllers, with {n_lost} of "
+                            f"{n_rows} rows, can't hold their models alone; suppression_limit "
+                            f"allows {allowed} rows. Raise it, ask less, or set `merge: true`"
+                        ),
+                    )
+                ]
             )
-            raise InfeasibleError([Problem("partition.steps.0", text)])
         found = replace(
             found,
             owner=np.where(kept, found.owner, -1),

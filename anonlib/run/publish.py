@@ -102,8 +102,10 @@ class Target:
 
     def _committed(self) -> frozenset[str]:
         if self._snapshot.metadata().configuration().contains(FORGETTING):
-            text = f"the table property {FORGETTING} makes Delta forget which runs published"
-            raise InputError(f"release.path: {text}; unset it")
+            raise InputError(
+                f"release.path: the table property {FORGETTING} makes Delta forget which "
+                "runs published; unset it"
+            )
         found = self._snapshot.setTransactions()
         ids = [str(found.apply(i).appId()) for i in range(found.size())]
         return frozenset(id.removeprefix(APP) for id in ids if id.startswith(APP))

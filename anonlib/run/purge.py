@@ -129,16 +129,20 @@ def is_registered(spark: SparkSession, config: Config) -> bool:
     schema = quoted.rpartition(".")[0]
     with translate_errors(WHERE):
         if not spark.catalog.databaseExists(schema):
-            text = f"the catalog has no schema {schema}; make it (CREATE SCHEMA), or name another"
-            raise InputError(f"{WHERE}: {text}")
+            raise InputError(
+                f"{WHERE}: the catalog has no schema {schema}; make it (CREATE SCHEMA), "
+                "or name another"
+            )
         if not _exists(spark, quoted):
             return False
         found = _details(spark, quoted)
     ours = Storage(spark, config.release.path).root
     place = found.get("Location")
     if found.get("Provider") != "delta" or not place or Storage(spark, place).root != ours:
-        text = f"{name} is in the catalog, and is not the table at {ours}; name another"
-        raise InputError(f"{WHERE}: {text}, or drop it there")
+        raise InputError(
+            f"{WHERE}: {name} is in the catalog, and is not the table at {ours}; name "
+            "another, or drop it there"
+        )
     return True
 
 
@@ -149,8 +153,10 @@ def _exists(spark: SparkSession, quoted: str) -> bool:
         condition = getattr(error, "getCondition", str)() or ""
         if not condition.startswith("DELTA_"):
             raise
-        text = f"{quoted} is in the catalog, and no table is where it points to"
-        raise InputError(f"{WHERE}: {text}; drop it there (DROP TABLE), or name another") from error
+        raise InputError(
+            f"{WHERE}: {quoted} is in the catalog, and no table is where it points to; "
+            "drop it there (DROP TABLE), or name another"
+        ) from error
 
 
 def _details(spark: SparkSession, quoted: str) -> dict[str, str]:
@@ -178,12 +184,12 @@ def register(spark: SparkSession, config: Config, run_id: str, version: int) -> 
                 raise StorageError(f"{WHERE}: the catalog did not keep the name")
     except AnonlibError as error:
         place = path.replace("\\", "\\\\").replace("'", "\\'")
-        text = (
-            f"{error}. The release is published all the same (version {version} of {path}); only "
-            f"its name in the catalog is missing. Release again with `--run-id {run_id}`, or run: "
-            f"CREATE TABLE IF NOT EXISTS {quoted} USING DELTA LOCATION '{place}'"
-        )
-        raise StorageError(text) from error
+        raise StorageError(
+            f"{error}. The release is published all the same (version {version} of "
+            f"{path}); only its name in the catalog is missing. Release again with "
+            f"`--run-id {run_id}`, or run: CREATE TABLE IF NOT EXISTS {quoted} USING "
+            f"DELTA LOCATION '{place}'"
+        ) from error
 
 
 def _quoted(name: str) -> str:

@@ -207,8 +207,14 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool 
     persons says; None where that can't tell. Raises ConfigError without a ledger."""
     key = derive_ledger_key(config)
     if not key:
-        text = "required: without a ledger nobody knows which persons a run released"
-        raise ConfigError([Problem("release.ledger", text)])
+        raise ConfigError(
+            [
+                Problem(
+                    "release.ledger",
+                    "required: without a ledger nobody knows which persons a run released",
+                )
+            ]
+        )
     spark = session(config.spark.conf)
     target = Target(spark, config.release)
     return Ledger(spark, config, target.path, key).released(person, sorted(target.runs()))

@@ -154,11 +154,13 @@ def _too_many(column: Column, config: Config) -> Problem:
     advice = "choose another scale, coarsen the column"
     if column.role is Role.INSENSITIVE:
         advice = "target_clusters looks at insensitive columns: coarsen or drop this one"
-    text = (
-        f"more than max_categories = {config.max_categories} distinct values; {advice}, or raise "
-        "max_categories"
+    return Problem(
+        f"column {column.name}",
+        (
+            f"more than max_categories = {config.max_categories} distinct values; {advice}, "
+            "or raise max_categories"
+        ),
     )
-    return Problem(f"column {column.name}", text)
 
 
 def _categories(

@@ -153,8 +153,9 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         frame, raw = rename_columns(read_source(spark, config)[0], config)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
-            text = "the source has no such column"
-            raise ConfigError([Problem(f"column {name}", text) for name in missing])
+            raise ConfigError(
+                [Problem(f"column {name}", "the source has no such column") for name in missing]
+            )
         casts = _casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
         _require_readable(raw, {id: casts[id] for id in ids if id in casts}, config)
@@ -162,8 +163,9 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
         if other := [n for n, t in zip(names, arrow, strict=True) if t is None or not is_atomic(t)]:
-            text = "its type has no hierarchy"
-            raise ConfigError([Problem(f"column {name}", text) for name in other])
+            raise ConfigError(
+                [Problem(f"column {name}", "its type has no hierarchy") for name in other]
+            )
         role = Role.QUASI_IDENTIFIER
         plain = [_plain_floats(F.col(f"v{i}"), t, role).alias(f"v{i}") for i, t in enumerate(arrow)]
         return typed.select(*plain)
@@ -175,8 +177,10 @@ def _require_readable(raw: DataFrame, casts: dict[str, str], config: Config) -> 
     row = raw.agg(*counts).collect()[0] if counts else ()
     found = [f"{n} values as {t}" for n, t in zip(row, casts.values(), strict=True) if n]
     if found:
-        text = "clean them, or list what means missing under privacy.missing_tokens"
-        raise InputError(f"can't read {', '.join(found)}; {text}")
+        raise InputError(
+            f"can't read {', '.join(found)}; clean them, or list what means missing under "
+            "privacy.missing_tokens"
+        )
 
 
 def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
@@ -210,8 +214,14 @@ def read_source(spark: SparkSession, config: Config) -> tuple[DataFrame, int | N
     """The config's source as it is, and its version if it is a Delta table's."""
     source = config.source
     if source.format == "dataframe":
-        text = "dataframe is for `anonlib.release(config, dataframe=...)` in Python"
-        raise ConfigError([Problem("source.format", text)])
+        raise ConfigError(
+            [
+                Problem(
+                    "source.format",
+                    "dataframe is for `anonlib.release(config, dataframe=...)` in Python",
+                )
+            ]
+        )
     if source.format == "generator":
         return generate(spark, source.rows, source.seed), None
     if source.format == "jdbc":

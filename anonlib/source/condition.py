@@ -53,8 +53,14 @@ def require_plain(frame: DataFrame, text: str, where: str) -> Any:
     the same of a row whenever it is asked: rows are read several times.
     """
     if "${" in text:
-        said = "Spark would replace ${ here, by a variable or a setting; rename the column"
-        raise ConfigError([Problem(where, said)])
+        raise ConfigError(
+            [
+                Problem(
+                    where,
+                    "Spark would replace ${ here, by a variable or a setting; rename the column",
+                )
+            ]
+        )
     spark: Any = frame.sparkSession
     parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
     # Before Spark looks for other tables.

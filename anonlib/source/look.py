@@ -34,8 +34,10 @@ def count_values(config: Config, names: Sequence[str], progress: Progress) -> pa
         counts = frame.groupBy(*frame.columns).agg(F.count("*").alias("count"))
         table = counts.limit(MOST_COUNTED + 1).toArrow()
     if len(table) > MOST_COUNTED:
-        text = f"more than {MOST_COUNTED:,} distinct values, too many for a hierarchy; coarsen it"
-        raise InputError(f"column {', '.join(names)}: {text}")
+        raise InputError(
+            f"column {', '.join(names)}: more than {MOST_COUNTED:,} distinct values, too "
+            "many for a hierarchy; coarsen it"
+        )
     return table
 
 
@@ -53,8 +55,10 @@ def published_rows(
     if not storage.exists(f"{storage.root}/_delta_log"):
         raise InputError(f"{table}: no Delta table is there")
     if not force and not storage.exists(f"{storage.root}/_anonlib/manifest.json"):
-        text = "has no manifest, so anonlib has not published it and its rows may be raw"
-        raise InputError(f"{table}: {text}; --force shows them all the same")
+        raise InputError(
+            f"{table}: has no manifest, so anonlib has not published it and its rows may "
+            "be raw; --force shows them all the same"
+        )
     with translate_errors(f"table {table}"):
         frame = spark.read.format("delta").load(table)
         names = frame.columns

@@ -48,6 +48,7 @@ def explain_lost_pin(source: Source) -> Iterator[None]:
         yield
     except StorageError as error:
         if source.database is not None and source.database.lost:
-            text = "source: the connection that kept the table as it was is lost; run it again"
-            raise StorageError(text) from error
+            raise StorageError(
+                "source: the connection that kept the table as it was is lost; run it again"
+            ) from error
         raise

@@ -71,8 +71,10 @@ def jars_for(spark: str) -> tuple[Jar, ...]:
     """Delta's jars for a Spark such as 4.2.0. Raises InputError where there are none."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SPARK_SHA256:
-        text = f"this is Spark {spark}; there are Delta's jars for {', '.join(SPARK_SHA256)}"
-        raise InputError(f"{text}: install one of these versions of pyspark")
+        raise InputError(
+            f"this is Spark {spark}; there are Delta's jars for "
+            f"{', '.join(SPARK_SHA256)}: install one of these versions of pyspark"
+        )
     return (
         Jar("io.delta", f"delta-spark_{minor}_2.13", DELTA, SPARK_SHA256[minor]),
         Jar("io.delta", "delta-storage", DELTA, STORAGE_SHA256),
@@ -94,8 +96,10 @@ def s3_jars() -> list[Jar]:
     """Hadoop's S3A and the modules of the AWS SDK that it uses; Spark has what else they need.
     Raises InputError where that is of another version of Hadoop."""
     if (there := _hadoop()) != HADOOP:
-        text = f"s3a:// needs a Spark with Hadoop {HADOOP}, as 4.2 has; this one has {there}"
-        raise InputError(f"{text}, whose S3A lacks what leases rest on")
+        raise InputError(
+            f"s3a:// needs a Spark with Hadoop {HADOOP}, as 4.2 has; this one has "
+            f"{there}, whose S3A lacks what leases rest on"
+        )
     lines = (files("anonlib.spark") / "s3_jars.txt").read_text("ascii").splitlines()
     found = []
     for line in lines:

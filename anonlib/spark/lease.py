@@ -321,8 +321,10 @@ class Lease:
         if has_it or (left > 0 and not silent):
             raise BusyError(f"{_who(holder)} is writing this target; wait for it to end")
         if left > 0:
-            text = "ended amid a commit, or does not answer: its commit may still arrive"
-            raise BusyError(f"{_who(holder)} {text}; run again in {ceil(left / 60)} minutes")
+            raise BusyError(
+                f"{_who(holder)} ended amid a commit, or does not answer: its commit may "
+                f"still arrive; run again in {ceil(left / 60)} minutes"
+            )
 
     def _patience(self, holder: dict[str, Any], *, gone: bool) -> float:
         """Seconds without a beat after which a run counts as dead that is `gone`, or can't be

@@ -107,8 +107,9 @@ def _require_settings(found: SparkSession) -> None:
     """Raises InputError where a setting that the promises rest on is not as it must be."""
     for key in FIXED:
         if found.conf.get(key) != REQUIRED[key]:
-            text = f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
-            raise InputError(text)
+            raise InputError(
+                f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
+            )
     submitted = found.sparkContext.getConf()
     on = (submitted.get(key, "false") or "" for key in (ENCRYPTION, ENCRYPTED_DISKS))
     if "true" not in map(str.lower, on):
@@ -141,11 +142,11 @@ def _start(settings: dict[str, str]) -> SparkSession:
                 conf[REDACTED] = _with_theirs(conf[REDACTED])
                 started = SparkSession.builder.config(map=dict(conf)).getOrCreate()
         except Exception as error:
-            text = (
-                "Spark could not start: a Java runtime (17, 21 or 25) is needed on PATH or in "
-                f"JAVA_HOME, and the settings under `spark` must be valid ({type(error).__name__})"
-            )
-            raise InputError(text) from error
+            raise InputError(
+                "Spark could not start: a Java runtime (17, 21 or 25) is needed on PATH "
+                "or in JAVA_HOME, and the settings under `spark` must be valid "
+                f"({type(error).__name__})"
+            ) from error
     if submitted and not os.environ.get("ANONLIB_DEBUG"):
         started.sparkContext.setLogLevel("OFF")
     return started
@@ -187,11 +188,10 @@ def _require_delta(found: SparkSession) -> None:
     try:
         find_class(found, "io.delta.sql.DeltaSparkSessionExtension")
     except Exception:
-        text = (
-            "Delta is not on Spark's class path; give spark-submit the jars that "
-            "`python -m anonlib.spark.jars` lists, by --jars"
-        )
-        raise InputError(text) from None
+        raise InputError(
+            "Delta is not on Spark's class path; give spark-submit the jars that `python "
+            "-m anonlib.spark.jars` lists, by --jars"
+        ) from None
 
 
 @contextmanager

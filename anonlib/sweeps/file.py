@@ -82,8 +82,9 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     ]
     n = sum(n_points(case.grid()) for case in cases) * file.seeds
     if n > MAX_POINTS:
-        text = f"{n:,} points with all seeds, at most {MAX_POINTS:,}"
-        raise ConfigError([*problems, Problem("grid", text)])
+        raise ConfigError(
+            [*problems, Problem("grid", f"{n:,} points with all seeds, at most {MAX_POINTS:,}")]
+        )
     points = [point for case in cases for point in case.points()]
     problems += _picks(file, points)
     if problems:
@@ -310,8 +311,10 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
         yield Problem("sample.by", "no such column among those that are released")
     nodes = [n for n, a in config.attributes.items() if a.hierarchy is not None]
     if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
-        text = f"codes are of categories; along hierarchies ({', '.join(nodes)}) use indicators"
-        yield Problem("cluster.nominal", text)
+        yield Problem(
+            "cluster.nominal",
+            (f"codes are of categories; along hierarchies ({', '.join(nodes)}) use indicators"),
+        )
     learn = trial.learn
     if learn is None:
         return
@@ -320,11 +323,15 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
     may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
     target = learn_target(trial, config)
     if target is None:
-        text = f"name the column to learn: {', '.join(may) or 'give one the role target'}"
-        yield Problem("learn.target", text)
+        yield Problem(
+            "learn.target",
+            f"name the column to learn: {', '.join(may) or 'give one the role target'}",
+        )
     elif target not in may:
-        text = f"must be the target or a sensitive column: {', '.join(may) or 'there is none'}"
-        yield Problem("learn.target", text)
+        yield Problem(
+            "learn.target",
+            (f"must be the target or a sensitive column: {', '.join(may) or 'there is none'}"),
+        )
     if learn.folds and learn.split == "after":
         yield Problem("learn.folds", "cross-validation is for `split: before`; 0 here")
     if learn.folds and learn.train == "raw":
@@ -378,5 +385,7 @@ def _picks(file: SweepFile, points: Sequence[Point]) -> Iterator[Problem]:
     keys = {key for point in points for key in point.parameters}
     for i, key in enumerate(file.pick.parameters):
         if points and key not in keys:
-            text = f"no key of the grid; it has: {', '.join(sorted(keys)) or 'none'}"
-            yield Problem(f"pick.parameters.{i}", text)
+            yield Problem(
+                f"pick.parameters.{i}",
+                f"no key of the grid; it has: {', '.join(sorted(keys)) or 'none'}",
+            )

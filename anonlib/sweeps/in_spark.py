@@ -179,8 +179,17 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
         require_readable(source, config)
         rows = source.rows().limit(most + 1).toArrow()
     if rows.num_rows > most:
-        text = f"the table has more than max_rows = {most:,} rows; filter it by source.where, or "
-        raise ConfigError([Problem("source", f"{text}raise max_rows: every core holds it")])
+        raise ConfigError(
+            [
+                Problem(
+                    "source",
+                    (
+                        f"the table has more than max_rows = {most:,} rows; filter it by "
+                        "source.where, or raise max_rows: every core holds it"
+                    ),
+                )
+            ]
+        )
     order = np.lexsort((rows.column(DEAL).to_numpy(), rows.column(HASH).to_numpy()))
     rows = rows.take(pa.array(order)).combine_chunks()
     hashed = sha256(repr([(f.name, f.type) for f in source.fields]).encode())

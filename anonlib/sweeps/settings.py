@@ -177,5 +177,8 @@ def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
         for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
             for problem in check_minimum_k(config.privacy.models, *properties) if config else ():
                 of_point = problem.where.startswith("privacy.")
-                where = f"cases.{point.case}: {part}{problem.where}"
-                yield Problem(where, problem.text) if of_point else problem
+                yield (
+                    Problem(f"cases.{point.case}: {part}{problem.where}", problem.text)
+                    if of_point
+                    else problem
+                )

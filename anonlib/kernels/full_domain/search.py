@@ -58,8 +58,10 @@ class HeightLattice:
         trees = [block.tree(j) for j in range(block.nominal.shape[1])]
         self.shape = tuple(int(tree.heights[-1]) + 1 for tree in trees)
         if prod(self.shape) > MOST_NODES:
-            text = f"the lattice has {prod(self.shape):,} nodes, more than {MOST_NODES:,}"
-            raise InputError(f"full_domain: {text}; take fewer columns, or lower hierarchies")
+            raise InputError(
+                f"full_domain: the lattice has {prod(self.shape):,} nodes, more than "
+                f"{MOST_NODES:,}; take fewer columns, or lower hierarchies"
+            )
         self.block = block
         self.codes = np.ascontiguousarray(block.nominal[block.tuples.first])
         self.rows = block.tuples.count

@@ -42,8 +42,9 @@ def match_column(
             return _nodes(column, encoding, original, released)
         return _sets(column, encoding, original, released)
     except (pa.ArrowException, ValueError, KeyError):  # their texts may hold values
-        text = f"column {column.name}: released as {released.type}, which has no distance here"
-        raise InputError(text) from None
+        raise InputError(
+            f"column {column.name}: released as {released.type}, which has no distance here"
+        ) from None
 
 
 def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
