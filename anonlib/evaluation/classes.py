@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -94,8 +93,8 @@ def make_published_spec(config: Config) -> AuditSpec:
     recoders = {n: config.recode.of(n, scale) for n, scale in scales.items() if scale}
     shares = {n: getattr(r, "steps", None) for n, r in recoders.items() if r.releases == "shares"}
     # As text, a set is sorted already: equal sets are equal texts.
-    sets = [n for n, r in recoders.items() if r.releases == "set"]
-    sets = [n for n in sets if pa.types.is_list(recoders[n].output(pa.string()))]
+    arrays = [n for n, r in recoders.items() if getattr(r, "form", "array") != "text"]
+    sets = [n for n in arrays if recoders[n].releases == "set"]
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),

@@ -34,8 +34,6 @@ from anonlib.table.encoding import (
 from anonlib.table.schema import Scale, target_scale
 from anonlib.text import MISSING_TOKENS
 
-#: Sensitive text that means a missing value, as in a config that does not say.
-
 
 def cells(
     data: Any,

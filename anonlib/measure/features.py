@@ -128,7 +128,7 @@ def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -
     form = column.recoder.releases if column.recoder else "value"
     if column.recoder and column.recoder.names_nodes and column.hierarchy is not None:
         domain = EncoderDomain(hierarchy=column.hierarchy)
-        if pa.types.is_list(column.released_type):
+        if column.recoder.releases == "shares":
             return Feature(
                 column, FillParent(missing=True), ProportionalEncoder(missing=True), domain
             )

@@ -21,6 +21,8 @@ Column: TypeAlias = Any
 
 #: What a released column holds. Whoever reads it (measures, encodings, the audit) goes by this.
 #:
+#: A recoder that can write its form as text has a field `form`, which is then "text".
+#:
 #: value: one value, of the column's own type or a mean of it.
 #: interval: struct<lower, upper>, both included; or text "[lower, upper]".
 #: set: an array of values, null for missing; or a JSON array as text.

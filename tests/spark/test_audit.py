@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.auditing import AuditReport, AuditSpec, audit
+from anonlib.auditing import AuditReport, AuditSpec, audit_table
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -26,7 +26,7 @@ def texts(report: AuditReport) -> list[str]:
 def simple(df: DataFrame, quasi: tuple[str, ...], **changes: Any) -> AuditReport:
     """An audit of all columns, 2-anonymous unless said otherwise."""
     changes = {"columns": tuple(df.columns), "models": K2, **changes}
-    return audit(df, AuditSpec(quasi_identifiers=quasi, **changes))
+    return audit_table(df, AuditSpec(quasi_identifiers=quasi, **changes))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def people(spark: SparkSession) -> DataFrame:
 def test_a_sound_release_passes(people: DataFrame) -> None:
     models: tuple[PrivacyModel, ...] = (*K2, LDiversity(l=2, attribute="illness"))
     spec = AuditSpec(("illness", "zip"), ("zip",), models, persons="token", token="person")
-    report = audit(people, spec)
+    report = audit_table(people, spec)
     assert report.passed
     assert [v.model for v in report.verdicts] == [
         "k_anonymity k=2",
@@ -94,7 +94,7 @@ def test_spec_and_columns_must_fit(
     people: DataFrame, change: dict[str, Any], problem: str, *, counted: bool
 ) -> None:
     spec: dict[str, Any] = {"columns": tuple(people.columns), "models": K2}
-    report = audit(people, AuditSpec(**{**spec, "quasi_identifiers": ("zip",), **change}))
+    report = audit_table(people, AuditSpec(**{**spec, "quasi_identifiers": ("zip",), **change}))
     assert not report.passed
     assert any(problem in text for text in texts(report)), texts(report)
     assert report.n_rows == 5
@@ -112,7 +112,7 @@ def test_no_rows_and_no_quasi_identifiers(people: DataFrame) -> None:
 
 def test_private_columns_are_ignored(people: DataFrame) -> None:
     spec = AuditSpec(("zip", "illness"), ("zip",), K2, private=("person", "not there"))
-    assert audit(people, spec).passed
+    assert audit_table(people, spec).passed
 
 
 def test_two_columns_of_one_name(people: DataFrame) -> None:

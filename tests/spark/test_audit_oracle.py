@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.auditing import AuditSpec, audit
+from anonlib.auditing import AuditSpec, audit_table
 from anonlib.auditing.canonical import fold_value
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -153,7 +153,7 @@ def test_verdicts_agree_with_plain_counting(spark: SparkSession, seed: int) -> N
         token="person" if by_token else None,
         sets=("bag",),
     )
-    report = audit(df, spec)
+    report = audit_table(df, spec)
     counted = ["person" if by_token else ""] * 2 + list(diverse)
     assert not report.problems
     assert report.n_rows == len(rows)
@@ -197,9 +197,9 @@ def test_values_that_share_their_bits_are_counted_again(spark: SparkSession) -> 
         many = [(i, f"w{j}") for i in range(3, 9) for j in range(40)]
         df = spark.createDataFrame(rows + many, "q int, v string")
         spec = AuditSpec(("q", "v"), ("q",), (LDiversity(l=required, attribute="v"),))
-        (verdict,) = audit(df, spec).verdicts
+        (verdict,) = audit_table(df, spec).verdicts
         assert (verdict.value, verdict.exact) == (required - 1, True)
         assert verdict.n_failing == 1
         assert verdict.worst == (5 * (required - 1),)
-        (verdict,) = audit(df.where("q != 2"), spec).verdicts
+        (verdict,) = audit_table(df.where("q != 2"), spec).verdicts
         assert (verdict.value, verdict.exact, verdict.holds) == (required, True, True)

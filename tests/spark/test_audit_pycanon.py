@@ -25,7 +25,7 @@ from pycanon import anonymity
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import registry
-from anonlib.auditing import AuditSpec, Verdict, audit
+from anonlib.auditing import AuditSpec, Verdict, audit_table
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import CellCounts, PrivacyModel, Reference
 from anonlib.privacy.alpha_k import AlphaK
@@ -120,7 +120,7 @@ def measured(df: DataFrame, table: Table, models: dict[str, PrivacyModel]) -> di
         tuple(models.values()),
         hierarchies={} if table.hierarchy is None else {table.text: table.hierarchy},
     )
-    return dict(zip(models, audit(df, spec).verdicts, strict=True))
+    return dict(zip(models, audit_table(df, spec).verdicts, strict=True))
 
 
 def all_models(table: Table) -> dict[str, PrivacyModel]:
@@ -241,7 +241,7 @@ def test_where_the_other_sensitive_column_is_known(spark: SparkSession, tmp_path
         ]
     columns = ("job", *names)
     spec = AuditSpec(columns, ("job",), tuple(models), joint=names)
-    verdicts = audit(stored(spark, tmp_path, frame[list(columns)]), spec).verdicts
+    verdicts = audit_table(stored(spark, tmp_path, frame[list(columns)]), spec).verdicts
     assert [v.model.endswith(" joint=True") for v in verdicts] == [False] * 11 + [True] * 10
     pairs = list(zip(verdicts[11:16], verdicts[16:], strict=True))
     values = [[verdict.value or 0.0 for verdict in pair] for pair in pairs]

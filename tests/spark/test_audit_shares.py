@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.auditing import AuditReport, AuditSpec, audit
+from anonlib.auditing import AuditReport, AuditSpec, audit_table
 from anonlib.cli.show import console, print_audit
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import PrivacyModel
@@ -151,7 +151,7 @@ def report_of(
         hierarchies=hierarchies or {},
         joint=joint,
     )
-    return audit(df.repartition(3), spec)
+    return audit_table(df.repartition(3), spec)
 
 
 def test_verdicts_agree_with_definitions(

@@ -20,7 +20,7 @@ from anonlib.config.reading import parse
 from anonlib.errors import BusyError
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import publish
-from anonlib.run import staging as make
+from anonlib.run.block_plan import BlockPlan
 from anonlib.spark import lease as module
 from anonlib.spark.lease import Lease, born, lease, work_folder
 from tests.spark.support import (
@@ -324,13 +324,13 @@ def test_failed_audit(
     config = settings(tmp_path, release=OVERWRITE)
     older_table(spark, config["release"]["path"])
     before = settled_files(Path(config["release"]["path"]))
-    audit = auditing.audit
+    audit = auditing.audit_table
 
     def stricter(frame: DataFrame, spec: Any, whole: DataFrame | None) -> Any:
         return audit(frame, replace(spec, models=(KAnonymity(k=59),)), whole)
 
     with monkeypatch.context() as patch:
-        patch.setattr(auditing, "audit", stricter)
+        patch.setattr(auditing, "audit_table", stricter)
         said = shell.release(config)
     assert said.code == 3
     assert said.error.startswith("error: the audit failed, nothing was published: k_anonymity k=59")
@@ -338,13 +338,13 @@ def test_failed_audit(
     assert settled_files(Path(config["release"]["path"])) == before
     assert left(tmp_path / "out") == {"table", "table.private"}
     # Rows that are lost or come twice on the way are noticed.
-    whole = make.anonymized
+    whole = BlockPlan.stage
 
-    def twice(*args: Any) -> DataFrame:
-        frame = whole(*args)
+    def twice(*args: Any, **more: Any) -> DataFrame:
+        frame = whole(*args, **more)
         return frame.union(frame.limit(1))
 
-    monkeypatch.setattr(make, "anonymized", twice)
+    monkeypatch.setattr(BlockPlan, "stage", twice)
     said = shell.release(config)
     assert said.code == 3
     assert "rows don't add up, nothing was published: 60 scanned" in said.error

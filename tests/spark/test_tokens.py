@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING
-from anonlib.auditing import AuditSpec, audit
+from anonlib.auditing import AuditSpec, audit_table
 from anonlib.auditing.canonical import fold_value, present
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -262,5 +262,5 @@ def test_a_sentinel_is_no_second_value(spark: SparkSession) -> None:
         frame = texts.select("q", F.col("s").cast(type))
         models = (KAnonymity(k=2), LDiversity(l=2, attribute="s"))
         spec = AuditSpec(("q", "s"), ("q",), models, missing_tokens=(token,))
-        verdict = audit(frame, spec).verdicts[1]
+        verdict = audit_table(frame, spec).verdicts[1]
         assert (verdict.holds, verdict.value, verdict.n_failing) == (False, 1, 2), type

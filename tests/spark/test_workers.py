@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from anonlib.run import staging as make
+from anonlib.run.block_plan import BlockPlan
 from anonlib.spark.values import spark_schema
 from anonlib.worker.task import Task
 from tests.spark.support import Shell, settings, write_people
@@ -21,11 +21,11 @@ def test_a_worker_that_dies(shell: Shell, tmp_path: Path, monkeypatch: pytest.Mo
     def die(batches: Any) -> Any:
         os._exit(9)
 
-    def anonymized(rows: DataFrame, schema: Any, plan: Any, task: Task, config: Any) -> DataFrame:
+    def stage(self: Any, rows: DataFrame, schema: Any, task: Task, **more: Any) -> DataFrame:
         return rows.mapInArrow(die, spark_schema(task.output))
 
     write_people(tmp_path)
-    monkeypatch.setattr(make, "anonymized", anonymized)
+    monkeypatch.setattr(BlockPlan, "stage", stage)
     said = shell.release(settings(tmp_path))
     assert said.code == 1
     text = "a Python worker or an executor died, most often for want of memory: raise spark."

@@ -65,10 +65,12 @@ def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
 
 def _ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values, Values]:
     """The least and the greatest value that each released one stands for, of the column's type."""
-    if pa.types.is_struct(released.type):
+    if column.recoder.releases == "interval" and pa.types.is_struct(released.type):
         return pc.struct_field(released, "lower"), pc.struct_field(released, "upper")
     if column.recoder.releases == "set":
         categories: Values = encoding.categories
+        if categories is None:
+            raise ValueError("a set of numbers")
         rank = {text: i for i, text in enumerate(iso(categories).to_pylist())}
         ranks = [_present(rank, each) for each in _elements(released)]
         lower, upper = ([end(each, default=None) for each in ranks] for end in (min, max))
