@@ -10,9 +10,14 @@ from anonlib.table.block import Block
 
 
 class KernelResult(NamedTuple):
-    """What a kernel finds for a block. cell_id: as of `Kernel.cells`. levels: int64[q], the height
-    that each nominal column is released at, where it is one for the whole table: the values of a
-    cell may have a common node below that, which isn't what is released. Else None."""
+    """The result of a kernel.
+
+    Attributes:
+        cell_id: int64[n]. As `Kernel.cells` returns it.
+        levels: int64[q] or None. The height that each nominal column is released at, where the
+            kernel finds one height for the whole table. The values of a cell may have a common
+            node below that height, which is then not released.
+    """
 
     cell_id: Ints
     levels: Ints | None = None

@@ -24,12 +24,14 @@ from anonlib.table.block import Block
 
 @dataclass(frozen=True, eq=False)
 class ReleasedBlock:
-    """What metrics look at: a block and its m cells.
+    """A block and its m cells, as metrics see them.
 
-    id: int64[n], the cell of every row, 0..m-1, each in use; -1 of rows without one, which are
-    suppressed. levels: int64[q], the height that each nominal column is released at, at least
-    (`Tree.raised`), or None: the lowest node over a cell's values is what is released of a column
-    with a hierarchy.
+    Attributes:
+        block: The block.
+        id: int64[n]. The cell of each row, 0..m-1, every one in use; -1 for suppressed rows.
+        m: Number of cells.
+        levels: int64[q] or None. The least height that each nominal column is released at
+            (`Tree.raised`). None: a column is released as the lowest node over a cell's values.
     """
 
     block: Block

@@ -37,9 +37,14 @@ HIGHEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Cells:
-    """The m cells of a block of n rows: `id` is int64[n] with values 0..m-1, every one in use.
-    weight: int64[n], how many rows of the table each row stands for, or None: one. Only recoders
-    that work on tuples are given weights."""
+    """The m cells of a block of n rows.
+
+    Attributes:
+        id: int64[n]. The cell of each row, 0..m-1, every one in use.
+        m: Number of cells.
+        weight: int64[n] or None. Rows of the table per row; None means one. Only recoders with
+            `takes_weights` get weights.
+    """
 
     id: Ints
     m: int
@@ -66,8 +71,13 @@ class Cells:
 
 
 class Domain(NamedTuple):
-    """What is known of all values of a column: the categories of an ordinal column of text from low
-    to high, None where values order themselves; the hierarchy of a nominal one, if it has one."""
+    """What is known of all values of a column.
+
+    Attributes:
+        order: The categories of an ordinal column of text, from low to high; None if values order
+            themselves.
+        hierarchy: The hierarchy of a nominal column, if it has one.
+    """
 
     order: tuple[str, ...] | None = None
     hierarchy: Hierarchy | None = None

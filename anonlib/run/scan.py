@@ -33,14 +33,19 @@ MAX_VALUES = 100_000
 
 @dataclass(frozen=True)
 class Scan:
-    """What the whole source looks like: no values but the categories and ranges of encodings.
+    """Figures of the whole source. Of values it has the categories and ranges of encodings only.
 
-    `sample` has the quasi-identifiers, sensitive columns, target, unit, HASH, TUPLE and OWNER of at
-    most `sample_rows` rows, in order of a seeded hash. By quasi-identifier id: `n_missing`, and
-    `hashes`, Spark's hash of each category. `values`, by id, are those of the protected columns
-    that models look at the counts of. `target` is None and `context`, the encodings of the
-    insensitive columns, empty where nothing looks at them. `observed` is the digest of rows that
-    may change before they are read again.
+    Attributes:
+        n_rows: Rows.
+        n_missing: By id of a quasi-identifier: missing values.
+        hashes: By id of a quasi-identifier: int64, Spark's hash of each category.
+        encodings: Of the quasi-identifiers.
+        sample: At most `sample_rows` rows in the order of a seeded hash: quasi-identifiers,
+            sensitive columns, target, unit, HASH, TUPLE and OWNER.
+        values: By id: the values of protected columns whose distribution models look at.
+        target: Encoding of the target; None if nothing looks at it.
+        context: Encodings of the insensitive columns; empty if nothing looks at them.
+        observed: Digest of the rows, if they may change before they are read again.
     """
 
     n_rows: int
@@ -55,14 +60,18 @@ class Scan:
 
 
 def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
-    """Reads the source three times: figures of all columns, sample, categories; and again for what
-    the sample does not prove to be in order.
+    """Reads the source three times: for the figures of all columns, the sample and the categories;
+    and again for whatever the sample does not prove to be in order.
 
-    `published` are the rows that the source's are added to, under its ids: models that measure
-    cells against the whole table measure them against both together.
+    Args:
+        source: The source.
+        config: The config.
+        published: The rows of the target that a batch is added to, under the source's ids. Models
+            with a reference measure cells against these and the batch together.
 
-    Raises ConfigError or InfeasibleError with all that the figures rule out, BusyError where a
-    database changed meanwhile.
+    Raises:
+        ConfigError, InfeasibleError: All that the figures rule out.
+        BusyError: A database changed in the meantime.
     """
     seen = observe(source, config)
     rows = source.rows()

@@ -36,8 +36,16 @@ from anonlib.table.schema import Schema
 
 @dataclass(frozen=True)
 class AuditedRelease:
-    """A staged release that its audit passed. report: of the run's rows; whole: of the table with
-    them; nodes: of hierarchies that it has."""
+    """A staged release that passed its audit.
+
+    Attributes:
+        made: The staged rows, and how they were made.
+        rows: The staged rows that are released.
+        found: The outcome.
+        report: The audit of these rows.
+        whole: The audit of the table with these rows.
+        nodes: By column: the nodes of its hierarchy that the release has.
+    """
 
     made: Staging
     rows: DataFrame
@@ -49,7 +57,18 @@ class AuditedRelease:
 
 @dataclass
 class Run:
-    """A run on its way. `key` is that of pseudonyms."""
+    """One run.
+
+    Attributes:
+        spark: The session.
+        config: The config.
+        progress: Hears of every stage.
+        account: What the table of runs keeps of this run.
+        target: The table to publish.
+        key: Key of the pseudonyms.
+        earlier: What was published before.
+        past: Ledger, backlog and waiting rows.
+    """
 
     spark: SparkSession
     config: Config
@@ -65,8 +84,10 @@ class Run:
         return self.account.run_id
 
     def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
-        """Stage, audit, measure, judge by the gates, publish, record. Raises GateError where these
-        are not passed: then what was found is recorded, and nothing published."""
+        """Stages, audits, measures, judges by the gates, publishes and records.
+
+        Raises GateError if a gate is not passed: the figures are recorded, nothing is published.
+        """
         done = self._audited(source, scanned, held)
         evaluation = self._evaluated(source, scanned, done, held)
         try:

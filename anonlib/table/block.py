@@ -19,8 +19,13 @@ MOST_INDICATORS = 100
 
 @dataclass(frozen=True)
 class Tuples:
-    """The distinct quasi-identifier tuples of a block: `first` is the row where each begins,
-    `count` how many rows it has; row i belongs to tuple `id[i]`."""
+    """The distinct quasi-identifier tuples of a block.
+
+    Attributes:
+        first: int64[t]. The first row of each tuple.
+        count: int64[t]. The rows of each tuple.
+        id: int64[n]. The tuple of each row.
+    """
 
     first: Ints
     count: Ints
@@ -28,7 +33,7 @@ class Tuples:
 
 
 class Ranks(NamedTuple):
-    """What a numeric column of ranks was made from: rank r of 0..n-1 stands near low + r * step."""
+    """How a numeric column codes ranks: rank r of 0..n-1 is near low + r * step."""
 
     n: int
     low: float
@@ -36,8 +41,12 @@ class Ranks(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Columns that are released as they are, for partitioners that look at them: float64[n, c] on
-    GRID, standardized, and int32[n, d], codes from 0."""
+    """The insensitive columns of a block, for partitioners that look at them.
+
+    Attributes:
+        numeric: float64[n, c]. Standardized, on GRID.
+        nominal: int32[n, d]. Codes from 0.
+    """
 
     numeric: Floats
     nominal: Codes
@@ -45,12 +54,16 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """Moments of the classes of a target, as exact integers: they don't depend on the order in
-    which rows or blocks are added up.
+    """Moments of the classes of a target, as exact Python integers: the order in which rows or
+    blocks are added up does not matter.
 
-    d coordinates: the numeric columns in units of GRID, then an indicator for each category of the
-    nominal columns that have at most MOST_INDICATORS. counts: [n_classes], rows; sums: [n_classes,
-    d]; products: [d, d], of all rows. All of them are Python integers.
+    There are d coordinates: the numeric columns in units of GRID, then an indicator for each
+    category of the nominal columns with at most MOST_INDICATORS categories.
+
+    Attributes:
+        counts: [n_classes]. Rows of each class.
+        sums: [n_classes, d]. Sums of the coordinates of each class.
+        products: [d, d]. Sums of products over all rows.
     """
 
     counts: Integers
@@ -59,11 +72,11 @@ class ClassMoments:
 
     @classmethod
     def from_json(cls, text: str) -> "ClassMoments":
-        """What `to_json` wrote."""
+        """The inverse of `to_json`."""
         return cls(*(np.array(values, object) for values in json.loads(text)))
 
     def to_json(self) -> str:
-        """For the way between processes: integers of any length, in lists."""
+        """As JSON, to travel between processes: lists of integers of any length."""
         return json.dumps([part.tolist() for part in (self.counts, self.sums, self.products)])
 
     def merge(self, other: "ClassMoments") -> "ClassMoments":
@@ -77,23 +90,32 @@ class ClassMoments:
 class Block:
     """n rows with p numeric and q nominal quasi-identifiers and s protected columns.
 
-    numeric: float64[n, p] on GRID: standardized continuous columns, ordinal ranks, missing flags.
-    nominal: int32[n, q], codes 0..n_categories-1 (missing is a category).
-    sensitive: int32[n, s], codes of protected columns, MISSING where missing; `protected` names
-    them. unit: int32[n], codes of persons, or None where every row is a person of its own.
-    widths: float64[p], the range of each numeric column over the whole table;
-    n_categories: int64[q]. models: the privacy models that every cell must hold; with `joint` they
-    also hold among the rows of a cell that agree on all protected columns but the model's.
-    ranks: for each numeric column what its ranks are, None where it has none; trees: for each
-    nominal column its hierarchy, or None; both are empty where all would be None.
-    target: float64[n], what the released table is to predict, or None: with n_classes, codes
-    0..n_classes-1 (missing is a class of its own); without, standardized numbers on GRID, 0 where
-    missing. moments: those of the classes in the whole table, or None: the block is all there is.
-    context: the insensitive columns, or None: kernels don't look at it.
-    weight: int64[n], how many rows of the table each row stands for (then it has no units), or
-    None: one. Only kernels that take weights are given such blocks. may_suppress: how many rows of
-    the table a kernel that suppresses may leave without a cell.
-    Rows come in canonical order: equal tuples side by side, ties broken by the whole row.
+    Rows are in canonical order: equal tuples side by side, ties broken by the whole row.
+
+    Attributes:
+        numeric: float64[n, p], on GRID. Standardized continuous columns, ordinal ranks, and 0/1
+            flags of missing values.
+        nominal: int32[n, q]. Codes 0..n_categories-1; missing is a category.
+        sensitive: int32[n, s]. Codes of the protected columns, MISSING where missing.
+        unit: int32[n] or None. Codes of persons; None if every row is a person of its own.
+        widths: float64[p]. The range of each numeric column over the whole table.
+        n_categories: int64[q]. Categories of each nominal column.
+        models: The privacy models that every cell must hold.
+        protected: The names of the columns of `sensitive`.
+        ranks: [p] or empty. How a numeric column codes ranks; None for columns without ranks.
+        trees: [q] or empty. The hierarchy of a nominal column; None for columns without one.
+        target: float64[n] or None. What the released table is to predict. With n_classes, codes
+            0..n_classes-1 (missing is a class); else standardized numbers on GRID, 0 if missing.
+        n_classes: Classes of the target; 0 for numbers.
+        moments: Moments of the target's classes over the whole table; None if the block is the
+            whole table.
+        context: The insensitive columns, or None. Kernels do not look at them.
+        references: By protected column: its distribution over the whole table.
+        joint: Whether models hold also among the rows of a cell that agree on all protected
+            columns but the model's.
+        weight: int64[n] or None. Rows of the table per row, without units; None means one. Only
+            kernels with `takes_weights` get such blocks.
+        may_suppress: Rows of the table that a kernel with `suppresses` may leave without a cell.
     """
 
     numeric: Floats
@@ -155,9 +177,12 @@ class Block:
         return np.bincount(id, weight, minlength=n).astype(np.int64)  # exact below 2^53
 
     def counts(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> CellCounts:
-        """What the models see of the cells 0..n_cells-1.
+        """The counts by which models judge cells.
 
-        `cell_id` gives the cell of every row, or of the given `rows` only.
+        Args:
+            cell_id: int64. The cell, 0..n_cells-1, of every row, or of each of `rows`.
+            n_cells: Number of cells.
+            rows: int64 or None. Counts these rows only; None means all.
         """
         found = self._counts(cell_id, n_cells, rows, self.protected)
         if not self.joint:
@@ -204,7 +229,7 @@ class Block:
 
 
 def sparse(cell_id: Ints, codes: Codes, weight: Ints | None = None) -> SparseCounts:
-    """Counts of the (cell, code) pairs there are, MISSING codes left out; a row counts `weight`
+    """Counts of the (cell, code) pairs that occur, without MISSING codes. A row counts `weight`
     times."""
     present = codes != MISSING
     cell, code = cell_id[present], codes[present].astype(np.int64)

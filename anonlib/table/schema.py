@@ -30,7 +30,13 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """A column as the source has it. `arrow` is None for a type that Arrow can't carry."""
+    """A column as the source has it.
+
+    Attributes:
+        name: Its name.
+        type: Its type, as the source writes it.
+        arrow: Its Arrow type; None for a type that Arrow can't carry.
+    """
 
     name: str
     type: str
@@ -39,7 +45,21 @@ class Field:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the config found in the source. Between reading and writing it is named `id`."""
+    """A column of the config, as the source has it.
+
+    Attributes:
+        name: Its name in the source and in the release.
+        id: Its name between reading and writing: c0..cN.
+        role: What it is.
+        type: Its Arrow type, after the cast.
+        source_type: Its type, as the source writes it.
+        cast: The type that its text is cast to, if the config names one.
+        scale: How it is measured; None for columns that nothing measures.
+        order: The categories of an ordinal column of text, from low to high.
+        pseudonym: Whether it is released as a pseudonym.
+        recoder: The Recoder of a quasi-identifier (any type here: recode/ builds on this module).
+        hierarchy: Its hierarchy, if it has one.
+    """
 
     name: str
     id: str
@@ -75,7 +95,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns that a run touches, in the source's order."""
+    """The columns of a run, in the source's order.
+
+    Attributes:
+        columns: The columns.
+        unit: Ids of the columns that identify a person.
+        protected: Ids of the columns that privacy models look at.
+        controller: Id of the column that names a row's data controller.
+        joint: Whether models hold also where all other protected columns are known.
+    """
 
     columns: tuple[Column, ...]
     unit: tuple[str, ...] = ()  # ids of the columns that identify a person

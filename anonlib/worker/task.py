@@ -44,7 +44,32 @@ STATE_TYPE = pa.struct(
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker needs besides the rows: plain values and plug-ins by name."""
+    """All that a worker needs besides the rows: plain values, and plug-ins by their spec.
+
+    Attributes:
+        encodings: Of the quasi-identifiers, in the schema's order.
+        recoders: Id, spec and domain of each quasi-identifier's recoder.
+        kernel: Its spec.
+        models: Specs of the privacy models of all rows.
+        metrics: Specs of the metrics.
+        protected: Ids of the columns that models look at.
+        missing_tokens: Texts that mean a missing value.
+        unit: Ids of the columns that identify a person; empty without a unit.
+        token_key: Key of the persons' tokens in staging.
+        pseudonyms: Ids of the columns that are released as pseudonyms.
+        pseudonym_key: Key of the pseudonyms.
+        output: The staged columns.
+        max_rows: Most rows that the kernel sees at once.
+        link_key: Key of the links of sampled rows; empty without links.
+        target: Encoding of the target, if a kernel or partitioner looks at it.
+        context: Encodings of the insensitive columns, if a partitioner looks at them.
+        moments: Moments of the target's classes over the whole table, if the kernel needs them.
+        values: By id: the values of protected columns whose distribution models look at.
+        steps: Specs of the partitioners that work inside the task.
+        seed: Seed of these partitioners.
+        own: By controller: specs of the models that it asks besides those of all.
+        joint: Whether models hold also where the other protected columns are known.
+    """
 
     encodings: tuple[Encoding, ...]
     recoders: tuple[tuple[str, dict[str, Any], Domain], ...]  # id, spec, domain
