@@ -1,4 +1,4 @@
-"""The audit itself: which checks are made, and what their counts mean."""
+"""The audit: its checks, and the verdicts from their counts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,16 +22,21 @@ N_WORST = 5
 
 
 def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
-    """Verify a table against a spec, by counting all of it again in Spark.
+    """Verifies a table against a spec: counts all of it again in Spark.
 
-    Where `df` is a part of a table, `whole` is that table, with the columns of the spec: relative
-    models measure the classes of `df` against it. (The token stands in `df` alone.)
+    Cost: one grouped aggregation by the released quasi-identifiers. A second one, in two levels
+    and over a part of the rows, for each model that the first leaves undecided. Both again for each
+    column that is protected where others are known. One more for columns of shares, and two for
+    insensitive columns. Each reads the table once; it must not change in the meantime.
 
-    Costs one grouped aggregation by the released quasi-identifiers; a second one, in two levels
-    and over part of the rows, for each model that the first left undecided; the same again for each
-    column that is protected where others are known; one where columns are released as shares; and
-    two more where insensitive columns are to be checked. The table is read once for each, and must
-    not change meanwhile. Nothing is raised for what is wrong with it: that is in the report.
+    Args:
+        df: The table.
+        spec: Its requirements.
+        whole: The table that `df` is a part of, with the columns of the spec but the token.
+            Relative models measure the classes of `df` against it. `df` itself by default.
+
+    Returns:
+        The report. What is wrong with the table is in there; nothing is raised.
     """
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     problems, broken = schema_problems(df, spec, models)

@@ -1,4 +1,4 @@
-"""What an audit is asked, and what it answers. Counts and names only: never a released value."""
+"""The question and the answer of an audit: counts and names, never a released value."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -9,30 +9,39 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.text import MISSING_TOKENS
 
-#: How persons are counted: every row is one; by the staged token of the unit; or not at all,
-#: since the unit is not in the table.
+#: How persons are counted: each row is one; by the staged token of the unit; or not at all,
+#: because the table does not have the unit.
 Persons = Literal["rows", "token", "unknown"]
-#: What became of the insensitive columns.
+#: Whether the insensitive columns were checked for rare combinations.
 Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
 
 
 @dataclass(frozen=True)
 class AuditSpec:
-    """What a table is audited against.
+    """The requirements that a table is audited against.
 
-    `columns` are exactly the columns that the release has, in any order; `token` (the private
-    column whose distinct values are the persons) and `private` ones may stand beside them.
-    `models` are bound: each names the column that it protects. `sets` are the quasi-identifiers
-    whose arrays are sets, so that the order of their elements means nothing; other arrays are
-    compared element by element. `missing_tokens` are the sensitive values that mean "missing".
-    `apart` is the private column whose values are data controllers: rows of two are never one
-    class, and only the classes of the controllers in `only` are judged; references stay those of
-    the whole table.
-    `hierarchies` are those of protected columns, folded. If there are columns in `joint`, models of
-    a column are also checked where the others are known: among the rows of a class that agree on
-    them.
-    `shares` are the quasi-identifiers released as shares of their values, and in how many steps
-    these are rounded, None if exact.
+    Attributes:
+        columns: Exactly the columns of the release, in any order. `token` and the `private`
+            columns may stand beside them.
+        quasi_identifiers: The columns whose values make a class.
+        models: The privacy models; each names the column that it protects.
+        insensitive: The columns to check for rare combinations.
+        acknowledge_unique: Whether rare combinations are acknowledged, and so not checked.
+        missing_tokens: Sensitive values that mean "missing".
+        persons: How persons are counted.
+        token: The private column whose distinct values are the persons.
+        private: Other private columns.
+        sets: Quasi-identifiers whose arrays are sets: the order of their elements means nothing.
+            Other arrays are compared element by element.
+        apart: The private column whose values are data controllers. Rows of two controllers are
+            never one class.
+        only: The controllers whose classes are judged; None for all. References stay those of the
+            whole table.
+        hierarchies: Of protected columns, folded.
+        joint: Models of one of these columns are also checked where the others are known: among
+            the rows of a class that agree on them.
+        shares: Quasi-identifiers that are released as shares of their values -> the number of
+            steps that shares are rounded to; None for exact shares.
     """
 
     columns: tuple[str, ...]
@@ -58,14 +67,21 @@ class AuditSpec:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found for one privacy model.
+    """The verdict on one privacy model.
 
-    `model` is its name and parameters, with `joint` where each class stands for its parts in which
-    the other sensitive columns agree; `value` the measured one over all classes (the smallest
-    number of persons, the smallest number of distinct values, ...), None if it can't be measured;
-    `exact` is false where that is only a bound, which suffices for `holds`: the true value is at
-    least as good. `worst` has the sizes in rows of up to five failing classes, the smallest ones,
-    ascending (rounded like `AuditReport.sizes`).
+    Attributes:
+        model: Its name and parameters; with `joint` if the parts of a class in which the other
+            sensitive columns agree were judged each.
+        holds: Whether all classes hold it.
+        value: The worst measured value over all classes, such as the smallest number of persons;
+            None if it can't be measured.
+        required: The value that the model asks for.
+        n_failing: Classes that fail.
+        worst: The sizes in rows of the smallest failing classes, at most five, ascending, rounded
+            as `AuditReport.sizes`.
+        exact: False if `value` is a bound. The true value is at least as good, which is enough for
+            `holds`.
+        note: Why something could not be measured.
     """
 
     model: str
@@ -80,14 +96,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was found in a table.
+    """The result of an audit.
 
-    `sizes` are (rows, number of classes of so many rows); above 1024 rows, sizes are rounded
-    down to a power of two. `insensitive` says whether the insensitive columns were `checked` for
-    rare combinations, were `acknowledged` unseen, could be `not checked`, or there are `none`.
-    `lone`: by column released as shares, the rows known by them to be the only ones of their class
-    with their value: whoever knows of such a value in the table knows the class of its person.
-    `notes`: what could not be looked at.
+    Attributes:
+        n_rows: Rows of the table.
+        n_classes: Classes: groups of rows with equal quasi-identifiers.
+        verdicts: One for each privacy model.
+        problems: What is wrong with the columns.
+        sizes: (size in rows, number of classes of that size). Sizes above 1024 rows are rounded
+            down to a power of two.
+        insensitive: Whether the insensitive columns were checked.
+        lone: By column that is released as shares: the rows that the shares show to be the only
+            ones of their class with their value. Who knows that a person of the table has such a
+            value knows the person's class.
+        notes: What could not be checked.
     """
 
     n_rows: int
@@ -100,8 +122,8 @@ class AuditReport:
     notes: tuple[str, ...] = ()
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
-        """This report with the verdicts and problems of another look at the same rows, under a
-        label; rows and classes stay those of this one."""
+        """Adds the verdicts and problems of another audit of the same rows, under a label. The
+        rows and classes stay those of this report."""
         named = tuple(replace(v, model=f"{label}: {v.model}") for v in other.verdicts)
         problems = [Problem(p.where, f"{label}: {p.text}") for p in other.problems]
         return replace(

@@ -13,11 +13,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """`rows` has the canonical quasi-identifiers `keys`, the canonical protected columns (their
-    names here by their released names; null where missing), the insensitive columns if they are
-    to be checked, and `token` if persons are counted by it. Rows with equal keys are a class.
-    `whole` has the protected columns of all rows that relative models measure classes against.
-    `hierarchies` are those of protected columns, by their released names."""
+    """The audited rows under plain names, in canonical form. Rows with equal keys are a class.
+
+    Attributes:
+        rows: The rows, with all columns named below.
+        whole: The rows of the whole table, with the protected columns: the reference of relative
+            models.
+        keys: The quasi-identifiers, and the data controller if these are apart.
+        sensitive: Released name -> name here of each protected column; null where missing.
+        insensitive: The insensitive columns, if they are to be checked.
+        persons: How persons are counted.
+        token: The column of the persons' tokens, if they are counted by it.
+        hierarchies: Of protected columns, by their released names.
+    """
 
     rows: "DataFrame"
     whole: "DataFrame"

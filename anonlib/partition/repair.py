@@ -14,8 +14,14 @@ from anonlib.privacy.shares import group_codes, sum_counts
 
 @dataclass(frozen=True)
 class Joint:
-    """How often each combination of the protected columns `ids` stands in each leaf: count[i] rows
-    of leaf[i] have the codes value[i], int64[e, s], MISSING where missing."""
+    """How often each combination of the protected columns occurs in each leaf.
+
+    Attributes:
+        ids: The protected columns.
+        leaf: int64[e]. The leaf of each entry.
+        value: int64[e, s]. Its codes; MISSING where missing.
+        count: int64[e]. Its rows.
+    """
 
     ids: tuple[str, ...]
     leaf: Ints
@@ -43,11 +49,19 @@ class Joint:
 
 @dataclass(frozen=True)
 class BlockCounts:
-    """Exact counts of b leaves: rows and persons, int64[b]. Of each protected column either its
-    exact `counts`, where a model looks at these, with their `references`; or a sketch of its
-    values, int64[b, words], whose set bits are at most as many as there are values.
-    `shared`: whether a person may have rows in several leaves. `joint`: the counts of all protected
-    columns together, if models are to hold where others are known."""
+    """Exact counts of b leaves.
+
+    Attributes:
+        n_rows: int64[b]. Rows.
+        n_persons: int64[b]. Persons.
+        sketches: By protected column: int64[b, words]. A sketch of its values; no more bits are
+            set than there are distinct values.
+        shared: Whether a person may have rows in several leaves.
+        counts: By protected column that a model counts: its exact counts.
+        references: By the same columns: their distributions.
+        joint: Counts of all protected columns together, if models are to hold where the others are
+            known; else None.
+    """
 
     n_rows: Ints
     n_persons: Ints
@@ -58,8 +72,8 @@ class BlockCounts:
     joint: Joint | None = None
 
     def merged(self, group: Ints, n_groups: int) -> "BlockCounts":
-        """The counts of unions of leaves, persons as a lower bound; leaves of group -1 are left
-        out."""
+        """The counts of unions of leaves, with a lower bound of the persons. Leaves of group -1 are
+        left out."""
         kept = group >= 0
         sketches = {}
         for id, words in self.sketches.items():

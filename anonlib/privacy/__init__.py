@@ -1,5 +1,5 @@
-"""Privacy models: predicates on a cell. One file each; its check on the release is in
-`audit/models/`, written apart."""
+"""Privacy models: predicates on a cell, one file each. The check of a model on the release is in
+`auditing/models/`, with code of its own."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -19,9 +19,13 @@ LooksAt = Literal["persons", "values", "counts"]
 
 @dataclass(frozen=True)
 class SparseCounts:
-    """How often each value of one sensitive column stands in each cell; missing values left out.
+    """How often each value of one sensitive column occurs in each cell, without missing values.
+    One entry per (cell, value), sorted by both.
 
-    `cell`, `value` and `count` run parallel, one entry per (cell, value), sorted by both.
+    Attributes:
+        cell: int64[e]. The cell of each entry.
+        value: int64[e]. Its value.
+        count: int64[e]. Its rows.
     """
 
     cell: Ints
@@ -31,11 +35,13 @@ class SparseCounts:
 
 @dataclass(frozen=True)
 class Reference:
-    """How often each value of a protected column stands in all rows to be released: `count[v]`
-    rows have value v (values in their order), `n_missing` have none. It is one for all blocks.
+    """The distribution of a protected column over all rows to be released; one for all blocks.
 
-    `levels`, where the column has a hierarchy: int64[h, v], what each value is generalized to in
-    steps that lead from the values to the root's children. The root is left out.
+    Attributes:
+        count: int64[v]. Rows with each value, in the order of the values.
+        n_missing: Rows without a value.
+        levels: int64[h, v] or None. With a hierarchy: what each value is generalized to, step by
+            step, from the values to the children of the root. The root is left out.
     """
 
     count: Ints
@@ -47,10 +53,14 @@ class Reference:
 class CellCounts:
     """All that a privacy model may look at, for m cells at once.
 
-    `n_rows` and `n_persons` are int64[m]; they differ only where persons have several rows.
-    `sensitive` holds the counts of each protected column by its name, `references` the
-    references of those that a model measures cells against: their values are numbered alike.
-    `known`, by protected column: the groups that an attacker tells apart who knows the others.
+    Attributes:
+        n_rows: int64[m]. Rows of each cell.
+        n_persons: int64[m]. Persons of each cell; differs from the rows only with a unit.
+        sensitive: By protected column: its counts.
+        references: By protected column that a model measures cells against: its distribution.
+            Values have the same numbers as in `sensitive`.
+        known: By protected column: the groups of rows that an attacker tells apart who knows the
+            other protected columns.
     """
 
     n_rows: Ints
@@ -62,8 +72,13 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class KnownGroups:
-    """The rows of cells in groups of those that agree on all protected columns but one, missing
-    being a value. Group i is a part of `cell[i]`; `counts` has the groups in place of cells."""
+    """Groups of the rows of a cell that agree on all protected columns but one. Missing counts as
+    a value.
+
+    Attributes:
+        cell: int64[g]. The cell of each group.
+        counts: The counts of the groups, in place of cells.
+    """
 
     cell: Ints
     counts: CellCounts

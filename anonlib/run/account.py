@@ -27,7 +27,8 @@ if TYPE_CHECKING:  # this imports Spark
 
 #: The environment variable with the fields of `accountability` that every release must have.
 REQUIRE = "ANONLIB_REQUIRE"
-#: That with the table of runs of this installation, wherever configs want theirs.
+#: The environment variable with the path of this installation's table of runs; it goes before
+#: the path in a config.
 RUNS = "ANONLIB_RUNS"
 #: What may be required.
 _WORDS = ("approver", "purpose", "recipients")
@@ -41,8 +42,10 @@ _ENDINGS: dict[type[BaseException], str] = {
 
 
 def runs_path(config: Config) -> str:
-    """Where the table of a config's runs is: where the operator says, else the config. Raises
-    InputError where that is in the release."""
+    """The path of the table of runs: the operator's (RUNS), else the config's.
+
+    Raises InputError if it lies in the release.
+    """
     given = os.environ.get(RUNS)
     if given and lies_in(given, config.release.path):
         raise InputError(f"{RUNS}: lies in the release, which is public; it is private")
@@ -51,10 +54,21 @@ def runs_path(config: Config) -> str:
 
 @dataclass
 class Account:
-    """A run, with what is known of it so far.
+    """A run, and what is known of it so far.
 
-    `target` is a plain path on this machine's disk, else with its scheme. `report` is the latest
-    audit, `result` what the run made, also where a gate stopped it.
+    Attributes:
+        verb: release, evaluate or trial.
+        run_id: Its id.
+        config: Its config.
+        target: A plain path on this machine's disk, else a path with its scheme.
+        begun: When it began.
+        source_version: The pinned version of the source, if it has versions.
+        n_rows_in: Rows of the source.
+        report: The latest audit.
+        result: The result, also if a gate stopped the run.
+        outcome: How it ended.
+        error: The type of the error that ended it.
+        exit_code: The exit code of the command line.
     """
 
     verb: str

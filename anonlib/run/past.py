@@ -74,8 +74,13 @@ AUDITED = "the rows that are there can't be shown to hold the models, persons co
 
 @dataclass(frozen=True)
 class Earlier:
-    """`published` has the rows that a batch is appended to, its columns in the table's order and
-    named by the batch's ids; None in other modes. `digest` is theirs, if the ledger has it."""
+    """The releases before this run.
+
+    Attributes:
+        published: The rows that a batch is appended to: columns in the table's order, named by the
+            batch's ids. None in other modes.
+        digest: Their digest, if the ledger has it.
+    """
 
     published: DataFrame | None = None
     digest: Digest | None = None
@@ -102,11 +107,13 @@ class Earlier:
 
 
 def look_back(config: Config, target: Target, source: Source, ledger: Ledger | None) -> Earlier:
-    """What the run must know of the releases before it.
+    """Looks up what this run must know of the releases before it.
 
-    Costs, with a ledger: a pass over the target, and one over the columns that identify persons.
-    Raises InputError when the target can't take a batch like this one, ConfigError when persons
-    come again, or may do, and that is not acknowledged.
+    Cost with a ledger: a pass over the target, and one over the columns that identify persons.
+
+    Raises:
+        InputError: The target can't take a batch like this one.
+        ConfigError: Persons return, or may return, and that is not acknowledged.
     """
     mode = config.release.mode
     if target.version < 0 or mode == "error":

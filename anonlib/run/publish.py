@@ -43,8 +43,14 @@ CHANGED = "the target changed while the release was made; run it again"
 
 @dataclass(frozen=True)
 class Commit:
-    """A run's commit as the log describes it. `mode` is of commits that wrote rows: one of
-    SAVE_MODES. `text` is the manifest."""
+    """A run's commit, as the log describes it.
+
+    Attributes:
+        version: The version that it made.
+        run_id: The run.
+        mode: One of SAVE_MODES for commits that wrote rows, else None.
+        text: The manifest.
+    """
 
     version: int
     run_id: str

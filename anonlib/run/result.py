@@ -7,14 +7,14 @@ if TYPE_CHECKING:  # audit imports Spark, and results must not
     from anonlib.auditing import AuditReport
     from anonlib.evaluation import Evaluation
 
-#: How a run ended: its rows are published; were before, so that nothing happened; wait for others;
-#: were stopped by a gate; or it was to measure, not to publish.
+#: How a run ended: its rows are published; were published before, so nothing happened; wait for
+#: others; were stopped by a gate; or the run measured only.
 Outcome: TypeAlias = Literal["published", "done", "waiting", "stopped", "evaluated"]
 
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """One column as `check` resolves it: what it is and what comes out."""
+    """One column as `check` resolves it: its part in the run, and its released form."""
 
     name: str
     role: str
