@@ -25,13 +25,12 @@ from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
 from anonlib.spark.digest import make_digest, sums
+from anonlib.spark.tasks import ROWS_PER_TASK
 from anonlib.spark.values import at, look_up, spark_schema
 from anonlib.table.columns import BLOCK, CONTROLLER, DEAL, HASH, HELD, LINK, OWNER, STATE, TUPLE
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task, anonymize, to_block
 
-#: Rows that a task of the main shuffle aims at.
-ROWS_PER_TASK = 250_000
 #: The fewest sampled rows of a leaf that plans aim at.
 MIN_PER_LEAF = 8
 #: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.

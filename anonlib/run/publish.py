@@ -27,12 +27,11 @@ from anonlib.spark.digest import Digest, digest
 from anonlib.spark.jvm import find_class, java_class, none, scala_seq, some
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import run_uninterrupted, settle_tasks
+from anonlib.spark.tasks import ROWS_PER_TASK, run_uninterrupted, settle_tasks
 from anonlib.spark.translation import translate, translate_errors
 from anonlib.spark.values import row_hash
 from anonlib.table.schema import Schema
 
-ROWS_PER_TASK = 250_000
 #: Spark's names of the modes of a release.
 SAVE_MODES = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
 #: What the ids of our transactions begin with; the run's id follows.

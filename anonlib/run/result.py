@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # audit imports Spark, and results must not
 
 #: How a run ended: its rows are published; were published before, so nothing happened; wait for
 #: others; were stopped by a gate; or the run measured only.
-Outcome: TypeAlias = Literal["published", "done", "waiting", "stopped", "evaluated"]
+Ending: TypeAlias = Literal["published", "done", "waiting", "stopped", "evaluated"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ReleaseResult:
     """One run's outcome: only figures and places, no data."""
 
     run_id: str
-    outcome: Outcome
+    outcome: Ending
     n_rows_in: int = 0
     n_rows_out: int = 0
     n_suppressed: int = 0

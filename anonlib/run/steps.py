@@ -19,8 +19,7 @@ from anonlib.run.plan import Outcome, Plan
 from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
-from anonlib.run.result import Outcome as Ending
-from anonlib.run.result import ReleaseResult
+from anonlib.run.result import Ending, ReleaseResult
 from anonlib.run.scan import Scan
 from anonlib.run.staging import Staging, stage_release
 from anonlib.run.suppression import find_released

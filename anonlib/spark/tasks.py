@@ -1,4 +1,4 @@
-"""What goes on in Spark when Python is interrupted: tasks of jobs that were cancelled, commits."""
+"""Tasks of Spark: how large they are, and what becomes of them when Python is interrupted."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
@@ -12,6 +12,8 @@ from anonlib.progress import Wait, wait_for
 
 Result = TypeVar("Result")
 
+#: Rows that a task of a shuffle aims at.
+ROWS_PER_TASK = 250_000
 PATIENCE_SECONDS = 10.0
 
 

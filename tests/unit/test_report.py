@@ -20,7 +20,7 @@ from anonlib.measure import Measure
 from anonlib.pages import render
 from anonlib.pages.measures import MAX_CHARTS
 from anonlib.pages.release import _ENDINGS, MAX_BARS, _edges
-from anonlib.run.result import Outcome
+from anonlib.run.result import Ending
 from tests import reports
 
 EVIL = '<script>alert("x")</script>'
@@ -150,7 +150,7 @@ class TestStructure:
         assert "Published" not in text
 
     def test_every_outcome_with_a_record_is_known(self) -> None:
-        assert {*_ENDINGS, "published", "done", "waiting"} == set(get_args(Outcome))
+        assert {*_ENDINGS, "published", "done", "waiting"} == set(get_args(Ending))
 
     def test_risk_is_apart_from_utility(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Risk(Measure):
