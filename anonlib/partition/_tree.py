@@ -1,4 +1,4 @@
-"""Trees while they grow: what partitioners see of a table, and the cuts they make of it."""
+"""Trees that grow: the sample that partitioners see, and their cuts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,22 +20,22 @@ INDICATOR = np.float32(np.sqrt(0.5))
 
 
 class Below(NamedTuple):
-    """Left are the rows whose value of a column is below the threshold. Columns 0..p-1 of a block
-    are its numeric ones, p..p+q-1 the codes of its nominal ones."""
+    """Rows whose value of a column is below the threshold go left. Columns 0..p-1 are the block's
+    numeric columns, p..p+q-1 the codes of its nominal columns."""
 
     column: int
     threshold: float
 
 
 class Among(NamedTuple):
-    """Left are the rows whose code of a nominal column, p..p+q-1, is among `codes`."""
+    """Rows whose code of a nominal column, p..p+q-1, is among `codes` go left."""
 
     column: int
     codes: Ints
 
 
 class Plane(NamedTuple):
-    """Left are the rows with weights @ coordinates below the threshold."""
+    """Rows with weights @ coordinates below the threshold go left."""
 
     weights: Singles
     threshold: float
@@ -46,11 +46,13 @@ Cut = Below | Among | Plane
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What partitioners see: m sampled rows of a table.
+    """m sampled rows of a table, as partitioners see them.
 
-    block: the rows. place: int64[m], each one's place in the order of a seeded hash, so that the
-    rows of the lowest places are a sample as well. share: how many of the table's rows these are:
-    exactly 1.0 where it is all of them.
+    Attributes:
+        block: The rows.
+        place: int64[m]. The place of each row in the order of a seeded hash. The rows with the
+            lowest places are again a sample.
+        share: The share of the table's rows; exactly 1.0 for all rows.
     """
 
     block: Block

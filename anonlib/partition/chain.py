@@ -1,5 +1,5 @@
-"""The steps of a config, one after the other: the forest they grow on a sample, and, in memory, the
-blocks of a whole table."""
+"""The chain of a config's steps: the forest that they grow on a sample, and, in memory, the blocks
+of a whole table."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,7 +24,12 @@ FILL = 0.5
 
 
 class Forest(NamedTuple):
-    """A forest, and int64[m] the leaf of each sampled row."""
+    """A forest on a sample of m rows.
+
+    Attributes:
+        tree: The trees, numbered through.
+        leaf: int64[m]. The leaf of each sampled row.
+    """
 
     tree: CutTree
     leaf: Ints
@@ -38,11 +43,18 @@ def grow(
     root: Ints,
     n_rows: Ints,
 ) -> Forest:
-    """The forest of all tree-growing steps. `root` gives the tree of each sampled row, `n_rows`
-    how many rows of the table each tree has.
+    """Grows the forest of all tree-growing steps.
 
-    The size bound comes last: leaves of more than max_rows rows are cut by the last step that
-    bounds leaves, by k-means where there is none; not by a chain that keeps the table whole.
+    The size bound comes last: the last step that bounds leaves, or k-means if there is none, cuts
+    leaves of more than max_rows rows. A chain that keeps the table whole has no bound.
+
+    Args:
+        sample: m rows.
+        steps: The chain.
+        max_rows: The size that leaves aim at, in rows of the table.
+        seed: Seed of the steps.
+        root: int64[m]. The tree of each sampled row.
+        n_rows: int64[r]. Rows of the table in each tree.
     """
     grower = Grower(len(n_rows))
     members = np.split(np.argsort(root, kind="stable"), np.cumsum(np.bincount(root))[:-1])

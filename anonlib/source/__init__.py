@@ -31,15 +31,14 @@ from anonlib.spark.values import (
 from anonlib.table.columns import DEAL, HASH
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
 
-#: Formats that are quick to read again, column by column; all others are read once and kept on
-#: disk (encrypted, as spills are) while the run lasts.
+#: Columnar formats, which are quick to read again. The rows of other formats are read once and kept
+#: on local disks during the run, encrypted as spills are.
 COLUMNAR = ("delta", "parquet", "orc")
 
-#: The roles of columns in which NaN is a missing value, of whatever is done with them. (A unit may
-#: have role drop.)
+#: Roles of columns in which NaN always is a missing value. (A unit may have the role drop.)
 WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
 
-#: What text of a CSV file is tried as, where its column is continuous.
+#: The types that text of a continuous CSV column is tried as, in this order.
 NUMBER_TYPES = {
     "bigint": WHOLE_TEXT,
     "double": DECIMAL_TEXT,
@@ -52,9 +51,16 @@ NUMBER_TYPES = {
 class Source:
     """A resolved source.
 
-    `raw` has the source's columns renamed c0..cN; `columns` reads each of the schema's columns
-    from it, cast and with NaN as null in quasi-identifiers. `version` is a Delta source's. `fresh`
-    is `raw` without the rows that had been waiting for this run. `database` is of `format: jdbc`.
+    Attributes:
+        raw: The rows, with the source's columns renamed c0..cN.
+        fresh: `raw` without the rows that waited for this run.
+        columns: Id -> how the column is read from `raw`: cast, with NaN as null in
+            quasi-identifiers.
+        casts: Id -> type that text is cast to.
+        schema: The columns of the run.
+        version: The pinned version of a Delta source; else None.
+        fields: All columns of the source, after the casts.
+        database: The connection of `format: jdbc`; else None.
     """
 
     raw: DataFrame
@@ -67,8 +73,9 @@ class Source:
     database: Database | None = None
 
     def rows(self) -> DataFrame:
-        """The columns that blocks need, HASH, the hash of all of them, and DEAL, the hash of these
-        and the identifiers: rows that only identifiers tell apart can be dealt out by it."""
+        """The rows as blocks need them: their columns; HASH, the hash of these columns; and DEAL,
+        the hash of these columns and the identifiers, which also deals out rows that differ in
+        identifiers only."""
         private = (*self.schema.unit, self.schema.controller)
         ids = [c.id for c in self.schema.columns if c.released or c.id in private]
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
@@ -76,7 +83,7 @@ class Source:
         return frame.select(*ids, *hashes)
 
     def where(self, condition: Column) -> "Source":
-        """The rows for which a condition on what `rows` has is true."""
+        """The rows for which a condition on the columns of `rows` is true."""
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
         deal = row_hash(frame).alias(DEAL)
         kept = frame.select("*", deal).where(condition).drop(DEAL)
@@ -84,7 +91,7 @@ class Source:
         return replace(self, raw=kept, fresh=kept, columns=same, casts={})
 
     def close(self) -> None:
-        """Gives back what was kept of the source."""
+        """Frees the kept rows, and closes the connection."""
         self.fresh.unpersist()
         if self.database is not None:
             self.database.close()
@@ -96,10 +103,17 @@ def open_source(
     frame: DataFrame | None = None,
     waiting: Sequence[DataFrame] = (),
 ) -> Source:
-    """The config's source (or the given DataFrame), resolved against the config, and with it rows
-    that were read from it before, and wait.
+    """Opens the config's source and resolves the config against it.
 
-    Raises ConfigError with all mismatches, InputError or StorageError when it can't be read.
+    Args:
+        spark: The session.
+        config: The config.
+        frame: A DataFrame to release; the config's source by default.
+        waiting: Rows of earlier runs that wait to be released, added to the source's.
+
+    Raises:
+        ConfigError: All mismatches of config and source.
+        InputError, StorageError: The source can't be read.
     """
     if frame is not None or config.source.format != "jdbc":
         return _opened(spark, config, frame, waiting)

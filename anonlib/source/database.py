@@ -54,8 +54,8 @@ class Database:
 
 
 def open_database(spark: SparkSession, source: SourceSection) -> Database:
-    """The source's table, pinned if it is PostgreSQL's: then it can't be truncated or altered
-    before `close`, as while it is dumped by pg_dump."""
+    """Opens the source's table. A table of PostgreSQL is pinned until `close`: as during a dump by
+    pg_dump, it can't be truncated or altered."""
     options = jdbc_options(spark, source)
     in_parts = "partitioncolumn" in _names(options)
     connection = None
@@ -75,8 +75,8 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
 
 
 def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
-    """The options of a JDBC reader, those that are secret and defaults included; PostgreSQL's
-    driver is then among the session's jars."""
+    """The options of a JDBC reader, with secret options and defaults. Adds PostgreSQL's driver to
+    the session's jars if it is needed."""
     given = {**source.options, **read_secret_options(source)}
     url = next(text for name, text in given.items() if name.lower() == "url")
     # Times without a zone are what they are, wherever the JVM runs.
@@ -104,7 +104,7 @@ def _add_driver(spark: SparkSession) -> None:
 
 
 def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:
-    """A connection with an open transaction, and the name by which others share what it sees.
+    """A connection with an open transaction, and the name of its snapshot, which others share.
 
     https://www.postgresql.org/docs/current/sql-set-transaction.html
     """

@@ -32,18 +32,17 @@ from anonlib.spark.storage import Storage
 
 BEAT_SECONDS = 10.0
 
-#: Elsewhere, and before a reboot, a run counts as dead after this many missed beats,
+#: A run on another host, or from before a reboot, counts as dead after this many missed beats ...
 MISSED_BEATS = 12
 
-#: if it does not beat while it is looked at for this long.
+#: ... if it does not beat either while we look at it for this long.
 LOOK_SECONDS = 15.0
 
-#: And after this time without one, if it was about to commit: it may only have been slow, and
-#: stores whose commits are not conditional would let it replace another's.
+#: A run that was about to commit counts as dead only after this time without a beat. It may be
+#: slow, and a store without conditional commits would let it replace another run's commit.
 COMMIT_SECONDS = 3600.0
 
-#: A process that is gone, or gave up, can't send any more: what it has sent to a store far away
-#: may arrive this much later.
+#: The requests of a dead process may still arrive at a remote store for this long.
 DOUBT_SECONDS = 240.0
 
 #: A lease that is read while it is written is read again, every so often, this long.
@@ -55,19 +54,24 @@ _NAME = re.compile(r"lease-(\d{1,18})\.json")
 
 _LOCK = "lease.lock"
 
-#: The record of a run that is about to commit, among its files: should it be stopped before it has
-#: written the record, whoever runs it again does.
+#: The record of a run that is about to commit, among its files. If the run is killed before it has
+#: written the record to its place, the next attempt does.
 AHEAD = "record.json"
 
 _FREE = json.dumps({"free": True})
 
-#: The tokens of this process: a lease of its own that is not among them could not be given back.
+#: The tokens of the leases that this process holds. A lease with our pid and another token was not
+#: given back.
 _HELD: set[str] = set()
 
 
 class Lease:
-    """A held lease. `work` is the private folder beside the target for this run's files; `runs`
-    tells the ids of those that have published to it."""
+    """The lease of a target.
+
+    Attributes:
+        work: The private folder beside the target for this run's files.
+        failed: Whether the run failed, which keeps its record for the next attempt.
+    """
 
     def __init__(
         self,

@@ -19,8 +19,8 @@ PATIENCE_SECONDS = 10.0
 
 @contextmanager
 def settle_tasks(spark: SparkSession) -> Iterator[None]:
-    """When the body fails, waits until no task of this thread's job group runs, so that what they
-    wrote can be removed for good."""
+    """If the body fails, waits until no task of this thread's job group runs. Only then can the
+    files of these tasks be removed for good."""
     try:
         yield
     except BaseException:
@@ -47,8 +47,8 @@ def _wait(spark: SparkSession) -> None:
 
 
 def run_uninterrupted(work: Callable[[], Result]) -> Result:
-    """The result of work, whose end an interruption (of a notebook) waits for: the JVM would go on
-    with what it was told, and nobody would know how that ended."""
+    """The result of work. An interruption (of a notebook) waits for its end: the JVM would go on
+    with the commit, and nobody would know how it ended."""
     future: Future[Result] = Future()
 
     def run() -> None:
