@@ -1,4 +1,4 @@
-"""What all measures found of a release, and what the config's gates say of it."""
+"""The findings of all measures on a release, and the verdicts of the config's gates."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,13 @@ from anonlib.measure import Figure, Findings
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """A gate, and the worst of the figures that it is about: None where one has no value."""
+    """The verdict of a gate.
+
+    Attributes:
+        gate: The gate.
+        passed: Whether it is passed.
+        figure: The worst of its figures; None if none was measured.
+    """
 
     gate: Gate
     passed: bool
@@ -20,7 +26,7 @@ class GateVerdict:
 
     @property
     def text(self) -> str:
-        """What the gate asks, and what was found."""
+        """The gate's bound and the measured figure."""
         if self.figure is None:
             return f"{self.gate.text}: not measured"
         of = f" of {self.figure.of}" if self.figure.of and not self.gate.of else ""
@@ -31,7 +37,13 @@ class GateVerdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """findings: of each measure, by type; seconds: how long each took."""
+    """The evaluation of a release.
+
+    Attributes:
+        findings: By type of measure.
+        gates: The verdicts of the gates.
+        seconds: By type of measure: its duration.
+    """
 
     findings: Mapping[str, Findings]
     gates: tuple[GateVerdict, ...] = ()

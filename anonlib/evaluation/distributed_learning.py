@@ -22,8 +22,8 @@ from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, auc, class_scores, mean_auc, number_scores
 from anonlib.spark.values import row_hash
 
-#: Rows of a partition that Spark ML learns from: so many whatever the cores, since what it adds up
-#: depends on it.
+#: Rows of a partition that Spark ML learns from. The number of cores must not change it, since the
+#: sums of a model depend on it.
 ROWS_PER_PARTITION = 100_000
 #: Scores are told apart in steps of this for the area under the ROC curve; closer ones are ties.
 SCORE_STEP = 2.0**-14
@@ -31,11 +31,11 @@ _COUNT, _PLACE, _VALUES = "__anonlib_count", "__anonlib_place", "__anonlib_value
 
 
 def sample(rows: DataFrame, n_rows: int, wanted: int, seed: int) -> pa.Table:
-    """About `wanted` of n_rows rows, or all of them, in an order of their own: both depend on the
-    rows' values and the seed alone.
+    """A sample of about `wanted` of n_rows rows, or all rows. Rows and order depend on values and
+    seed alone.
 
-    Equal rows, of which a release has many, are counted first, and as many of them taken as is
-    their share. Cost: a shuffle.
+    Equal rows, which a release has many of, are counted first; the sample takes their share.
+    Cost: a shuffle.
     """
     seeded = F.xxhash64(F.lit(f"sample {seed}"), row_hash(rows))
     share, by_chance = min(1.0, wanted / max(n_rows, 1)), F.pmod(_PLACE, F.lit(2**20)) / 2**20

@@ -1,6 +1,6 @@
-"""Learning from a release in memory: what models that learned from one table tell of another.
+"""Learning from a release in memory: a model learns from one table and is tested on another.
 
-The order of rows matters to a model's last digits: give tables in a fixed order.
+The order of rows changes the last digits of a model: give tables in a fixed order.
 """
 
 import warnings
@@ -30,15 +30,19 @@ MOST_DENSE = 200_000_000
 
 @dataclass(frozen=True)
 class LearnTarget:
-    """What models predict: the classes of a column, in the order of its values, or, where `classes`
-    is None, its numbers."""
+    """A column to predict.
+
+    Attributes:
+        column: The column.
+        classes: Its classes, in the order of its values; None to predict numbers.
+    """
 
     column: Column
     classes: pa.Array | None = None
 
     @property
     def n_classes(self) -> int:
-        """0 where it is of numbers."""
+        """The number of classes; 0 for numbers."""
         return 0 if self.classes is None else len(self.classes)
 
     def values(self, table: pa.Table) -> Floats:
@@ -52,17 +56,22 @@ class LearnTarget:
 
 
 class Examples(NamedTuple):
-    """x: csr_matrix float64[n, f]; y: float64[n], what is true of them, present in all rows."""
+    """Rows to learn from or to test on.
+
+    Attributes:
+        x: csr_matrix float64[n, f]. The features.
+        y: float64[n]. The target, present in all rows.
+    """
 
     x: Sparse
     y: Floats
 
 
 def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTarget:
-    """The target in a column: numbers where its scale (if that is None, its type) is continuous,
-    else the classes that the tables have.
+    """The target in a column: numbers if its scale (its type if it has none) is continuous, else the
+    classes of the tables.
 
-    Raises InputError where there are more than MOST_CLASSES, or none.
+    Raises InputError if there are no classes, or more than MOST_CLASSES.
     """
     if (scale or target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
         return LearnTarget(column)
@@ -88,9 +97,17 @@ def examples(
 def fit_and_score(
     learner: Learner, train: Examples, test: Examples, *, n_classes: int, seed: int
 ) -> Scores:
-    """What a model that learned from some examples tells of others. n_classes: 0 for numbers.
+    """Fits a model to some examples and scores it on others, by scikit-learn in one thread.
 
-    Scikit-learn in one thread. Scores are None where there is nothing to learn from or to test on.
+    Args:
+        learner: The kind of model.
+        train: Examples to learn from.
+        test: Examples to test on.
+        n_classes: Classes of the target; 0 for numbers.
+        seed: Seed of the model.
+
+    Returns:
+        The scores; None where there is nothing to learn from or to test on.
     """
     return learn_model(learner, train, n_classes=n_classes, seed=seed)(test)
 
@@ -98,7 +115,7 @@ def fit_and_score(
 def learn_model(
     learner: Learner, train: Examples, *, n_classes: int, seed: int
 ) -> Callable[[Examples], Scores]:
-    """What a model that learned from some examples tells of any others, as `fit_and_score`."""
+    """Fits a model; returns a function that scores it on examples. As `fit_and_score`."""
     if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # no model learns of it
         return partial(baseline, train, n_classes=n_classes)
     from threadpoolctl import threadpool_limits

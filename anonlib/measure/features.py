@@ -1,5 +1,5 @@
-"""Features for learning, the same of raw rows and of released ones: what a model learned from a
-release can be asked about original rows."""
+"""Features for learning, the same for raw and for released rows: a model that learned from a release
+can be tested on original rows."""
 
 import json
 from collections.abc import Sequence
@@ -29,16 +29,21 @@ Sparse: TypeAlias = Any
 #: How nodes of a hierarchy become features; shares of nodes are always `proportional`.
 NodeEncoding: TypeAlias = Literal["one_class", "fill_parent", "fill_child"]
 _NODES = {cls.type: cls for cls in (OneClass, FillParent, FillChild)}
-#: Categories of a column that get features; the rows of all others have none.
+#: Categories of a column with a feature of their own; rows of other categories have none.
 MOST_CATEGORIES = 100
 
 
 @dataclass(frozen=True)
 class Feature:
-    """The features of one column.
+    """The features of one column: the same in the same order for original and released values.
 
-    raw, released: how its original and its released values are encoded, over one `domain`: the
-    same features in the same order. mean, sd: those of numbers, which are standardized by them.
+    Attributes:
+        column: The column.
+        raw: Encoder of original values.
+        released: Encoder of released values.
+        domain: What both know of the column.
+        mean: Numbers are standardized by this mean ...
+        sd: ... and this deviation.
     """
 
     column: Column
@@ -63,7 +68,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Features:
-    """What models see of a row: made by `fit`, the same for raw and released rows."""
+    """The features of a row, made by `fit`."""
 
     columns: tuple[Feature, ...]
 
@@ -77,9 +82,9 @@ class Features:
         return tuple(feature.column.id for feature in self.columns)
 
     def matrix(self, table: pa.Table, *, released: bool) -> Sparse:
-        """csr_matrix float64[n, f] of n rows, whose columns are named by id.
+        """csr_matrix float64[n, f]: the features of n rows, whose columns are named by id.
 
-        Raises InputError, with the column and no value, where one can't be encoded.
+        Raises InputError with the column, without a value, if a column can't be encoded.
         """
         from scipy.sparse import csr_matrix, hstack
 
@@ -94,8 +99,8 @@ class Features:
 def predictors(
     schema: Schema, targets: Sequence[str], among: Literal["released", "quasi_identifiers"]
 ) -> tuple[Column, ...]:
-    """The columns that models may learn from: those released, but for pseudonyms, the `targets`
-    (by id) and what has no features: nested columns, and those that are suppressed."""
+    """The columns that models may learn from: the released columns without pseudonyms, `targets`
+    (ids), nested columns and suppressed columns."""
     return tuple(
         column
         for column in schema.released

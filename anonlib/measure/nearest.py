@@ -18,7 +18,7 @@ CHUNK = 2**18
 
 
 class Distances:
-    """The squared distances of n original values of a column from its d distinct released ones."""
+    """Squared distances of n original values of a column from its d distinct released values."""
 
     @abstractmethod
     def squared(self, rows: slice) -> Floats:
@@ -27,10 +27,15 @@ class Distances:
 
 @dataclass(frozen=True, eq=False)
 class SpanDistances(Distances):
-    """Numbers, from ranges: 0 inside, else the distance from the nearer end.
+    """Distances of numbers from ranges: 0 inside, else the distance from the nearer end. A missing
+    value stands at the mean; if only one of the two is missing, that adds 1.
 
-    value: float64[n], absent: bool[n]; low, high: float64[d], blank: bool[d]. Missing ones stand at
-    the mean; where just one of the two is missing, that adds 1.
+    Attributes:
+        value: float64[n]. The original numbers.
+        absent: bool[n]. Whether they are missing.
+        low: float64[d]. Lower ends of the released ranges.
+        high: float64[d]. Upper ends.
+        blank: bool[d]. Whether the released range is missing.
     """
 
     value: Floats
@@ -48,10 +53,12 @@ class SpanDistances(Distances):
 
 @dataclass(frozen=True, eq=False)
 class ShareDistances(Distances):
-    """Categories, from sets of them with shares: (1 - the category's share)^2.
+    """Distances of categories from sets with shares: (1 - the category's share)^2.
 
-    code: int64[n]; share: csr_matrix[c, d], of each category in each released value. A set has
-    the share 1 of each of its categories, a single category the share 1 of itself.
+    Attributes:
+        code: int64[n]. The original categories.
+        share: csr_matrix[c, d]. The share of each category in each released value. A set has the
+            share 1 of each of its categories, a single category the share 1 of itself.
     """
 
     code: Ints
@@ -64,8 +71,13 @@ class ShareDistances(Distances):
 
 @dataclass(frozen=True, eq=False)
 class NodeDistances(Distances):
-    """Leaves of a tree, from its nodes: 0 under the node, else the loss of the lowest node that is
-    above both. leaf: int64[n], node: int64[d]; -1 is missing, which stands right under the root.
+    """Distances of leaves from nodes of a tree: 0 under the node, else the loss of the lowest node
+    above both. Missing, -1, stands right under the root.
+
+    Attributes:
+        leaf: int64[n]. The original leaves.
+        node: int64[d]. The released nodes.
+        tree: The tree.
     """
 
     leaf: Ints
@@ -86,15 +98,25 @@ class NodeDistances(Distances):
 
 
 class MatchedColumn(NamedTuple):
-    """A column: `place`, int64[t], says which of the distinct values each tuple has."""
+    """One column of an attack.
+
+    Attributes:
+        distances: From its d distinct released values.
+        place: int64[t]. The distinct value of each tuple.
+    """
 
     distances: Distances
     place: Ints
 
 
 class Links(NamedTuple):
-    """Of each row, int64[rows]: 1 if its own tuple is among the nearest, else 0; how many tuples
-    are the nearest; how many rows these have."""
+    """The links of an attack.
+
+    Attributes:
+        own: int64[rows]. 1 if the row's own tuple is among the nearest tuples, else 0.
+        n_tuples: int64[rows]. The number of nearest tuples.
+        n_rows: int64[rows]. The released rows of these tuples.
+    """
 
     own: Ints
     n_tuples: Ints
@@ -103,9 +125,12 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Original rows and the t tuples that they may have been released as.
+    """n original rows, and the t released tuples that they may have become.
 
-    own: int64[n], the tuple of each row; n_rows: int64[t], the released rows of each tuple.
+    Attributes:
+        columns: The quasi-identifiers.
+        own: int64[n]. The tuple that each row was released as.
+        n_rows: int64[t]. The released rows of each tuple.
     """
 
     columns: tuple[MatchedColumn, ...]
@@ -118,7 +143,7 @@ class Attack:
         return max(1, CHUNK // max(1, len(self.n_rows)))
 
     def linked(self, rows: slice) -> Links:
-        """What the attack finds for some rows. Cost O(rows t d) for d columns."""
+        """Links some rows to their nearest tuples. Cost O(rows t d) for d columns."""
         own = self.own[rows]
         total = np.zeros((len(own), len(self.n_rows)))
         for column in self.columns:

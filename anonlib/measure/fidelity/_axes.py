@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
-#: Columns that are released as they are, and are not numbers, take part in associations and
-#: queries up to that many values.
+#: Columns that are released as they are and are not numbers take part in associations and queries
+#: if they have at most this many values.
 MOST_VALUES = 100
 
 
 class AxisNodes(NamedTuple):
-    """The nodes that a column's categories are under, the root last: string[], and int64[] each:
-    the codes low[i] .. high[i] - 1 are under node i."""
+    """The nodes above a column's categories, the root last.
+
+    Attributes:
+        names: string[nodes]. Their names.
+        low: int64[nodes]. The codes under node i are low[i] .. high[i] - 1.
+        high: int64[nodes]. See `low`.
+    """
 
     names: Any
     low: Ints
@@ -37,9 +42,15 @@ class AxisNodes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A column, and the values that the source has of it.
+    """A column, with its values in the source and its form in the release.
 
-    form: what the release has of it.
+    Attributes:
+        id: Its name between reading and writing.
+        name: Its name in the release.
+        encoding: How its values are coded.
+        type: Its type in the source.
+        form: What the release has of it.
+        hierarchy: Its hierarchy, if it has one.
     """
 
     id: str
@@ -51,7 +62,7 @@ class Axis:
 
     @property
     def is_line(self) -> bool:
-        """Whether it is continuous; else its values are among categories."""
+        """Whether it is continuous; else it has categories."""
         return self.encoding.scale is Scale.CONTINUOUS
 
     @property

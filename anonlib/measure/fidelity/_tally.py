@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReadRows:
-    """Rows of the source or of the release, read column by column when asked for."""
+    """Rows of the source or of the release. A column is read when it is asked for."""
 
     table: pa.Table
     view: Axes
@@ -60,8 +60,7 @@ class ReadRows:
 
 
 class Counter(ABC):
-    """Something that is counted over rows. A state is a float64 array; merging is commutative up to
-    rounding."""
+    """A count over rows. Its state is a float64 array; merging is commutative up to rounding."""
 
     @abstractmethod
     def update(self, rows: ReadRows) -> Floats:
@@ -78,8 +77,7 @@ Counters: TypeAlias = Mapping[str, Counter]
 
 @dataclass(frozen=True)
 class Sums(Counter):
-    """Of a continuous or ordinal column: how many values there are, their sum, that of their
-    squares."""
+    """Of a continuous or ordinal column: the number of values, their sum, the sum of squares."""
 
     id: str
 
@@ -89,8 +87,8 @@ class Sums(Counter):
 
 @dataclass(frozen=True, eq=False)
 class LineDistribution(Counter):
-    """The distribution of a continuous column: intervals of at least a bin's width are spread over
-    bins, all others count at their middle. State: the bins, then level, keys and counts of the
+    """The distribution of a continuous column. Intervals as wide as a bin or wider are spread over
+    bins; other values count at their middle. State: the bins, then level, keys and counts of the
     points."""
 
     axis: Axis
