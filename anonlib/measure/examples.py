@@ -68,8 +68,8 @@ class Examples(NamedTuple):
 
 
 def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTarget:
-    """The target in a column: numbers if its scale (its type if it has none) is continuous, else the
-    classes of the tables.
+    """The target in a column: numbers if its scale (its type if it has none) is continuous, else
+    the classes of the tables.
 
     Raises InputError if there are no classes, or more than MOST_CLASSES.
     """

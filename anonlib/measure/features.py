@@ -1,5 +1,5 @@
-"""Features for learning, the same for raw and for released rows: a model that learned from a release
-can be tested on original rows."""
+"""Features for learning, the same for raw and for released rows: a model that learned from a
+release can be tested on original rows."""
 
 import json
 from collections.abc import Sequence
