@@ -14,7 +14,7 @@ from anonlib.table.block import MOST_INDICATORS, Block, ClassMoments
 RIDGE = 1e-6
 #: A direction nearer than this to the span of those before it is noise.
 SAME = 1e-3
-#: Integers are multiplied in pieces of so many bits, so many rows at once: floats hold the sums.
+#: Integers are multiplied in pieces of BITS bits, ROWS rows at once, so that floats hold the sums.
 BITS, ROWS = 17, 1 << 13
 
 

@@ -98,7 +98,7 @@ class Cuts:
 
 
 def no_cuts(n_features: int, n_roots: int) -> Cuts:
-    """The forest of so many leaves."""
+    """A forest without cuts: each of its n_roots roots is a leaf."""
     none = np.zeros(0, np.float32)
     ids = np.zeros(0, np.int32)
     roots = -1 - np.arange(n_roots, dtype=np.int32)

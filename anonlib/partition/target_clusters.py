@@ -14,7 +14,7 @@ from anonlib.table.block import Block
 #: Clusters that a cluster exchanges rows with, and passes until these are looked for anew.
 NEIGHBOURS = 32
 PASSES = 2
-#: The descent ends when so many passes gain less than this share of the sum of squares.
+#: The descent ends when PASSES passes gain less than this share of the sum of squares.
 LEAST = 2.0**-8
 
 
@@ -91,7 +91,7 @@ def _standardized(codes: Codes) -> Floats:
 
 
 def _clustered(points: Block, n_clusters: int) -> Ints:
-    """int64[n]: about so many clusters of min_rows or more, whatever the models."""
+    """int64[n]: about n_clusters clusters of at least min_rows rows; models are not looked at."""
     from anonlib.kernels.refine.descent import exchange, near_cells
     from anonlib.kernels.refine.state import make_refine_state, make_steps
     from anonlib.partition._clusters_core import bisecting

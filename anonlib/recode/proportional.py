@@ -74,8 +74,8 @@ class Proportional(Recoder):
 
 
 def _apportioned(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> Ints:
-    """`count` of `size` as so many of `steps`, by largest remainders within each cell; pairs are
-    sorted by cell."""
+    """Rounds count / size to multiples of 1 / steps, by largest remainders within each cell. Pairs
+    are sorted by cell."""
     whole, rest = np.divmod(count * steps, size)
     given = np.zeros(int(cell[-1]) + 1 if len(cell) else 0, np.int64)
     np.add.at(given, cell, whole)

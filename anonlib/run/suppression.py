@@ -10,8 +10,14 @@ from anonlib.table.columns import COST
 def find_released(
     privacy: PrivacySection, staged: DataFrame, n_rows: int, n_planned: int
 ) -> Column | None:
-    """Which staged rows are released of so many, of which some were not planned for; None where
-    that is all."""
+    """The condition of the staged rows that are released; None if all are.
+
+    Args:
+        privacy: How rows are suppressed, and how many may be.
+        staged: The staged rows.
+        n_rows: Rows of the source.
+        n_planned: Rows that the plan kept.
+    """
     if privacy.suppress != "costliest":
         return None
     allowed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
@@ -20,8 +26,8 @@ def find_released(
 
 
 def _least_cost_suppressed(staged: DataFrame, allowed: int) -> int | None:
-    """The least cost of cells that are suppressed, so that these have at most `allowed` rows; None
-    where that is none. All cells of one cost are suppressed, or none."""
+    """The least cost of the cells to suppress: they have at most `allowed` rows together. None to
+    suppress no cell. Cells of one cost are suppressed all or not at all."""
     costs = staged.groupBy(COST).count().orderBy(F.col(COST).desc())
     counts = costs.limit(max(allowed, 0) + 1).collect()  # each has a row at least
     found, rows = None, 0

@@ -422,8 +422,8 @@ def _most_silent(holder: dict[str, Any]) -> float:
 
 
 def _silent(holder: dict[str, Any]) -> float:
-    """Seconds since the last beat of a lease; of one that is yet to come, whose clock or ours was
-    set, nothing is known: it counts as long ago, but not amid a commit."""
+    """Seconds since the last beat of a lease. A beat in the future means that a clock was set: it
+    counts as long ago, except during a commit."""
     beat = holder.get("beat")
     if not isinstance(beat, int | float):
         return inf

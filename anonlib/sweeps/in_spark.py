@@ -41,7 +41,7 @@ from anonlib.sweeps.trial import try_point
 from anonlib.table.columns import DEAL, HASH
 from anonlib.table.schema import Field, Schema
 
-#: Results are written about this often, and after so many tasks of each core at least.
+#: Results are written about this often, after at least TASKS_PER_CORE tasks per core.
 SECONDS_PER_BATCH = 60.0
 TASKS_PER_CORE = 2
 

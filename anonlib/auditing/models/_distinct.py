@@ -10,7 +10,7 @@ from anonlib.auditing.view import View
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: A sketch has at most so many words of 64 bits.
+#: Most words of 64 bits of a sketch.
 MAX_WORDS = 16
 
 

@@ -12,9 +12,9 @@ from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
 from anonlib.text import printable
 
-#: At most so many figures stand side by side.
+#: Most figures side by side.
 ACROSS = 4
-#: Notes name at most so many figures each.
+#: Most figures that a note names.
 NAMED = 6
 
 

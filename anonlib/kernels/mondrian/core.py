@@ -102,8 +102,9 @@ def cut(
     key: Floats,
     load: Ints,
 ) -> int:
-    """Cuts a node of so many rows in dimension j: where the right side begins, the left one in
-    front; -1, and nothing moved, if a side had fewer than min_rows. key, load: [2, >= b - a]."""
+    """Cuts the node of the rows a..b-1 in dimension j and moves the left side in front. Returns
+    where the right side begins; -1, with no row moved, if a side had fewer than min_rows rows.
+    key, load: work space, [2, >= b - a]."""
     for i in range(a, b):
         key[0, i - a], load[0, i - a] = value[i, j], weight[i]
     if strict:

@@ -9,13 +9,13 @@ from anonlib.table.block import Block
 
 #: Losses are multiples of 2^-20.
 UNIT = 2**20
-#: A larger lattice is not gone through as a whole: its nodes of least loss, then one by one up.
+#: A larger lattice is not searched as a whole: its nodes of least loss first, then upwards.
 MOST_NODES = 20_000
-#: So many losses are tabled at most; where that is too few, classes come by the loss of the node.
+#: Most losses in a table. Beyond that, classes come in the order of their node's loss.
 MOST_LOSSES = 2**26
-#: The stages of peeling by class: from one to the next the loss grows by 1 / STAGES of a column.
+#: Peeling by class goes in stages: the loss grows by 1 / STAGES of a column from stage to stage.
 STAGES = 16
-#: Classes that lose more than so many columns come in one last stage.
+#: Classes that lose more than LAST columns come in one last stage.
 LAST = 4
 
 
@@ -149,7 +149,7 @@ def _extremes(table: TupleTable, height: Ints) -> tuple[Ints, Ints]:
 
 
 def _keys(node: Codes) -> Bits:
-    """Numbers of chance, the same for the same node of a column."""
+    """Random keys; equal nodes of a column get equal keys."""
     n = int(node.max(initial=0)) + 1
     numbers = np.random.default_rng(0).integers(0, 2**64, (len(node), n), np.uint64)
     return numbers[np.arange(len(node))[:, None, None], node]

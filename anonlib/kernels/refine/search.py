@@ -18,7 +18,7 @@ from anonlib.kernels.refine.state import (
     move_row,
 )
 
-#: A group has so many cells at least, or all that there are.
+#: Fewest cells of a group, unless there are fewer in all.
 FEW = 4
 
 

@@ -253,7 +253,7 @@ class Steps(NamedTuple):
 
 @njit
 def make_steps(room: int) -> Steps:
-    """Room for so many steps."""
+    """Work space for `room` steps."""
     return Steps(np.zeros(room), np.full(room, -1), np.full(room, -1))
 
 

@@ -119,11 +119,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class Axes:
-    """What is known of a release and its source before a pass over their rows.
+    """The columns of a release and its source, as known before a pass over their rows.
 
-    axes: the quasi-identifiers first, `n_quasi` of them, then sensitive columns and the target,
-    which are released as they are. left_out: the names of such that have too many values, or values
-    of an odd type. least: so many rows are of k persons at least, whoever they are.
+    Attributes:
+        axes: The quasi-identifiers first, then sensitive columns and the target, which are
+            released as they are.
+        n_quasi: The number of quasi-identifiers.
+        n_source: Rows of the source.
+        n_released: Rows of the release.
+        least: Rows that belong to at least k persons, whoever they are.
+        seed: The config's seed.
+        left_out: Names of columns that take no part: too many values, or an odd type.
     """
 
     axes: tuple[Axis, ...]

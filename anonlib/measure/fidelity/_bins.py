@@ -1,5 +1,5 @@
-"""Bins of columns that a report may show: each of at least so many rows of the source and of the
-release, or of none, under names that show no value of the source."""
+"""Bins of columns that a report may show. A bin has a least number of rows of the source and of the
+release, or none; its name shows no value of the source."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -13,7 +13,7 @@ from anonlib.measure.fidelity._axes import Axis
 from anonlib.measure.fidelity._distribution import Distribution
 from anonlib.table.schema import Scale
 
-#: About so many bins of a continuous column, over three deviations to both sides of its mean.
+#: About this many bins of a continuous column, over REACH deviations to both sides of its mean.
 N_SHOWN = 16
 REACH = 3.0
 #: Most categories that are shown.

@@ -38,7 +38,7 @@ class ModelMeasure(Measure):
         return fit(columns, raw, encoding=self.encoding, max_categories=self.max_categories)
 
     def in_spark(self, n_most: int) -> bool:
-        """Whether tables of up to so many rows are for Spark ML."""
+        """Whether tables of up to n_most rows are for Spark ML."""
         return self.engine == "spark" or (self.engine == "auto" and n_most > self.sample_rows)
 
     def nothing(self, note: str) -> Findings:

@@ -14,7 +14,7 @@ from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._reading import CategoryShares
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 
-#: Categories of a column with more of them are counted in so many groups of neighbours.
+#: The categories of a column with more than this many are counted in as many groups of neighbours.
 MOST_GROUPS = 100
 #: Variances and sums of squares that are not above this share of what they come from are none.
 ALIKE = 1e-12

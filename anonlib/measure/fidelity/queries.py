@@ -13,8 +13,8 @@ from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 from anonlib.table.schema import Scale
 
-#: Ranges of continuous columns lie within so many deviations of the mean: most of the range of a
-#: column with a long tail is empty.
+#: Ranges of continuous columns lie within this many deviations of the mean, since most of the range
+#: of a column with a long tail is empty.
 REACH = 3.0
 
 

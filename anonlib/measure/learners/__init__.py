@@ -29,7 +29,7 @@ class Learner(Plugin):
     in_spark: ClassVar[bool] = True
 
     def suits(self, n_classes: int) -> bool:
-        """Whether it predicts so many classes; 0 for numbers."""
+        """Whether it predicts n_classes classes; 0 stands for numbers."""
         return self.classifies if n_classes else self.regresses
 
     @abstractmethod

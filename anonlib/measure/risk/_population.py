@@ -8,7 +8,7 @@ from anonlib.arrays import Floats, Ints
 
 #: From here on Stirling's series of log gamma, cut off after two terms, is exact in float64.
 LARGE = 1e4
-#: From this size on, so many terms of 2F1's series are exact; scipy gives NaN for large ones.
+#: From size SERIES on, N_TERMS terms of 2F1's series are exact; scipy gives NaN for large sizes.
 SERIES, N_TERMS = 32, 100
 
 

@@ -12,10 +12,9 @@ from anonlib.measure import Figure, Findings, Measure
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: Most distinct rows that are looked at.
+#: Most distinct rows of the measure.
 MAX_ROWS = 10_000
-#: No correlation is larger by chance than so many standard deviations, which are (m - 1)^(-1/2) for
-#: m rows.
+#: By chance no correlation exceeds this many standard deviations; one is (m - 1)^(-1/2) for m rows.
 DEVIATIONS = 4.0
 
 BEFORE = "rows get their random order when they are published: `evaluate` the published table"

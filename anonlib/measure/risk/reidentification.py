@@ -16,10 +16,10 @@ from anonlib.measure.risk._population import expected_risk
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
-#: The risks that the distribution is told at: one in so many persons.
+#: The distribution is told at these risks: one in LEVELS[i] persons.
 LEVELS = (100, 50, 20, 11, 10, 5, 3, 2)
 
-#: A histogram has at most so many bins.
+#: Most bins of a histogram.
 MAX_BINS = 20
 
 WHOLE = "the release is taken for the whole population, which makes it the prosecutor's"

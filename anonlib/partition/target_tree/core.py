@@ -26,7 +26,7 @@ class Impurity(NamedTuple):
 
 
 def make_impurity(rows: int, gini: bool) -> Impurity:
-    """For nodes of at most so many rows."""
+    """The table of impurities for nodes of at most `rows` rows."""
     c = np.arange(rows + 1)
     f = c**2 if gini else np.rint(c * np.log2(np.maximum(c, 1)) * UNITS).astype(np.int64)
     return Impurity(f, gini)

@@ -27,13 +27,13 @@ from anonlib.partition.target_tree.core import (
     side_gains,
 )
 
-#: A node of a part of a table is cut only where so many sampled rows are left on both sides.
+#: Fewest sampled rows of a side, where the sample is not the whole table.
 MIN_SAMPLED = 50
 
-#: How many cuts of a column are tried, from the best, before those of the next.
+#: Cuts of a column that are tried, the best first, before the next column.
 TRIES = 32
 
-#: One of so many persons is held back.
+#: One of FOLDS persons is held back.
 FOLDS = 3
 
 
@@ -328,7 +328,7 @@ def _from_the_best(gain: Floats) -> Iterator[int]:
     yield from gaining[np.argsort(-gain[gaining], kind="stable")][1:TRIES].tolist()
 
 
-#: With at most so many categories in a node, every subset is tried.
+#: A node with at most this many categories tries every subset.
 MOST_EXHAUSTIVE = 8
 
 #: A nominal column with more categories is cut by groups of them.
