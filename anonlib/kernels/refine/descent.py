@@ -73,8 +73,8 @@ def _modes(state: RefineState, cell: int, mode: Floats) -> None:
 
 @njit
 def descend(state: RefineState, near: Ints, seen: Codes, k: int, passes: int, steps: Steps) -> None:
-    """Takes the best step between two near cells until none is left, in at most `passes` passes over
-    all cells. Cells keep k rows; cells of 2k rows or more are split."""
+    """Takes the best step between two near cells until none is left, in at most `passes`
+    passes over all cells. Cells keep k rows; cells of 2k rows or more are split."""
     _split_large(state, near, seen, k)
     for _ in range(passes):
         if not exchange(state, near, seen, k, steps):
