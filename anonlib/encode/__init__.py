@@ -31,8 +31,12 @@ Categories: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 class EncoderDomain(NamedTuple):
-    """What a released column can hold, as far as its encoding needs it: the hierarchy whose nodes
-    are released; the categories of another column, as texts."""
+    """What an encoder knows of a released column.
+
+    Attributes:
+        hierarchy: The hierarchy whose nodes are released.
+        categories: The categories of a column without a hierarchy, as texts.
+    """
 
     hierarchy: Hierarchy | None = None
     categories: tuple[str, ...] | None = None
@@ -77,7 +81,12 @@ class Encoder(Plugin):
 
 
 class EncodedTable(NamedTuple):
-    """features: csr_matrix float64[n, f], `.toarray()` where that is small; names: of the f."""
+    """The features of a table.
+
+    Attributes:
+        features: csr_matrix float64[n, f]; `.toarray()` makes a small one dense.
+        names: The names of the f features.
+    """
 
     features: Sparse
     names: tuple[str, ...]
@@ -89,16 +98,19 @@ def encode(
     hierarchies: Hierarchies | None = None,
     categories: Categories | None = None,
 ) -> EncodedTable:
-    """The features of a released table, column after column as `columns` has them.
+    """Encodes a released table as features, column by column in the order of `columns`.
 
-    table: pandas or Arrow. columns: the encoding of each, by its `type`, or `{type: ..., ...}` with
-    its parameters. hierarchies: those of columns of nodes (`published_hierarchies` has those of a
-    release). categories: those of columns that are encoded by category; if left out, those that
-    the table has: to encode another table alike, give `categories_of` the first.
+    Cost: the size of the result, and one parse for each distinct JSON text.
 
-    Cost: that of the result, and of a parse for each distinct JSON text.
+    Args:
+        table: A pandas or Arrow table.
+        columns: By column: its encoding, as a `type` or as `{type: ..., ...}` with parameters.
+        hierarchies: Of columns of nodes; `published_hierarchies` reads those of a release.
+        categories: Of columns that are encoded by category; by default the categories of the
+            table. To encode two tables alike, pass `categories_of` of the first.
 
-    Raises InputError, with the column, where one can't be encoded so.
+    Raises:
+        InputError: A column can't be encoded like this; the text names it.
     """
     from scipy.sparse import csr_matrix, hstack
 
@@ -114,7 +126,7 @@ def encode(
 
 
 def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The categories, ascending as texts, that a table has in columns encoded by category."""
+    """The categories of the columns that are encoded by category, as texts, ascending."""
     known = {}
     for name, encoder in encoders_of(columns).items():
         if encoder.needs_categories:
@@ -124,8 +136,8 @@ def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str
 
 
 def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
-    """The hierarchies in the text of a release's public manifest, by column. Nodes that it does not
-    name, which are neither released nor above one that is, are called `unnamed 0`, 1, ..."""
+    """The hierarchies in the text of a release's public manifest, by column. The manifest names
+    released nodes and the nodes above them; other nodes are called `unnamed 0`, 1, ..."""
     found = json.loads(manifest).get("hierarchies", {})
     result = {}
     for column, each in found.items():

@@ -1,4 +1,4 @@
-"""What kernels share: infeasible blocks, leftover rows, and cells that fail the privacy models."""
+"""Shared by kernels: infeasible blocks, leftover rows, and cells that fail the privacy models."""
 
 from typing import Any, TypeVar
 
@@ -31,19 +31,26 @@ def require_feasible(block: Block) -> None:
 
 
 def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
-    """int64[n], the given cells, those that fail the models merged with others until all hold;
-    numbered 0..m-1 by first row.
+    """Merges cells that fail the models with others until all cells hold them.
 
-    In rounds: the failing cells, those of fewest rows first, then the first row's, are each merged
-    with the cell where that adds least to the sum of squared distances from the centroids, as
-    these are at that moment; one that an earlier one has been merged with waits for the next
-    round, and may hold by then. Every round at least halves the failing cells: there are O(log m).
+    It works in rounds. A round takes the failing cells, fewest rows first, then by first row. Each
+    is merged with the cell where this adds least to the sum of squared distances from the current
+    centroids. A cell that an earlier one of the round was merged with waits for the next round; it
+    may hold the models by then. Each round at least halves the failing cells: O(log m) rounds.
+    Cost of a round: O(f (m p + n q)) for f failing cells, less where the numeric columns decide.
 
-    Without `growth` it is the cell of the nearest centroid; of several, that of most distinct
-    protected values. Centroids of large cells lie central, most of all in nominal columns: one
-    cell may swallow many. Cost O(f (m p + n q)) a round for f failing cells, less where the
-    numeric columns decide.
-    Raises InfeasibleError when the block does not hold its models as one cell.
+    Args:
+        block: The block of n rows.
+        cell_id: int64[n]. The cell of each row.
+        growth: Whether cells are merged by what the merger adds. Else with the cell of the nearest
+            centroid, of several with the one of most distinct protected values. Centroids of large
+            cells are central, above all in nominal columns, so one cell may take in many.
+
+    Returns:
+        int64[n]. The cells, numbered 0..m-1 by first row.
+
+    Raises:
+        InfeasibleError: The block does not hold its models as one cell.
     """
     from anonlib.kernels._merge_core import make_groups, merge_once
 

@@ -1,10 +1,8 @@
-"""Cells of distinct tuples, and what steps that change them need: what a cell loses, which cell is
-nearest to a tuple, moves that can be taken back.
+"""Cells of distinct tuples, and the steps after peeling: leftovers are merged, then steps lower the
+loss. Compiled.
 
-The compiled core of what follows peeling: leftovers are merged, then steps lower the loss.
-
-A step changes some cells and counts as a gain only if these lose less in all afterwards. Where
-cells must be judged, the steps of a pass share no cell, so that each can be taken back by itself.
+A step changes some cells. It is a gain only if these cells lose less together afterwards. If models
+must judge the cells, the steps of one pass share no cell, so that each can be undone by itself.
 """
 
 from typing import NamedTuple
@@ -15,7 +13,7 @@ from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
 from anonlib.kernels.peel.core import Bits, TupleTable, diverse
 
-#: Above all losses.
+#: More than any loss.
 EVERY = 2**62
 
 #: Spare capacity: SPARE cells, plus one per SPARE cells in use.
@@ -26,17 +24,27 @@ RANKED, STEPS, MOVED = range(3)
 
 
 class TupleCells(NamedTuple):
-    """The cells 0..m-1 of t tuples; those without rows are not in use.
+    """The cells 0..m-1 of t tuples in d columns; a cell without rows is not in use.
 
-    cell: int64[t], -1 for tuples without one; first: int64[m], after, before: int64[t], lists of
-    the tuples of each cell, -1 at the ends. rows: int64[m]. height, code: int32[m, d], the lowest
-    common ancestors by height and any code under them; loss: int64[m], what a row loses. columns:
-    int64[d], in the order in which losses are added up. ranked: int64[m], the cells in use by
-    ascending loss as of the pass' start; level: int64[m], that loss.
-    low, high: int32[d], bits: uint64[v], of the cell that `without` looked at last.
-    step: int64[m], which step of the pass has changed a cell, -1 for none; moved, origin: int64
-    [t], the tuples that these have moved, from where. n: int64[3], counters, by `RANKED` to
-    `MOVED`.
+    Attributes:
+        cell: int64[t]. The cell of each tuple; -1 for none.
+        first: int64[m]. The first tuple of each cell; -1 for none.
+        after: int64[t]. The next tuple of the same cell; -1 at the end.
+        before: int64[t]. The previous tuple of the same cell; -1 at the start.
+        rows: int64[m]. The rows of each cell.
+        height: int32[m, d]. The height of the lowest common ancestor in each column.
+        code: int32[m, d]. Any code under that ancestor.
+        loss: int64[m]. The loss of one row of the cell.
+        columns: int64[d]. The order in which losses of columns are added up.
+        ranked: int64[m]. The cells in use by ascending loss at the start of the pass.
+        level: int64[m]. That loss.
+        low: int32[d]. Of the cell that `without` saw last: lowest codes.
+        high: int32[d]. Of the same cell: highest codes.
+        bits: uint64[v]. Of the same cell: protected values.
+        step: int64[m]. The step of this pass that changed a cell; -1 for none.
+        moved: int64[t]. The tuples moved by these steps.
+        origin: int64[t]. The cells that they came from.
+        n: int64[3]. Counters, by `RANKED` to `MOVED`.
     """
 
     cell: Ints
@@ -60,7 +68,7 @@ class TupleCells(NamedTuple):
 
 
 def make_tuple_cells(given: TupleTable, cell: Ints) -> TupleCells:
-    """cell is used up."""
+    """The state of the cells of tuples. It takes over the array `cell`."""
     t, d = given.code.shape
     used = int(cell.max(initial=-1)) + 1
     m = used + used // SPARE + SPARE

@@ -1,15 +1,13 @@
-"""Rows in cells, as refining moves them: what is kept of each cell, and how it changes.
+"""The state of refining: the cells of the rows, and the steps that lower their loss.
 
-The loss is the sum over the rows of the squared distance from the centroid of their cell.
+The loss is the sum over the rows of the squared distance from the centroid of their cell. A step
+transfers a row to another cell, or swaps two rows. Its gain follows from squared distances before
+the step:
 
-The steps between two cells that lower the loss: transfers of a row, and swaps of two.
-
-What a step gains follows from the squared distances of its rows from both centroids, before:
-
-- a row that leaves n rows, at distance x from their centroid, for m others, at distance y from
-  theirs: x n / (n - 1) - y m / (m + 1);
-- two rows that change places: what each of them leans to its new cell (its distance from its own
-  centroid less that from the other), and their own distance times 1 / n + 1 / m.
+- transfer: a row leaves a cell of n rows, at distance x from its centroid, for a cell of m rows, at
+  distance y from its centroid. Gain: x n / (n - 1) - y m / (m + 1).
+- swap: the lean of each row to its new cell (its distance from its own centroid less its distance
+  from the other centroid), plus the distance of the two rows times 1 / n + 1 / m.
 """
 
 from typing import NamedTuple
@@ -26,14 +24,27 @@ FREE = 2**40
 class RefineState(NamedTuple):
     """n rows in at most c cells; a cell without rows is free.
 
-    numeric: [n, p]; nominal: [n, q]. cell: [n]. The rows of a cell are a chain: first[cell],
-    after[row], ..., -1. own: [n], the squared distance of a row from the centroid of its cell;
-    lean: [n], what is computed of a row and one more cell. rows: [c], how many; total, mean:
-    [c, p], of the numeric columns; spread: [c], the sum over the nominal columns of half of 1 +
-    the sum of squared shares; radius, loss: [c], the largest `own` and the sum. changed: [c],
-    what clock[0] was at the last change. group: [c]; rows are moved between cells of one group
-    only, and group g is made around cell center[g]. tally: scratch for rows by category, column h
-    from start[h] on. blur: [1], more than what rounding does to the distance from a centroid.
+    Attributes:
+        numeric: [n, p]. The numeric columns.
+        nominal: [n, q]. The nominal columns.
+        cell: [n]. The cell of each row.
+        after: [n]. The rows of a cell are a chain: first[cell], after[row], ..., -1.
+        own: [n]. Squared distance of a row from the centroid of its cell.
+        lean: [n]. Work space: a figure of each row and one other cell.
+        first: [c]. The first row of each cell.
+        rows: [c]. The rows of each cell.
+        total: [c, p]. Sums of the numeric columns.
+        mean: [c, p]. Means of the numeric columns.
+        spread: [c]. Sum over the nominal columns of half of (1 + the sum of squared shares).
+        radius: [c]. The largest `own` of a cell.
+        loss: [c]. The sum of `own` over a cell.
+        changed: [c]. clock[0] at the last change of a cell.
+        clock: [1]. Counts changes.
+        group: [c]. Rows move between cells of one group only.
+        center: [groups]. The cell that each group was made around.
+        tally: Work space: rows by category; column h begins at start[h].
+        start: [q + 1]. See `tally`.
+        blur: [1]. More than the rounding error of a distance from a centroid.
     """
 
     numeric: Floats
