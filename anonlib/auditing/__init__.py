@@ -1,7 +1,5 @@
-"""A table whose persons can't be counted any more, judged by the parts that it was made of.
-
-Independent verification of a released table: what the kernels promise is counted again, in
-Spark, on the released values, with code of its own.
+"""Independent verification of a released table: the audit counts again, in Spark and with code of
+its own, what the kernels promise.
 
 Nothing here imports kernels, partitioners, recoders or blocks.
 """

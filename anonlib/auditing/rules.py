@@ -1,7 +1,5 @@
-"""What released shares of values tell of single rows.
-
-What can be wrong with a table before anything is counted: its columns and their types.
-"""
+"""What is checked without counting classes: the columns of a table and their types, and what
+released shares tell of single rows."""
 
 from collections import Counter
 from collections.abc import Sequence

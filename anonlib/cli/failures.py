@@ -1,4 +1,4 @@
-"""What the user is told when something goes wrong, and the exit code.
+"""The text and the exit code of an error.
 
 The text of an error that is not ours may hold raw values: only its type is shown, unless the user
 asks for more.

@@ -1,9 +1,9 @@
-"""Ctrl-C and friends: work runs in a thread of its own, so that a signal never strikes in the
-middle of a call to the JVM and what cleans up still can talk to it.
+"""Interruptions (Ctrl-C, SIGTERM, SIGHUP) of a run.
 
-(py4j keeps one connection per thread: an exception that is raised between a command and its answer
-leaves that answer to whoever asks next, and what the command began goes on. So where there is a
-JVM, work is stopped before its next command.)
+Work runs in a thread of its own, so that a signal never strikes in the middle of a call to the JVM
+and the clean-up can still talk to it. py4j keeps one connection per thread: an exception between a
+command and its answer would leave the answer to the next command, and the command would go on. So
+with a JVM, work stops before its next command.
 """
 
 import ctypes

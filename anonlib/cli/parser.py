@@ -1,7 +1,4 @@
-"""The command line's grammar and its help.
-
-The grammar of `anonlib hierarchy`, and its help.
-"""
+"""The grammar of the command line, and its help."""
 
 import argparse
 from collections.abc import Sequence

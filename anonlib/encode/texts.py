@@ -1,9 +1,4 @@
-"""Categories by their texts.
-
-Sets of categories by their texts.
-
-The ends of intervals of numbers that are released as text.
-"""
+"""Released values as texts: categories, sets of categories, and ends of intervals."""
 
 import json
 from typing import Any, Literal, TypeAlias

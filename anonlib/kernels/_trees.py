@@ -1,6 +1,4 @@
-"""Hierarchies of several columns side by side, for compiled cores.
-
-Hierarchies by height, for kernels that generalize along them.
+"""Hierarchies for compiled cores: those of several columns side by side, and the heights of one.
 
 The nodes of the generalization lattice are vectors of heights, one for each column.
 """

@@ -1,7 +1,5 @@
-"""The column types that recoders take, in the groups that they treat alike.
-
-Values as text: exact, unambiguous, and the same on every machine.
-"""
+"""The column types that recoders take, and values as text: exact, unambiguous, and the same on
+every machine."""
 
 from collections.abc import Collection
 from enum import StrEnum

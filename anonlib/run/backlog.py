@@ -1,8 +1,5 @@
-"""The backlog of a table: rows of batches that could not hold the models alone wait here,
-encrypted, for the next batch.
-
-Rows at rest that only who has the key can read.
-"""
+"""The backlog of a table: rows of batches that could not hold the models alone wait here for the
+next batch. They are encrypted: only who has the key can read them."""
 
 import json
 import os

@@ -1,6 +1,7 @@
-"""Events of runs and their stages in the format of OpenLineage, as lines of JSON in a file: what a
-lineage service, or whoever forwards them to one, reads. Like logs they are made to be passed on, so
-they have no more than the public manifest has: no data, and no count of rows that it would hide.
+"""Events of runs and their stages in the format of OpenLineage, as lines of JSON in a file.
+
+Like logs, events are made to be passed on. So they hold no more than the public manifest: no data,
+and no count of rows that the manifest hides.
 
 Source: the specification of OpenLineage, version 2-0-2, and of the facets that are named below.
 """

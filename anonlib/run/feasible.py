@@ -1,8 +1,5 @@
-"""What a scan rules out: models that all rows together don't hold, and single persons who would be
-disclosed past the models.
-
-Protected columns counted together, for models that hold where the others are known.
-"""
+"""What a scan rules out: models that all rows together don't hold, also where other protected
+columns are known, and single persons whom a release would disclose past the models."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Rows to leaves, and exact counts of leaves.
 
-Features: what plans cut by. A tree that was grown on a block's columns is compiled to linear
-cuts of features that the JVM computes from every row, to the same float32.
+A tree that was grown on a block's columns is compiled to linear cuts of features. The JVM computes
+the features of every row, to the same float32.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
-"""What earlier runs left for this one, in private: who was released, and which rows wait.
-
-What was released before, as a run that appends or overwrites must look at it.
-"""
+"""The releases before this run: what they published, which persons they released, and which rows
+wait."""
 
 import json
 from collections.abc import Iterator

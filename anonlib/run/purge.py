@@ -1,8 +1,5 @@
-"""Purging: once a release has replaced another, nothing is left of the old one to go back to.
-
-The name of a release in Spark's catalog: a second way to its folder, so it is made after the
-commit, and looked at before anything is written.
-"""
+"""After the commit: the purge removes what a new version replaced, and the catalog gets the
+release's name, a second way to its folder."""
 
 import re
 from collections.abc import Iterable, Iterator

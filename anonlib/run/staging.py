@@ -1,7 +1,4 @@
-"""Making a release in staging: partition, then anonymize every block.
-
-The moments of the target's classes over the whole table, so that all blocks share them.
-"""
+"""Making a release in staging: plan, then anonymize and write the rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
-"""What the audit of a run must show before anything is published.
-
-Which nodes of hierarchies a table has.
-"""
+"""The checks before a run publishes: its audit, the count of its rows, and the nodes of hierarchies
+that its table has."""
 
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
-"""How often the values of columns are there, for hierarchies that are built from them.
-
-Tables for looking at and trying things out: a release's first rows, and invented people.
-"""
+"""Looks at tables: the first rows of a release, how often values occur (for hierarchies that are
+built from them), and a table of invented people to try things out."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
-"""What `anonlib init` sees of a table: counts per column, taken on Spark from hashes and flags, so
-that no value reaches the driver.
-
-How a text file is to be read, guessed from its first lines.
-"""
+"""The profile of a table for `anonlib init`: counts per column, and how to read a text file,
+guessed from its first lines. Spark counts hashes and flags, so that no value reaches the
+driver."""
 
 import csv
 import re

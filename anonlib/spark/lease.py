@@ -1,12 +1,11 @@
-"""The lease of a target: one run at a time from staging to clean-up, and the leftovers of runs
-that died are removed by the next.
+"""The lease of a target: one run at a time, from staging to clean-up. The next run removes the
+leftovers of runs that died.
 
-A lease is a numbered file. A run takes the number after the last, if the last is free or its run
-is dead, by making a file where none is: stores let one of several do that. Nobody but its run
-writes a lease, and the highest number holds, so neither a late beat nor a late end can take
-another's lease away. Where files have no locks the last one stays, marked as free.
-
-Processes of drivers, told from those of other hosts, containers and times.
+A lease is a numbered file. If the last lease is free or its run is dead, a run takes the next
+number: it creates a file where none is, which stores let only one of several do. Only its own run
+writes a lease, and the highest number holds, so neither a late beat nor a late end can take another
+run's lease away. Where files have no locks the last lease stays, marked as free. A lease names the
+process of its driver, told from processes of other hosts, containers and boots.
 """
 
 import fcntl

@@ -1,9 +1,5 @@
-"""Values as Spark expressions, in the forms that scans and plans compare them in.
-
-Types of Spark and of Arrow, the same on every version of Spark.
-
-Look-ups in small tables that are literals of a query plan: row-local, without a join.
-"""
+"""Spark expressions that several modules need: values in the forms that scans and plans compare,
+types of Arrow on every version of Spark, look-ups in small tables, and the hash of a row."""
 
 from collections.abc import Iterable, Sequence
 from inspect import signature

@@ -1,7 +1,4 @@
-"""t-closeness of a released table.
-
-The earth mover's distance along a hierarchy, from the counts below its nodes.
-"""
+"""t-closeness of a released table, with the earth mover's distance also along a hierarchy."""
 
 import json
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
 """The compiled core of Mondrian: measures nodes and proposes cuts, many nodes in one call.
 
 A node is a run start[i]..stop[i] of `value`, `weight` and `item`, which are reordered within it.
-
-The compiled core of Mondrian along hierarchies: nodes as in `_mondrian_core`, but that a nominal
-dimension is cut into the children of a tree node.
+With hierarchies, a nominal dimension is cut into the children of a tree node.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Descent: steps between cells that are near each other, until none lowers the loss.
+"""Descent: steps between near cells, until none lowers the loss.
 
-Steps in batches, for models that look at more than the number of rows: proposed for many pairs
+Models that look at more than the number of rows get the steps in batches: proposed for many pairs
 of cells at once, judged outside, then taken.
 """
 

@@ -41,7 +41,7 @@ class RefineState(NamedTuple):
         changed: [c]. clock[0] at the last change of a cell.
         clock: [1]. Counts changes.
         group: [c]. Rows move between cells of one group only.
-        center: [groups]. The cell that each group was made around.
+        center: [c]. center[g] is the cell that group g was made around.
         tally: Work space: rows by category; column h begins at start[h].
         start: [q + 1]. See `tally`.
         blur: [1]. More than the rounding error of a distance from a centroid.

@@ -1,7 +1,4 @@
-"""How likely persons are found out by their quasi-identifiers.
-
-What several measures of risk say of their figures.
-"""
+"""How likely persons are re-identified by their quasi-identifiers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar

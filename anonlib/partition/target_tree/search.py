@@ -1,9 +1,5 @@
-"""The search of a target-aware tree: the best cut of a node that is allowed and has evidence.
-
-How the categories of a nominal column may be parted by a target.
-
-Whether a cut tells something about a target, or may be chance.
-"""
+"""The search of a target-aware tree: how the categories of a column may be parted, which cut of a
+node is the best, and whether it tells something about the target or may be chance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
