@@ -33,9 +33,9 @@ SEALED = "n int, sealed binary"
 
 @dataclass(frozen=True)
 class Waiting:
-    """The rows of one run that waits, or waited. `columns` are their names, `types` Spark's schema
-    of them as JSON; `n_rows` is None until all are written; `taken_by` is the run that took them
-    along last: if that was committed, they are published, and only this note of them is kept."""
+    """The waiting rows of one run: their column names, Spark's schema as JSON, their number (None
+    until all are written), and the run that took them along last. If that run was committed, the
+    rows are published, and only this note is kept."""
 
     run_id: str
     table: str
@@ -47,7 +47,7 @@ class Waiting:
 
 
 class Backlog:
-    """What waits for one table. All changes are made under the table's lease."""
+    """The waiting rows of one table. All changes are made under the table's lease."""
 
     def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
         self._spark = spark
@@ -56,12 +56,13 @@ class Backlog:
         self._storage = Storage(spark, config.backlog_path)
 
     def of(self, run_id: str) -> Waiting | None:
-        """What a run has left to wait, if all of it was written."""
+        """The waiting rows of a run; None if they were not written in full."""
         found = self._read(run_id)
         return None if found is None or found.n_rows is None else found
 
     def waiting(self, runs: frozenset[str]) -> list[Waiting]:
-        """What waits still, where these runs were committed. Raises ConfigError for another key."""
+        """The rows that still wait, if these runs were committed. Raises ConfigError for another
+        key."""
         found = [entry for entry in self._entries() if entry.n_rows is not None]
         found = [entry for entry in found if entry.taken_by not in runs]
         if any(entry.key_check != derive_key_check(self._key) for entry in found):
@@ -101,12 +102,12 @@ class Backlog:
         self._write(replace(entry, n_rows=self._count(entry)))
 
     def take(self, run_id: str, entries: Iterable[Waiting]) -> None:
-        """Notes that a run is about to publish these, so that they count as published with it."""
+        """Notes that a run is about to publish these rows; they count as published with it."""
         for entry in entries:
             self._write(replace(entry, taken_by=run_id))
 
     def settle(self, runs: frozenset[str]) -> None:
-        """Removes rows that were published by these runs, and what was never written in full."""
+        """Removes rows that these runs published, and entries that were not written in full."""
         for entry in self._entries():
             if entry.n_rows is None:
                 self._storage.delete(self._folder(entry.run_id))
@@ -153,7 +154,7 @@ class Backlog:
 
 
 def can_wait(error: InfeasibleError) -> bool:
-    """Whether more rows may help: nothing is wrong but that the models do not hold."""
+    """Whether more rows may help: the only problem is that the models do not hold."""
     return all(problem.where.startswith(("privacy.", "partition.")) for problem in error.problems)
 
 
@@ -187,7 +188,7 @@ def seal(rows: pa.RecordBatch, key: bytes) -> bytes:
 
 
 def unseal(sealed: bytes, key: bytes) -> pa.RecordBatch:
-    """What was sealed with this key. Raises BlockError for another key, or when a bit changed."""
+    """The inverse of `seal`. Raises BlockError for another key, or if a bit changed."""
     try:
         data = AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
     except InvalidTag:

@@ -39,10 +39,9 @@ IN_TASK = 4
 
 @dataclass(frozen=True, kw_only=True)
 class BlockPlan(Plan):
-    """Rows -> blocks: the leaf of a row is that of its quasi-identifiers among the `heavy` tuples,
-    else where `cuts` send it from the root of its controller; then `first[leaf]` plus a hash modulo
-    `buckets[leaf]` is the block. `spread` are the leaves of heavy tuples that are alone in their
-    blocks: however these rows are dealt, the tuple is what is released of them.
+    """Deals rows to blocks. A row whose tuple is `heavy` goes to that tuple's leaf; `cuts` send other
+    rows from the root of their controller to a leaf. The block is `first[leaf]` plus a hash modulo
+    `buckets[leaf]`.
 
     Attributes:
         features: What cuts look at.
@@ -52,7 +51,8 @@ class BlockPlan(Plan):
         buckets: int64[leaves]. The blocks that a leaf is dealt to.
         n_merged: Leaves that were merged with others.
         largest: Rows of the largest leaf.
-        spread: Leaves of heavy tuples that are alone in their blocks.
+        spread: Leaves of heavy tuples that are alone in their blocks. However their rows are
+            dealt, the tuple itself is released.
     """
 
     features: tuple[CutFeature, ...]
@@ -134,8 +134,12 @@ class BlockPlan(Plan):
 def plan_blocks(
     rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
 ) -> BlockPlan:
-    """The frozen plan. Raises ConfigError when `single` meets a table larger than its limit,
-    InfeasibleError when controllers with more rows than may be suppressed can't hold the models."""
+    """Makes the frozen plan.
+
+    Raises:
+        ConfigError: `single` meets a table above its limit.
+        InfeasibleError: Controllers with more rows than may be suppressed can't hold the models.
+    """
     owners = resolve_owners(rows, schema, scan, config, task)
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
     _refuse_large(config, n_rows if owners is None else owners.kept_rows)
@@ -171,7 +175,7 @@ def plan_blocks(
 
 @dataclass(frozen=True)
 class BlockCounter:
-    """A table and what is known of it."""
+    """Counts the blocks of a plan on a table."""
 
     frame: DataFrame
     schema: Schema
@@ -195,8 +199,9 @@ class BlockCounter:
 
 
 def _repaired(draft: BlockPlan, rows: BlockCounter, root: Ints, centers: Floats) -> BlockPlan:
-    """The plan whose blocks hold the models: leaves merged, and what is too large for a task (most
-    of it is then one repeated tuple) dealt into as many buckets as hold them."""
+    """Repairs a plan until its blocks hold the models: merges leaves, and deals leaves that are too
+    large for a task (most of such a leaf is one repeated tuple) into as many buckets as hold the
+    models."""
     owner = root if draft.owners is None else draft.owners.owner[root]
     counts = rows.count(draft)
     demands = rows.demands(draft, owner)
@@ -249,7 +254,7 @@ def _refuse_large(config: Config, n_rows: Ints) -> None:
 
 
 def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
-    """A plan can't aim at blocks of which the sample has a few rows each."""
+    """Refuses a sample with too few rows per block: a plan can't aim at such blocks."""
     per_leaf = FILL * config.partition.max_rows * sample.share
     if sample.share < 1.0 and per_leaf < MIN_PER_LEAF:
         wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * config.partition.max_rows))
@@ -267,7 +272,7 @@ def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
 
 
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
-    """The sample as partitioners see it; of each row its root, and the hash of its tuple."""
+    """The sample as partitioners see it, and the root and the tuple's hash of each row."""
     place = pa.array(np.arange(len(scan.sample)))
     block, table = to_block(scan.sample.append_column("place", place), replace(task, own={}))
     root = np.zeros(block.n, np.int64)
@@ -306,8 +311,8 @@ def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
 
 
 def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
-    """The rows that are kept, with BLOCK and, where there are controllers, CONTROLLER, computed in
-    the JVM row by row."""
+    """The kept rows with BLOCK, and with CONTROLLER if there are controllers; computed row by row in
+    the JVM."""
     root = F.lit(0)
     if plan.owners is not None:
         root = plan.owners.number

@@ -73,7 +73,7 @@ def _codes(sample: pa.Table, column: Column, config: Config) -> Codes:
 def disclosures(
     source: Source, config: Config, rows: DataFrame, sample: pa.Table
 ) -> Iterator[Problem]:
-    """What would be published of single persons past the models."""
+    """Values of single persons that a release would publish past the models."""
     if isinstance(config.one_row_per_person, str):
         id = source.schema[config.one_row_per_person].id
         persons = source.raw.select(source.columns[id].alias(id))
@@ -106,7 +106,8 @@ def disclosures(
 
 
 def _determined(source: Source, config: Config, target: Column, sample: pa.Table) -> list[Column]:
-    """The sensitive columns of which each target value shows one value, and not all the same."""
+    """The sensitive columns that the target determines: one value per target value, not all the
+    same."""
     labels = _codes(sample, target, config)
     columns = [
         column
@@ -150,8 +151,8 @@ WHOLE = "__anonlib_whole"
 def joint_counts(
     rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config, by: str
 ) -> Joint:
-    """How often each combination of the protected columns stands in each value of `by`, of
-    0..n-1: exact, at most as many counts as there are rows."""
+    """How often each combination of the protected columns occurs with each value 0..n-1 of `by`.
+    Exact; at most one count per row."""
     return _joint(_grouped(rows, schema, config, by).toArrow(), schema, values, by)
 
 

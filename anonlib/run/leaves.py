@@ -31,19 +31,21 @@ LEAF = "__anonlib_leaf"
 #: Levels of a tree in one generated method, about 400 bytes each.
 LEVELS = 14
 
-#: More partitions than a table has.
+#: More than the partitions of any table.
 EVERY = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class CutFeature:
-    """Coordinates of a row that come from one column.
+    """Coordinates of a row that come from one column. Hashes stand for values, so that plans and
+    query plans show no value. The form says which coordinates:
 
-    number: the standardized value on GRID, 0 where missing. rank: the same of the place of the
-    value's hash in `hashes`. missing: 1 where the column is null. code: the place of the value's
-    hash, or their number where missing. groups: for each group of categories INDICATOR where the
-    value is in it: `group` is that of the value with each hash, then that of missing values.
-    Hashes stand for values, so that plans and query plans show none.
+    - number: the standardized value on GRID; 0 if missing.
+    - rank: the same of the place of the value's hash in `hashes`.
+    - missing: 1 if the column is null, else 0.
+    - code: the place of the value's hash; the number of hashes if missing.
+    - groups: for each group of categories, INDICATOR if the value is in it, else 0. `group` has
+      the group of each hash, then the group of missing values.
     """
 
     id: str
@@ -60,7 +62,12 @@ class CutFeature:
 
 
 class CompiledTree(NamedTuple):
-    """A tree's cuts, and the features that they are of, in their order."""
+    """A tree as linear cuts.
+
+    Attributes:
+        features: The features of the cuts, in order.
+        cuts: The cuts.
+    """
 
     features: tuple[CutFeature, ...]
     cuts: Cuts
@@ -69,7 +76,7 @@ class CompiledTree(NamedTuple):
 def compile_tree(
     tree: CutTree, sample: Sample, encodings: tuple[Encoding, ...], hashes: dict[str, Ints]
 ) -> CompiledTree:
-    """The tree as linear cuts. `hashes` are Spark's of the categories, by column id."""
+    """Compiles a tree to linear cuts. hashes: by column id, Spark's hashes of the categories."""
     numeric = _numeric(encodings, hashes)
     nominal = [encoding for encoding in encodings if encoding.nominal]
     p = len(numeric)
@@ -201,8 +208,8 @@ def _indicators(feature: CutFeature) -> Column:
 def with_leaf(
     rows: DataFrame, schema: Schema, features: tuple[CutFeature, ...], cuts: Cuts, root: Column
 ) -> DataFrame:
-    """The rows with LEAF: the tree of each row walked level by level, each level three look-ups in
-    arrays of its own, so that the code stays small however many leaves there are."""
+    """Adds LEAF to the rows. The tree is walked level by level; each level is three look-ups in
+    arrays of its own, so that the code stays small for any number of leaves."""
     *levels, (_, leaf) = cuts.levels()
     if not levels:
         return rows.withColumn(LEAF, at(leaf, root))
@@ -248,8 +255,8 @@ def count_leaves(
     n_leaves: int,
     by: str,
 ) -> BlockCounts:
-    """Exact rows and persons of each leaf, and its protected values: exact counts of those that
-    models look at the counts of, of others a sketch from below."""
+    """Counts rows and persons of each leaf exactly, and its protected values: exactly if a model
+    looks at counts, else by a sketch from below."""
     words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
     keys = [by, *schema.unit] if schema.unit else [by]
     person = F.lit(1) if not schema.unit else _all_present(schema.unit)
@@ -308,8 +315,8 @@ def exact_values(
     counts: BlockCounts,
     by: str,
 ) -> BlockCounts:
-    """The counts with the sketches replaced by the exact number of distinct values, as far as any
-    model asks, as values that stand once."""
+    """Replaces the sketches by the exact number of distinct values, up to what any model asks, as
+    values that occur once."""
     asked = max((model.min_values for model in models), default=0)
     exact = dict(counts.counts)
     for id in counts.sketches:

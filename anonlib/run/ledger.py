@@ -26,12 +26,10 @@ TOKENS = "token binary"
 
 @dataclass(frozen=True)
 class Entry:
-    """What a run left besides its tokens.
-
-    `digest` is of all rows of the table after the run, or None where some are of unknown origin.
-    `verdicts` are the models that held, persons counted. `n_tokens` is None until all tokens are
-    written; `unnamed` says whether one of them stands for rows that name no person.
-    """
+    """The entry of a run, besides its tokens: the digest of all rows of the table after the run
+    (None if some rows are of unknown origin), the models that held with persons counted, the number
+    of tokens (None until all are written), and whether one token stands for rows without a
+    person."""
 
     run_id: str
     table: str
@@ -45,8 +43,8 @@ class Entry:
 
 
 class Ledger:
-    """The entries of one table. They count only if their run was committed there: they are written
-    before the commit, and a run that died between the two released nobody."""
+    """The entries of one table. An entry is written before the commit and counts only if its run was
+    committed: a run that died in between released nobody."""
 
     def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
         self._spark = spark
@@ -63,7 +61,7 @@ class Ledger:
         return [entry for entry in found if entry is not None and entry.n_tokens is not None]
 
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
-        """Why persons of the table's runs may not be recognised; None when all would be."""
+        """Why persons of the table's runs may not be recognised; None if all would be."""
         entries = self.entries(runs)
         if len(entries) < len(runs):
             n = len(runs) - len(entries)
@@ -94,10 +92,10 @@ class Ledger:
         )
 
     def returning(self, source: Source, runs: Iterable[str]) -> tuple[int, bool]:
-        """How many persons of the source these runs released, and whether rows name nobody.
+        """The number of the source's persons that these runs released, and whether rows name
+        nobody. Cost: a pass over the columns that identify persons, and a join with the ledger.
 
-        One pass over the columns that identify persons, and a join with the ledger. Raises
-        StorageError when tokens are gone.
+        Raises StorageError if tokens are gone.
         """
         entries = self.entries(runs)
         paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]

@@ -33,11 +33,14 @@ MAX_CONTROLLERS = 100_000
 
 @dataclass(frozen=True)
 class Owners:
-    """The controllers 0..c-1 of a table, in the order of Spark's hashes of their values.
+    """The data controllers 0..c-1 of a table, in the order of Spark's hashes of their values.
 
-    n_rows: int64[c]. owner: int64[c], the controller that each one's rows are counted to: another
-    if it was merged, -1 if it is suppressed. asked: bool[c, sets], which of the `sets` of models
-    each owner is asked, the config's first. values: those of the rows that are kept.
+    Attributes:
+        n_rows: int64[c]. Rows of each controller.
+        owner: int64[c]. The controller that the rows count for: itself, another one after a
+            merger, -1 if suppressed.
+        asked: bool[c, sets]. The `sets` of models that each owner asks; the config's are first.
+        values: By id: the values of protected columns in the rows that are kept.
     """
 
     id: str
@@ -97,10 +100,13 @@ def build_models(specs: tuple[dict[str, Any], ...]) -> tuple[PrivacyModel, ...]:
 def resolve_owners(
     rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
 ) -> Owners | None:
-    """The controllers of a table; None where the config has none.
+    """Resolves the controllers of a table: which are kept, merged or suppressed. None if the config
+    has no controllers.
 
-    Raises ConfigError for models of controllers that are not there, InfeasibleError where those
-    that can't hold their models have more rows than may be suppressed.
+    Raises:
+        ConfigError: `models` names controllers that the table does not have.
+        InfeasibleError: Controllers that can't hold their models have more rows than may be
+            suppressed.
     """
     step = config.partition.controller
     if step is None:
@@ -193,8 +199,8 @@ def _centers(scan: Scan, found: Owners) -> Floats:
 
 
 def _merged(found: Owners, counts: BlockCounts, centers: Floats) -> Owners:
-    """Those that fail join the nearest until all hold. Raises InfeasibleError where none is left to
-    join."""
+    """Merges controllers that fail with the nearest, until all hold. Raises InfeasibleError if none
+    is left to merge with."""
     n = len(found.hashes)
     demands = found.demands(found.owner)
     group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
@@ -221,7 +227,8 @@ def _merged(found: Owners, counts: BlockCounts, centers: Floats) -> Owners:
 def _suppressed(
     found: Owners, count: Callable[[Owners], BlockCounts], config: Config, n_rows: int
 ) -> Owners:
-    """Those that fail are suppressed; the references are then of the others, who may fail now."""
+    """Suppresses controllers that fail. The references are then of the others, which may fail
+    now."""
     allowed = config.privacy.may_suppress(n_rows)
     everyone = np.arange(len(found.owner))
     while True:

@@ -32,8 +32,12 @@ from anonlib.worker.task import STATE_TYPE, Task, to_block
 
 @dataclass(frozen=True)
 class Marks:
-    """What staged rows keep of where they are from: LINK, of a sample, under a key if there is one;
-    HELD, if a `share` of the persons is told apart."""
+    """Private columns that lead from staged rows back to the source.
+
+    Attributes:
+        link_key: Key of LINK, which a sample of the rows gets; empty for no links.
+        share: The share of persons that HELD marks; 0 for none.
+    """
 
     link_key: bytes = field(default=b"", repr=False)
     share: float = 0.0
@@ -41,7 +45,13 @@ class Marks:
 
 @dataclass(frozen=True)
 class Staging:
-    """A release in staging: its rows and how they were made."""
+    """A release in staging.
+
+    Attributes:
+        plan: Its plan.
+        task: Its worker's task.
+        staged: The staged rows.
+    """
 
     plan: Plan
     task: Task
@@ -58,8 +68,13 @@ def stage_release(
     marks: Marks,
     progress: Progress,
 ) -> Staging:
-    """Writes the released rows of a source to the folder `staging`, which is not there yet. Raises
-    InfeasibleError and ConfigError as `plan_blocks`, BlockError where a kernel can't go on."""
+    """Plans and anonymizes a source, and writes the rows to the folder `staging`, which must not
+    exist.
+
+    Raises:
+        InfeasibleError, ConfigError: As `plan_blocks`.
+        BlockError: A kernel can't go on.
+    """
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
     with progress.stage("partition", spark), translate_errors("partition"):
         task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
@@ -108,7 +123,7 @@ def task_of(
     token_key: bytes = b"",
     marks: Marks = Marks(),
 ) -> Task:
-    """What the workers of a run need."""
+    """The task of a run's workers."""
     models = with_ids(bind_models(config.privacy.models, config.attributes), schema)
     costs = config.privacy.suppress == "costliest"
     steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
@@ -188,13 +203,13 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
 
 
 def _partial(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """The moments of one task's rows."""
+    """The moments of the rows of one task."""
     texts = run_sanitized("class moments", partial(_added_up, batches, task))
     yield pa.record_batch({"moments": pa.array(texts, pa.string())})
 
 
 def _added_up(batches: Iterator[pa.RecordBatch], task: Task) -> list[str]:
-    """The moments of all batches together, as JSON; none of no batches."""
+    """The moments of all batches together, as JSON; empty without batches."""
     found = (_moments(batch, task) for batch in batches)
     first = next(found, None)
     return [] if first is None else [reduce(ClassMoments.merge, found, first).to_json()]

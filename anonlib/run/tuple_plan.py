@@ -81,8 +81,7 @@ class TuplePlan(Plan):
 def plan_tuples(
     rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
 ) -> TuplePlan:
-    """Runs the search. Raises BlockError where there are too many tuples, or too few can be
-    placed."""
+    """Runs the search. Raises BlockError if there are too many tuples, or too few can be placed."""
     step = next(step for step in config.partition.steps if isinstance(step, TuplesPartitioner))
     bounds = Bounds(step.max_tuples, config.privacy.may_suppress(scan.n_rows))
     quasi = [column.id for column in schema.quasi_identifiers]

@@ -26,8 +26,8 @@ CONTROLLERS = (
 
 
 def audit_published(table: DataFrame, config: Config) -> AuditReport:
-    """The audit of a published table by what can be seen in it: persons of a unit can be counted
-    where it is one column that is released as a pseudonym; controllers can't be told apart."""
+    """Audits a published table by its own columns. Persons of a unit can be counted only if the
+    unit is one column that is released as a pseudonym; controllers can't be told apart."""
     spec = make_published_spec(config)
     if named := _pseudonym_of_unit(config):
         spec = replace(spec, persons="token", token=named)
@@ -36,7 +36,7 @@ def audit_published(table: DataFrame, config: Config) -> AuditReport:
 
 
 def _pseudonym_of_unit(config: Config) -> str | None:
-    """The column that says in a published table which rows are one person's, if there is one."""
+    """The column of a published table that tells which rows are one person's, if there is one."""
     if len(config.unit) != 1 or not config.attributes[config.unit[0]].pseudonym:
         return None
     by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
@@ -51,9 +51,8 @@ def audit_staged(
     plan: Plan,
     table: DataFrame | None,
 ) -> AuditReport:
-    """The independent audit of the staged rows, under the names that will be published, as a part
-    of the table that they are added to; where there are controllers, also of each one's rows
-    apart."""
+    """Audits the staged rows independently, under their published names and as a part of the table
+    that they are added to. With controllers, also the rows of each controller."""
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
     spec = make_published_spec(config)
     if config.unit:
@@ -76,9 +75,9 @@ def audit_staged(
 def audit_with_published(
     table: DataFrame, config: Config, added: AuditReport, n_published: int
 ) -> AuditReport:
-    """The audit of the table as it will be: the published rows, and what is added to them.
+    """Audits the table as it will be: the published rows and the added rows.
 
-    Raises AuditError unless it passed.
+    Raises AuditError unless the audit passed.
     """
     report = auditing.audit_table(table, make_published_spec(config))
     if config.unit:  # what is there was audited by tokens that are gone
@@ -89,8 +88,8 @@ def audit_with_published(
 
 
 def require(report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, config: Config) -> None:
-    """Raises AuditError unless the audit passed, no row was lost or invented, and no more were
-    suppressed than may be."""
+    """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
+    suppressed than allowed."""
     _require_passed(report, "the audit")
     n_kept = found.digest.n_rows
     allowed = config.privacy.may_suppress(scanned.n_rows)
@@ -104,7 +103,7 @@ def require(report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, conf
 
 
 def _require_passed(report: AuditReport, what: str) -> None:
-    """Raises AuditError with all that an audit found to fail."""
+    """Raises AuditError with all failures of an audit."""
     if not report.passed:
         failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
         texts = [*failed, *[str(problem) for problem in report.problems]]
@@ -112,8 +111,8 @@ def _require_passed(report: AuditReport, what: str) -> None:
 
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
-    """By column released as nodes of its hierarchy: the numbers of those that the table has, under
-    its published names. Costs one pass, and one more for each column of shares."""
+    """By column that is released as nodes of its hierarchy: the numbers of the nodes in the table,
+    which has its published names. Cost: one pass, and one more for each column of shares."""
     place = {name: f"n{i}" for i, name in enumerate(table.columns)}
     plain = table.toDF(*place.values())
     columns = {name: schema[name] for name in schema.hierarchies}
