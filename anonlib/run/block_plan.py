@@ -39,9 +39,9 @@ IN_TASK = 4
 
 @dataclass(frozen=True, kw_only=True)
 class BlockPlan(Plan):
-    """Deals rows to blocks. A row whose tuple is `heavy` goes to that tuple's leaf; `cuts` send other
-    rows from the root of their controller to a leaf. The block is `first[leaf]` plus a hash modulo
-    `buckets[leaf]`.
+    """Deals rows to blocks. A row whose tuple is `heavy` goes to that tuple's leaf; `cuts` send
+    other rows from the root of their controller to a leaf. The block is `first[leaf]` plus a hash
+    modulo `buckets[leaf]`.
 
     Attributes:
         features: What cuts look at.
@@ -311,8 +311,8 @@ def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
 
 
 def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
-    """The kept rows with BLOCK, and with CONTROLLER if there are controllers; computed row by row in
-    the JVM."""
+    """The kept rows with BLOCK, and with CONTROLLER if there are controllers; computed row by row
+    in the JVM."""
     root = F.lit(0)
     if plan.owners is not None:
         root = plan.owners.number

@@ -43,8 +43,8 @@ class Entry:
 
 
 class Ledger:
-    """The entries of one table. An entry is written before the commit and counts only if its run was
-    committed: a run that died in between released nobody."""
+    """The entries of one table. An entry is written before the commit and counts only if its run
+    was committed: a run that died in between released nobody."""
 
     def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
         self._spark = spark
