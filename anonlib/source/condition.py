@@ -31,10 +31,10 @@ _TIME = "now, current_date, current_user and the like say other things at other 
 
 
 def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
-    """The rows for which the config's `source.where` is true; all without one.
+    """The rows for which the config's `source.where` is true; all rows without a condition.
 
-    Raises ConfigError where it is more than a condition on the columns of a row, InputError where
-    it is no SQL.
+    Raises ConfigError if it is more than a condition on the columns of a row, InputError if it is
+    not SQL.
     """
     if not condition:
         return frame

@@ -14,11 +14,12 @@ CHANGED += "nobody writes to it or on a copy"
 
 
 def observe(source: Source, config: Config) -> Digest | None:
-    """The digest of the source's rows where they may change; None where they can't.
+    """The digest of the source's rows if they may change; None if they can't.
 
-    One pass over the rows, which keeps them for the passes that follow; and, where several
-    connections read them, each at a moment of its own, another one over the table. Raises
-    BusyError when the two differ.
+    Cost: one pass over the rows, which keeps them for the passes that follow. If several
+    connections read them, each at its own moment, another pass over the table.
+
+    Raises BusyError if the two passes differ.
     """
     database = source.database
     if database is None or database.pinned:
@@ -43,7 +44,7 @@ def require_steady(source: Source, before: Digest | None) -> None:
 
 @contextmanager
 def explain_lost_pin(source: Source) -> Iterator[None]:
-    """Tells why the body failed, where it is that a table that was pinned is no more."""
+    """Explains a failure of the body that comes from a lost pin on the source's table."""
     try:
         yield
     except StorageError as error:

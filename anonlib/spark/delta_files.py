@@ -43,8 +43,8 @@ class Transaction:
         options: Mapping[str, str] = {},
         properties: Mapping[str, str] = {},
     ) -> Any:
-        """Writes the rows of a frame; the actions of a commit that would make them the table's, in
-        a save mode of Spark's. Files of tasks that failed are not among them."""
+        """Writes the rows of a frame, and returns the actions of a commit that would add them to
+        the table in one of Spark's save modes. Files of failed tasks are not among them."""
         spark, absent = self.spark, none(self.spark)
         session: Any = spark._jsparkSession
         given = scala_map(spark, options), session.sessionState().conf()
@@ -62,8 +62,8 @@ class Transaction:
         return command.write(self.begun, session, absent, False)
 
     def read(self, actions: Any, like: StructType) -> DataFrame:
-        """The rows of the files that these actions add, with the names and types of `like`, which
-        are those of the columns that were written, in their order; anything may be null."""
+        """The rows of the files that these actions add. Names and types are those of `like`, the
+        written columns in their order; any value may be null."""
         schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
         inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
@@ -84,8 +84,8 @@ def delta_log(spark: SparkSession, root: str) -> Any:
 def forget(spark: SparkSession, root: str) -> None:
     """Drops what the driver keeps of the log of the table at a path.
 
-    Delta itself keeps it for an hour, with the state of the table as blocks of Spark's, also of
-    tables that are gone: a driver of many releases would grow with each.
+    Delta keeps it for an hour, with the state of the table as Spark blocks, even after the table is
+    gone: the memory of a driver would grow with each release.
     """
     path = java_class(spark, "org.apache.hadoop.fs.Path")(root)
     java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)
@@ -107,7 +107,7 @@ def _column(name: str) -> Column:
 
 
 def _literal(path: str) -> str:
-    """A path for Spark's readers, which take those with brackets or stars for patterns."""
+    """A path for Spark's readers, escaped: they take brackets and stars for patterns."""
     return re.sub(r"([][{}*?\\])", r"\\\1", path)
 
 

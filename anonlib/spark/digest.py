@@ -10,8 +10,13 @@ from anonlib.spark.values import row_hash
 
 @dataclass(frozen=True)
 class Digest:
-    """The number of rows, and the sums of the halves of their 64-bit hashes: equal for equal
-    multisets of rows, in whatever order they were summed."""
+    """The digest of a multiset of rows; the order of rows does not matter.
+
+    Attributes:
+        n_rows: The number of rows.
+        low: The sum of the low 32 bits of the rows' 64-bit hashes.
+        high: The sum of their high 32 bits.
+    """
 
     n_rows: int
     low: int

@@ -98,8 +98,8 @@ class Lease:
         self._beat = threading.Thread(target=self._keep_beating, name="anonlib-lease", daemon=True)
 
     def take(self) -> None:
-        """Takes the lease, and removes what a dead run left. Raises BusyError on a live one,
-        InputError where the store can't keep two runs apart."""
+        """Takes the lease, and removes the leftovers of a dead run. Raises BusyError if a live run
+        has it, InputError if the store can't keep two runs apart."""
         with self._one_at_a_time():
             last = self._last()
             holder = self._read(last)
@@ -194,8 +194,8 @@ class Lease:
 
     @contextmanager
     def committing(self, *, publishing: bool = False) -> Iterator[None]:
-        """Around a commit, that of the release or another: whoever takes this run for dead waits
-        longer. Raises StorageError when the lease is lost."""
+        """Wraps a commit, of the release or another: other runs wait longer before they take this
+        run for dead. Raises StorageError if the lease is lost."""
         self.require()
         self._content |= {"committing": True, "publishing": publishing}
         try:
@@ -215,11 +215,11 @@ class Lease:
 
     @property
     def doubtful(self) -> bool:
-        """Whether it is not known what became of a commit."""
+        """Whether the outcome of a commit is unknown."""
         return bool(self._content["doubtful"])
 
     def doubt(self) -> None:
-        """It is not known what became of a commit: the lease is not given back."""
+        """Notes that the outcome of a commit is unknown: the lease is not given back."""
         self._content["doubtful"] = True
 
     def release(self) -> None:
@@ -279,7 +279,7 @@ class Lease:
         return json.dumps({**self._content, "beat": time.time(), "every": BEAT_SECONDS})
 
     def _read(self, number: int) -> dict[str, Any] | None:
-        """What a lease says; None where none is, or it was never written in full."""
+        """The content of a lease; None if there is none, or it was never written in full."""
         path = f"{self.work}/lease-{number}.json"
         found: list[Any] = []
 
@@ -330,8 +330,8 @@ class Lease:
             )
 
     def _patience(self, holder: dict[str, Any], *, gone: bool) -> float:
-        """Seconds without a beat after which a run counts as dead that is `gone`, or can't be
-        looked up from here."""
+        """Seconds without a beat after which a run counts as dead. gone: whether its process is
+        known to be gone; else it can't be looked up from here."""
         amid = holder.get("committing")
         if holder.get("publishing") and holder.get("run_id") in self._runs():
             amid = False  # its commit has arrived
@@ -350,8 +350,15 @@ def lease(
     runs: Callable[[], frozenset[str]] = frozenset,
     work: str = "",
 ) -> Iterator[Lease]:
-    """Holds the target's lease while the body runs; `runs`, and `work` if it is not the usual
-    folder, as for `Lease`."""
+    """Holds the target's lease while the body runs.
+
+    Args:
+        spark: The session.
+        target: The path of the target.
+        run_id: The run.
+        runs: Returns the ids of the runs that have published to the target.
+        work: The folder for this run's files, if it is not the usual one.
+    """
     storage = Storage(spark, target)
     held = Lease(storage, work or work_folder(storage.root), run_id, runs)
     held.take()
@@ -397,7 +404,7 @@ def _try_lock(file: TextIO) -> bool:
 
 
 def _has_it(holder: dict[str, Any]) -> bool | None:
-    """Whether the process of a lease runs, and has it still; None where that can't be told."""
+    """Whether the process of a lease runs and still has the lease; None if that is unknown."""
     found = is_running(holder)
     if found and holder.get("pid") == os.getpid():
         return holder.get("token") in _HELD
@@ -410,7 +417,7 @@ def _who(holder: dict[str, Any]) -> str:
 
 
 def _renewed(now: dict[str, Any] | None, holder: dict[str, Any]) -> bool:
-    """Whether a lease beats: it is another than a moment ago, and not given back."""
+    """Whether a lease beats: its beat has changed, and it was not given back."""
     return now is not None and not now.get("free") and now.get("beat") != holder.get("beat")
 
 
@@ -433,14 +440,14 @@ def _silent(holder: dict[str, Any]) -> float:
 
 
 def identity() -> dict[str, Any]:
-    """This process, for others to look it up: host, its boot, the container's numbers of processes,
-    pid, when it was born."""
+    """The identity of this process, by which others look it up: host, boot, namespace of process
+    ids, process id, time of birth."""
     pid = os.getpid()
     return {**_numbering(), "pid": pid, "born": born(pid)}
 
 
 def is_running(process: Mapping[str, Any]) -> bool | None:
-    """Whether the process of an `identity` runs; None where it can't be looked up from here."""
+    """Whether the process of an `identity` runs; None if it can't be looked up from here."""
     # Containers of one name, or with the name of their host, see only their own processes.
     if any(process.get(key) != value for key, value in _numbering().items()):
         return None
@@ -458,7 +465,7 @@ def is_running(process: Mapping[str, Any]) -> bool | None:
 
 
 def born(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty where the system does not say."""
+    """When a process began, in the kernel's ticks; empty if the system does not say."""
     with suppress(OSError, IndexError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return stat.rpartition(")")[2].split()[19]
@@ -466,7 +473,7 @@ def born(pid: int) -> str:
 
 
 def _numbering() -> dict[str, str]:
-    """What two processes share that know each other by number."""
+    """Host, boot and namespace: processes that share them know each other by their ids."""
     boot = namespace = ""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -22,7 +22,7 @@ MAKING_SECONDS = 30.0
 
 
 class PrivateTable:
-    """A Delta table that is made when its first rows come. `what` names it in errors."""
+    """A Delta table that is created with its first rows. `what` names it in errors."""
 
     def __init__(self, spark: SparkSession, path: str, what: str):
         self._spark = spark
@@ -31,9 +31,9 @@ class PrivateTable:
         self.path = self._storage.root
 
     def make_folder(self) -> None:
-        """Makes its folder, for its owner only; one that is there stays as it is, since several
-        users may share it. Raises StorageError where it can't be made, InputError where the store
-        can't keep those apart who add rows."""
+        """Makes the table's folder, for its owner only. An existing folder stays as it is, since
+        several users may share it. Raises StorageError if it can't be made, InputError if the store
+        can't keep concurrent writers apart."""
         self._storage.require_conditional()
         if not self._storage.exists(self.path):
             self._storage.make_private(self.path)

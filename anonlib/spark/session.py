@@ -76,12 +76,14 @@ LOCAL = {
 def session(
     settings: Mapping[str, str] | None = None, given: SparkSession | None = None
 ) -> SparkSession:
-    """The session given, else the active one (a notebook), else a new one: that of spark-submit, or
-    one on this machine.
+    """The given session, else the active one (a notebook), else a new one: of spark-submit, or on
+    this machine.
 
-    `settings` are Spark's own names and values; on a session that is there only those that can
-    change at run time take effect. Raises InputError when Java or Delta is missing, through Spark
-    Connect, and where a setting that keeps raw values out of files and plans has no effect.
+    `settings` have Spark's names. On an existing session only settings that can change at run time
+    take effect.
+
+    Raises InputError if Java or Delta is missing, for Spark Connect, and if a setting that keeps
+    raw values out of files and plans has no effect.
     """
     settings = dict(settings or {})
     found = given or SparkSession.getActiveSession() or _start(settings)
@@ -104,7 +106,7 @@ def _refuse_connect(*, remote: bool) -> None:
 
 
 def _require_settings(found: SparkSession) -> None:
-    """Raises InputError where a setting that the promises rest on is not as it must be."""
+    """Raises InputError if a setting that our promises rest on has another value."""
     for key in FIXED:
         if found.conf.get(key) != REQUIRED[key]:
             raise InputError(
@@ -153,14 +155,14 @@ def _start(settings: dict[str, str]) -> SparkSession:
 
 
 def _jars(settings: Mapping[str, str]) -> str:
-    """Ours, and those that the config names, such as a database's driver."""
+    """Our jars, and the jars that the config names, such as a database's driver."""
     theirs = settings.get("spark.jars", "")
     return ",".join([*map(str, ensure_jars()), *filter(None, theirs.split(","))])
 
 
 def _launch(conf: Mapping[str, str]) -> None:
-    """Starts the JVM, if there is none, without the settings that are secrets: everybody on the
-    machine can read its command line. They are made when the session starts."""
+    """Starts the JVM if there is none. Secret settings are left out, since everybody on the machine
+    can read its command line; they are set when the session starts."""
     plain = SparkConf(loadDefaults=False)
     plain.setAll([(key, value) for key, value in conf.items() if not re.search(SECRET, key)])
     SparkContext._ensure_initialized(conf=plain)
@@ -196,8 +198,8 @@ def _require_delta(found: SparkSession) -> None:
 
 @contextmanager
 def _silent_jvm() -> Iterator[None]:
-    """Starts the JVM with its standard error going nowhere: it would carry the launcher's warnings
-    and the tracebacks of Python workers, which may show data. ANONLIB_DEBUG leaves it as it is."""
+    """Starts the JVM without a standard error: it would show the launcher's warnings and the
+    tracebacks of Python workers, which may hold data. ANONLIB_DEBUG keeps it."""
     if os.environ.get("ANONLIB_DEBUG"):
         yield
         return

@@ -40,7 +40,7 @@ class Storage:
 
     @property
     def spelling(self) -> str:
-        """The path in the one spelling that its store has for it: `/data`, `hdfs:///data` and
+        """The canonical spelling of the path by its store: `/data`, `hdfs:///data` and
         `hdfs://namenode:8020/data` may be the same."""
         service = None if self.local else self._fs.getCanonicalServiceName()
         if not service:
@@ -56,7 +56,7 @@ class Storage:
 
     @property
     def atomic(self) -> bool:
-        """Whether of two that make one file at once one fails, by whatever call."""
+        """Whether one of two writers that create the same file at once fails, by any call."""
         return self.local or self.root.partition(":")[0] in ATOMIC
 
     def local_path(self, path: str) -> str:
@@ -77,7 +77,8 @@ class Storage:
             )
 
     def read(self, path: str) -> str:
-        """The text of a small file; of one that is replaced meanwhile, as leases are, the new."""
+        """The text of a small file; the new text if the file is replaced meanwhile, as leases
+        are."""
         with translate_errors(f"path {path}"):
             for _ in range(TRIES):
                 try:
@@ -100,8 +101,8 @@ class Storage:
     def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
         """Writes a small file, readable by its owner only unless `public`.
 
-        With `new`, raises FileExistsError if it is there: of several writers at once, one writes.
-        Raises InputError where a store can't tell which.
+        With `new`, raises FileExistsError if the file exists: one of several writers succeeds.
+        Raises InputError if the store can't tell which.
         """
         if self.local:
             self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
@@ -132,7 +133,7 @@ class Storage:
         return self._fs.createFile(place).must(CONDITIONAL, "true").build()
 
     def require_conditional(self) -> None:
-        """Raises InputError where the store can't tell who of several makes a file."""
+        """Raises InputError if the store can't let only one of several writers create a file."""
         if self.atomic or self._fs.hasPathCapability(self._path(self.root), CONDITIONAL):
             return
         scheme = self.root.partition(":")[0]
@@ -192,7 +193,7 @@ class Storage:
 
 
 def spelling(spark: SparkSession, path: str) -> str:
-    """A path in the one spelling that its store has for it; as it is where that can't be asked."""
+    """The canonical spelling of a path by its store; the path if the store can't be asked."""
     try:
         return Storage(spark, path).spelling
     except (InputError, StorageError):  # not of a store: who opens it says what is wrong

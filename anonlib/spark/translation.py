@@ -169,8 +169,8 @@ _OURS = re.compile(r"(?:[ \t][^\n]*\n)*anonlib\.errors\.BlockError: ([^\n]*)")
 
 @contextmanager
 def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> Iterator[None]:
-    """Runs Spark work; failures become errors of ours that begin with `what`, missing permissions
-    one of type `denied`.
+    """Runs Spark work and translates its failures to our errors, which begin with `what`. A missing
+    permission becomes an error of type `denied`.
 
     KeyboardInterrupt and our own errors pass through. The cause is kept for `--debug`.
     """
@@ -184,7 +184,7 @@ def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> It
 
 
 class _Unlogged:
-    """Keeps pyspark from logging while any thread is within: leases beat in one of their own."""
+    """Keeps pyspark from logging while any thread is inside. (Leases beat in their own thread.)"""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -214,7 +214,7 @@ _unlogged = _Unlogged()
 def translate(
     error: Exception, what: str, denied: type[AnonlibError] = StorageError
 ) -> AnonlibError:
-    """The error of ours that stands for an exception of Spark's."""
+    """Our error for an exception of Spark."""
     text = _full_text(error)
     if ours := _of_worker(error):
         return BlockError(f"{what}: {ours}")
@@ -225,7 +225,7 @@ def translate(
 
 
 def is_refused_since_there(error: Exception) -> bool:
-    """Whether a store refused to make a file because there is one."""
+    """Whether a store refused to create a file because it exists."""
     return bool(_THERE.search(_full_text(error)))
 
 
