@@ -37,10 +37,15 @@ _VERSION = (("partition",), ("privacy", "models"), ("kernel",), ("recode",))
 
 
 def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
-    """The sweep in a YAML file, with `key=value` overrides (dotted keys, YAML values).
+    """Loads the sweep in a YAML file.
 
-    Raises InputError when a file can't be read or is no YAML, ConfigError with all problems of the
-    file and of all points of its grid.
+    Args:
+        path: The file.
+        overrides: `key=value` each, with dotted keys and YAML values.
+
+    Raises:
+        InputError: A file can't be read, or is not YAML.
+        ConfigError: All problems of the file and of all points of its grid.
     """
     return parse_sweep(read_raw(path), overrides, Path(path).parent)
 
@@ -110,8 +115,8 @@ def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -
 
 
 def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
-    """The combinations of values in a grid, the last key's varying fastest; of several, one grid's
-    after the other's. An empty grid has one, which changes nothing."""
+    """The combinations of values in a grid; the last key varies fastest. Several grids follow each
+    other. An empty grid has one combination, which changes nothing."""
     if isinstance(grid, list):
         each = [grid_points(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
         return [point for points in each for point in points]

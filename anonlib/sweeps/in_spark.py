@@ -90,11 +90,13 @@ class _Item:
 def run_sweep(
     spark: SparkSession, sweep: Sweep, progress: Progress, *, retry: bool = False
 ) -> SweepResult:
-    """Tries all points that have no result yet; with `retry` also those that failed.
+    """Tries all points without a result; with `retry` also the points that failed.
 
-    Results are appended to the Delta table OUT/results in batches; at the end OUT/results.csv,
-    OUT/summary.md and OUT/report.html are written anew. All are private. Raises ConfigError where a
-    table has more than `max_rows` rows, or does not fit its configs; then nothing is tried.
+    Batches of results are appended to the Delta table OUT/results. At the end OUT/results.csv,
+    OUT/summary.md and OUT/report.html are written anew. All are private.
+
+    Raises ConfigError before any point is tried, if a table has more than `max_rows` rows or does
+    not fit its configs.
     """
     store = Storage(spark, sweep.file.out)
     store.make_private(store.root)

@@ -23,8 +23,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True)
 class ResultRow:
-    """The result of one point. parameters: the grid's keys and values; figures: losses and scores
-    by name, None where not defined, none at all where there was an error."""
+    """The result of one point, as it is kept: the grid's keys and values as `parameters`; losses
+    and scores by name as `figures`, None where not defined, and empty after an error."""
 
     key: str
     case: str
@@ -60,8 +60,8 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All results of a sweep that there are. n_new: of this run; n_points: of the whole grid;
-    notes: what readers of the figures should know."""
+    """All results of a sweep so far: `n_new` of this run, out of the `n_points` of the whole grid.
+    `notes` are for readers of the figures."""
 
     rows: tuple[ResultRow, ...]
     n_points: int

@@ -14,14 +14,14 @@ from anonlib.measure.learners import Learner
 
 
 class CaseSample(Section):
-    """The part of a case's rows that one point sees, by its seed."""
+    """The sample of a case's rows that one point sees; its seed draws it."""
 
     share: float = Field(gt=0.0, le=1.0, description="of the persons")
     by: str | None = Field(None, description="a column: the share of its every value")
 
 
 class Version(Section):
-    """How the rows to learn from are released, where not as those to test on."""
+    """How the rows to learn from are released, if not like the rows to test on."""
 
     set: dict[str, Any] = Field(
         default_factory=dict,
@@ -32,14 +32,24 @@ class Version(Section):
 
 
 class Learn(Section):
-    """What is learned, and from what.
+    """The model of a point, and the rows that it learns from and is tested on. The seed draws the
+    test rows.
 
-    The test rows are drawn by the seed. split: before, only the other rows are anonymized, and the
-    test rows stay as they are in the source; after, all are. train: the released rows, or the same
-    rows as they are in the source; test: with `split: after`, likewise. version: the rows to learn
-    from come of another release of the table, those to test on of the point's. folds: the training
-    rows are cut into so many parts; each is tested on after the others have been anonymized and
-    learned from: what parameters can be picked by.
+    Attributes:
+        model: The kind of model.
+        target: The column to learn; the config's target by default.
+        split: before: only the other rows are anonymized, and test rows stay as in the source.
+            after: all rows are anonymized.
+        holdout: The share of persons to test on.
+        by: A column: the test rows have the share of its every value.
+        train: Learn from released rows, or from the same rows as in the source.
+        test: With `split: after`: test on released rows, or on the same rows as in the source.
+        version: With `split: after`: learn from another release of the table, and test on the
+            point's.
+        folds: Cuts the training rows into this many parts. Each part is tested on after the others
+            were anonymized and learned from, so that parameters can be picked by it.
+        among: The columns to learn from.
+        encoding: How released nodes become features.
     """
 
     model: Learner
@@ -88,8 +98,8 @@ class Cluster(Section):
 
 
 class Trial(Section):
-    """What a point is asked besides its config: the fields of a sweep file that `set` and `grid`
-    may give, too."""
+    """The settings of a point besides its config. `set` and `grid` of a sweep file may give them,
+    too."""
 
     learn: Learn | None = None
     cluster: Cluster | None = None
@@ -147,9 +157,9 @@ class SweepFile(Section):
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a grid. parameters: the grid's keys and values, but the seed. text: all that
-    it depends on but the rows and the code, as JSON. version: the config by which rows to learn
-    from are released, where not by `config`."""
+    """One point of a grid: its case, parameters (the grid's keys and values without the seed), seed
+    and config; `text`, which is all that it depends on but rows and code, as JSON; and `version`,
+    the config that releases the rows to learn from, if it is not `config`."""
 
     case: str
     parameters: Mapping[str, Any]
@@ -172,7 +182,8 @@ class Sweep:
 
 
 def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
-    """The same of all points of a sweep, and of the versions that they learn from."""
+    """The problems of `minimum_k` over all points of a sweep, and the versions that they learn
+    from."""
     for point in sweep.points:
         for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
             for problem in check_minimum_k(config.privacy.models, *properties) if config else ():

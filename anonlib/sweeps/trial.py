@@ -33,8 +33,16 @@ from anonlib.table.schema import Role, Scale, Schema, is_number
 
 @dataclass(frozen=True)
 class Result:
-    """What a point gave. figures: losses and scores by name; None where not defined. error: the
-    kind of what went wrong and its text, without raw values; then there are no figures."""
+    """The result of a point.
+
+    Attributes:
+        n_rows: Released rows.
+        n_cells: Cells.
+        least_persons: Persons of the smallest class.
+        figures: Losses and scores by name, None where not defined; None after an error.
+        seconds: Its duration.
+        error: The kind and the text of an error, without raw values.
+    """
 
     n_rows: int = 0
     n_cells: int = 0
@@ -47,8 +55,14 @@ class Result:
 def try_point(
     point: Point, table: pa.Table, schema: Schema, version: Schema | None = None
 ) -> Result:
-    """Runs a point on its case's table, whose rows are in a fixed order. version: the columns as
-    the point's `version` releases them, if it has one. What goes wrong is in the result."""
+    """Runs a point on its case's table. Errors are in the result.
+
+    Args:
+        point: The point.
+        table: The case's rows, in a fixed order.
+        schema: Its columns.
+        version: The columns as the point's `version` releases them, if it has one.
+    """
     from threadpoolctl import threadpool_limits
 
     begun = perf_counter()
