@@ -1,5 +1,7 @@
-"""Kernels: functions from a block to cell ids. One file each: a checking shell around a compiled
-core on arrays and scalars."""
+"""Kernels: functions from a block to the cell of every row.
+
+Each kernel is one file. It checks the block, then calls a compiled core on arrays and numbers.
+"""
 
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
@@ -13,10 +15,10 @@ class KernelResult(NamedTuple):
     """The result of a kernel.
 
     Attributes:
-        cell_id: int64[n]. As `Kernel.cells` returns it.
-        levels: int64[q] or None. The height that each nominal column is released at, where the
-            kernel finds one height for the whole table. The values of a cell may have a common
-            node below that height, which is then not released.
+        cell_id: int64[n]. The cell of each row, as `Kernel.cells` returns it.
+        levels: int64[q] or None. The height at which each nominal column is released; None for
+            kernels that do not find one height for the whole table. A cell is released at this
+            height even if its values have a common node below it.
     """
 
     cell_id: Ints
@@ -26,42 +28,50 @@ class KernelResult(NamedTuple):
 class Kernel(Plugin):
     """Groups the rows of a block into cells.
 
-    `cost` and `reference` are for the listing: the running time in n, k, d, and the source.
+    Attributes:
+        cost: The running time in n, k, d, for listings.
+        reference: The publication, for listings.
+        takes_weights: Whether a row of a block may stand for several rows of the table.
+        needs_hierarchies: Whether it generalizes along hierarchies. Then all quasi-identifiers
+            must be nominal. A column without a hierarchy is released as it is, or not at all.
+        suppresses: Whether it may leave rows without a cell, within `block.may_suppress`.
+        finds_levels: Whether it finds one level per column. Then its block is the whole table, and
+            the recoder `lca` releases these levels.
     """
 
     family: ClassVar[str] = "kernel"
     cost: ClassVar[str]
     reference: ClassVar[str]
-    #: whether it takes blocks whose rows stand for several of the table
     takes_weights: ClassVar[bool] = False
-    #: whether it generalizes along hierarchies: all quasi-identifiers must be nominal (one without
-    #: a hierarchy of its own is released as it is, or not at all)
     needs_hierarchies: ClassVar[bool] = False
-    #: whether it may leave rows without a cell, as far as the block allows
     suppresses: ClassVar[bool] = False
-
-    #: whether it finds one level per column: it sees the whole table, and `lca` goes by the levels
     finds_levels: ClassVar[bool] = False
 
     @property
     def needs_target(self) -> bool:
-        """Whether it looks at the block's target, with these parameters."""
+        """Whether the kernel reads the block's target, with these parameters."""
         return self.needs_classes
 
     @property
     def needs_classes(self) -> bool:
-        """Whether the target it looks at must be one of classes; then it uses their moments."""
+        """Whether the target must be one of classes. Then the kernel uses their moments."""
         return False
 
     @abstractmethod
     def cells(self, block: Block) -> Ints:
-        """int64[n]: the cell of every row, ids 0..m-1, each in use; every cell holds every model
-        of the block. Of kernels that suppress, -1 for rows without a cell, which stand for at most
-        `block.may_suppress` rows. The block is left untouched.
+        """Puts every row into a cell. Every cell holds every model of the block.
 
-        Raises InfeasibleError when the block does not hold its models as one cell.
+        Args:
+            block: The rows. The block is not changed.
+
+        Returns:
+            int64[n]. The cell of each row: ids 0..m-1, each in use. Kernels with `suppresses`
+            may give -1 to rows; these stand for at most `block.may_suppress` rows of the table.
+
+        Raises:
+            InfeasibleError: The block does not hold its models as one cell.
         """
 
     def find(self, block: Block) -> KernelResult:
-        """The cells, and the levels that go with them: one search for both."""
+        """The cells, and the levels that belong to them, from one search."""
         return KernelResult(self.cells(block))

@@ -1,4 +1,4 @@
-"""The compiled core of MDAV-generic: plain passes over the distinct tuples that are left."""
+"""The compiled core of MDAV-generic: passes over all remaining distinct tuples."""
 
 from typing import Any, NamedTuple
 
@@ -11,13 +11,21 @@ from anonlib.kernels._search import Nearest, make_nearest, offer
 #: The rest is compacted when at most this share of its places is in use.
 COMPACT = 0.75
 
-#: The places of the counters in `Rest.used`: places in use; tuples in them; rows of these tuples.
+#: The counters of `MixedRest.used`: places in use, tuples in them, rows of these tuples.
 PLACES, TUPLES, ROWS = range(3)
 
 
 class LossTrees(NamedTuple):
-    """The hierarchies of q nominal columns, side by side (see `Tree`; loss is squared); that of
-    column h is from start[h] on, and has size[h] leaves."""
+    """The hierarchies of q nominal columns, side by side (see `Tree`).
+
+    Attributes:
+        parent: int64[nodes]. As in `Tree`, counted from the column's first node.
+        low: int64[nodes]. As in `Tree`.
+        high: int64[nodes]. As in `Tree`.
+        loss: float64[nodes]. The square of the loss in `Tree`.
+        start: int64[q]. The first node of each column.
+        size: int64[q]. The leaves of each column.
+    """
 
     parent: Ints
     low: Ints
@@ -28,13 +36,20 @@ class LossTrees(NamedTuple):
 
 
 class MixedRest(NamedTuple):
-    """What is not in a cell yet, by place: the tuples in order, and gaps.
+    """The rest: tuples with rows that are not in a cell yet, in order, with gaps between them.
 
-    number: float64[p + o, m], continuous columns and ranks; code: int32[q, m]. item: which tuple,
-    weight: how many rows it has left, 0 in a gap. used: int64[3], counters, by
-    `PLACES` to `ROWS`. total: [p], sums of the continuous columns. tally: rows per rank and code,
-    column g of o + q from start[g] on. distance: of each place, as of the last `_measure`; loss
-    is for it, convex for `_median`.
+    Attributes:
+        number: float64[p + o, m]. Continuous columns, then ranks, by place.
+        code: int32[q, m]. Codes of the nominal columns, by place.
+        item: int64[m]. The tuple at each place.
+        weight: int64[m]. The remaining rows of the tuple at each place; 0 in a gap.
+        used: int64[3]. Counters, see `PLACES`, `TUPLES` and `ROWS`.
+        total: float64[p]. Sums of the continuous columns.
+        tally: int64[start[o + q]]. Rows per rank, then per code. Column g begins at start[g].
+        start: int64[o + q + 1]. Where each ordinal, then each nominal column begins in `tally`.
+        distance: float64[m]. The squared distance of each place, as the last `_measure` set it.
+        loss: float64[the most ranks or codes]. Scratch of `_measure`.
+        convex: int64[the most ranks or codes]. Scratch of `_median`.
     """
 
     number: Floats
@@ -61,10 +76,21 @@ def mdav_generic(
     k: int,
     convex: bool,
 ) -> Ints:
-    """int64[n], the cell of every row.
+    """Makes cells of k rows of n rows that have m distinct tuples.
 
-    number, code: as in Rest, for all tuples, of which i has the weight[i] rows from first[i] on;
-    they are used up. n_ranks: [o]. convex: whether ranks are averaged by the convex median.
+    Args:
+        number: float64[p + o, m]. The continuous columns of the tuples, then their ranks.
+            Overwritten.
+        code: int32[q, m]. The codes of the tuples. Overwritten.
+        n_ranks: int64[o]. The ranks of each ordinal column.
+        trees: The hierarchies of the nominal columns.
+        first: int64[m]. The first row of each tuple.
+        weight: int64[m]. The rows of each tuple, which follow each other.
+        k: Rows of a cell.
+        convex: Whether ranks are averaged by the convex median.
+
+    Returns:
+        int64[n]. The cell of each row.
     """
     rest = _make_rest(number, code, n_ranks, trees.size, weight)
     cell = np.full(weight.sum(), -1, np.int64)
@@ -82,7 +108,7 @@ def mdav_generic(
             center = _farthest(rest)
             _make_cell(rest, n_ranks, k, heap, first, weight, cell, n_cells)
             n_cells += 1
-            if rest.weight[center] == 0:  # all that remain are as far from the first center
+            if rest.weight[center] == 0:  # all other rows are as far from the first center
                 center = _farthest(rest)
         if rest.used[TUPLES] <= COMPACT * rest.used[PLACES]:
             _compact(rest)
@@ -136,7 +162,8 @@ def _count(rest: MixedRest, n_ranks: Ints, i: int, rows: int) -> None:
 
 @njit
 def _average(rest: MixedRest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -> None:
-    """The average record: means, medians, and the most frequent codes, the lowest of several."""
+    """Writes the average record: means and medians to x, the most frequent codes to c (of several,
+    the lowest)."""
     p, o = len(rest.total), len(n_ranks)
     for j in range(p):
         x[j] = rest.total[j] / rest.used[ROWS]
@@ -153,8 +180,8 @@ def _average(rest: MixedRest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -
 
 @njit
 def _median(tally: Ints, scratch: Ints, convex: bool) -> int:
-    """The lower median; with `convex`, of frequencies raised to the larger of those at most that
-    have as large ones on both sides."""
+    """The lower median rank. With `convex`, each frequency is first raised to min(the largest at
+    or below its rank, the largest at or above it)."""
     n = len(tally)
     most = 0
     for r in range(n):
@@ -174,7 +201,7 @@ def _median(tally: Ints, scratch: Ints, convex: bool) -> int:
 
 @njit
 def _read(rest: MixedRest, i: int, x: Floats, c: Ints) -> None:
-    """The record of the tuple at place i."""
+    """Writes the record of the tuple at place i to x and c."""
     for j in range(len(x)):
         x[j] = rest.number[j, i]
     for h in range(len(c)):
@@ -183,7 +210,7 @@ def _read(rest: MixedRest, i: int, x: Floats, c: Ints) -> None:
 
 @njit
 def _measure(rest: MixedRest, n_ranks: Ints, trees: LossTrees, x: Floats, c: Ints) -> None:
-    """Sets `distance` to the squared distances from a record, gaps included."""
+    """Sets `distance` to the squared distances from a record, in gaps too."""
     used, p, distance = rest.used[PLACES], len(rest.total), rest.distance
     for i in range(used):
         distance[i] = 0.0
@@ -206,7 +233,7 @@ def _measure(rest: MixedRest, n_ranks: Ints, trees: LossTrees, x: Floats, c: Int
 
 @njit
 def _spread(trees: LossTrees, h: int, code: int, loss: Floats) -> None:
-    """Sets loss[other] to that of the lowest node of column h with both codes under it."""
+    """Sets loss[other] to the loss of the lowest node of column h above `code` and `other`."""
     loss[code] = 0.0
     low, high = code, code + 1
     node = trees.start[h] + code
@@ -221,7 +248,7 @@ def _spread(trees: LossTrees, h: int, code: int, loss: Floats) -> None:
 
 @njit
 def _farthest(rest: MixedRest) -> int:
-    """The place of largest distance, the first of several."""
+    """The place of largest distance; of several, the first."""
     best, result = -1.0, -1
     for i in range(rest.used[PLACES]):
         if rest.distance[i] > best and rest.weight[i] > 0:
@@ -240,7 +267,7 @@ def _make_cell(
     cell: Ints,
     cell_id: int,
 ) -> None:
-    """Moves the k rows of smallest distance, the first of several, from the rest into a cell."""
+    """Moves the k rows of smallest distance from the rest into a cell; of equal ones, the first."""
     heap.size[0] = heap.weight[0] = 0
     limit = np.inf
     for i in range(rest.used[PLACES]):
@@ -249,7 +276,7 @@ def _make_cell(
     for place in range(heap.size[0]):
         i = heap.item[place]
         item = rest.item[i]
-        # Of the farthest tuple (on top) only as many rows as are missing.
+        # The farthest tuple (place 0) gives only the rows that the cell still needs.
         rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
         start = first[item] + weight[item] - rest.weight[i]
         for row in range(start, start + rows):
@@ -262,7 +289,7 @@ def _make_cell(
 
 @njit
 def _compact(rest: MixedRest) -> None:
-    """Closes the gaps."""
+    """Removes the gaps."""
     used = rest.used[PLACES]
     for j in range(len(rest.number)):
         _close(rest.number[j], rest.weight, used)
@@ -274,7 +301,7 @@ def _compact(rest: MixedRest) -> None:
 
 @njit
 def _close(values: Any, weight: Ints, used: int) -> int:
-    """Moves the values of the places that are no gaps together. Returns how many."""
+    """Moves the values of places with rows to the front. Returns their number."""
     kept = 0
     for i in range(used):
         if weight[i] > 0:

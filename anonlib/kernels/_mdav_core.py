@@ -9,22 +9,30 @@ from anonlib.compiled import njit, select, sort
 from anonlib.kernels._kd_tree import KdLeaves, fill_leaves, make_leaves, remove
 from anonlib.kernels._search import MARGIN, Nearest, find_farthest, find_nearest, make_nearest
 
-#: The leaves are made anew when no more than this share of their rows is left.
+#: The leaves are rebuilt when at most this share of their rows is left.
 REFILL = 0.7
-#: The ranking holds one in RANKED of the tuples that are left.
+#: The ranking holds one in RANKED of the remaining tuples.
 RANKED = 8
-#: The entries of `Ranking.span`: the first place in use; the place after the last; the tuples that
-#: were left when the ranking was made.
+#: The entries of `Ranking.span`: the first place in use, the place after the last, and the number
+#: of tuples that remained when the ranking was made.
 BEGIN, END, N_LEFT = range(3)
 
 
 class TupleRest(NamedTuple):
-    """What is not in a cell yet.
+    """The rest: rows that are not in a cell yet, by tuple.
 
-    weight: [m], rows left of each tuple; rows: [1], their sum. total: [p], sums of the numeric
-    columns. tally: rows per category of all nominal columns, column h from start[h] on; squares:
-    [q], sums of their squares. mean, share, spread: the centroid, as of the last `_center`:
-    total and tally over rows, and half of 1 + the sum of squared shares of each nominal column.
+    `mean`, `share` and `spread` are the centroid, as the last `_center` computed it.
+
+    Attributes:
+        weight: int64[m]. The remaining rows of each tuple.
+        rows: int64[1]. The sum of `weight`.
+        total: float64[p]. Sums of the numeric columns.
+        tally: int64[start[q]]. Rows per category. Column h begins at start[h].
+        start: int64[q + 1]. Where each nominal column begins in `tally` and `share`.
+        squares: int64[q]. Per nominal column: the sum of the squares of its tally.
+        mean: float64[p]. total / rows.
+        share: float64[start[q]]. tally / rows.
+        spread: float64[q]. Per nominal column: (1 + the sum of its squared shares) / 2.
     """
 
     weight: Ints
@@ -39,16 +47,16 @@ class TupleRest(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The tuples that were farthest from the centroid of an earlier rest, farthest first.
+    """The tuples farthest from the centroid of an earlier rest, farthest first.
 
     Attributes:
-        item: int64[m]. The tuples; places span[BEGIN] to before span[END] are in use. No other of
-            the span[N_LEFT] tuples left at that time was farther than the last.
-        distance: float64[m]. Their squared distances from that centroid.
+        item: int64[m]. The tuples, at places span[BEGIN]..span[END] - 1. Of the span[N_LEFT]
+            tuples that remained then, none outside the ranking was farther than its last.
+        distance: float64[m]. Their distances from that centroid.
         span: int64[3]. See `BEGIN`, `END` and `N_LEFT`.
-        mean: float64[p]. That centroid: its numeric columns.
-        share: Its shares of categories, as `Rest.share`.
-        seen: int64[1]. Tuples looked at since.
+        mean: float64[p]. The numeric columns of that centroid.
+        share: float64. Its shares of categories, as in `TupleRest.share`.
+        seen: int64[1]. The tuples that searches have looked at since.
     """
 
     item: Ints
@@ -70,12 +78,23 @@ def mdav(
     pairs: int,
     one: int,
 ) -> Ints:
-    """int64[n], the cell of every row; -1 for at most k - 1 rows that are left over.
+    """Makes cells of k rows of n rows that have m distinct tuples.
 
-    value: float64[m, p + q], distinct tuples, codes after the numeric columns; tuple i has the
-    weight[i] rows from first[i] on. While at least `pairs` rows remain two cells are made, then
-    one at a time while at least `one` (k <= one <= pairs) remain; k or more that then remain are
-    a cell.
+    While at least `pairs` rows remain, two cells are made at a time; then one at a time while at
+    least `one` rows remain. If k or more rows then remain, they are one cell.
+
+    Args:
+        value: float64[m, p + q]. The distinct tuples: numeric columns, then codes.
+        p: Numeric columns.
+        first: int64[m]. The first row of each tuple.
+        weight: int64[m]. The rows of each tuple, which follow each other.
+        n_categories: int64[q]. Categories of each nominal column.
+        k: Rows of a cell.
+        pairs: See above.
+        one: See above; k <= one <= pairs.
+
+    Returns:
+        int64[n]. The cell of each row; -1 for rows left over, at most k - 1.
     """
     cell = np.full(weight.sum(), -1, np.int64)
     rest = _make_rest(value, p, weight, n_categories)
@@ -91,7 +110,7 @@ def mdav(
         if both:
             p_and_q[1] = find_farthest(leaves, value[p_and_q[0]])
         for center in p_and_q[: 1 + both]:
-            if rest.weight[center] == 0:  # Q is in P's cell: all that remain are as far from P
+            if rest.weight[center] == 0:  # Q is in P's cell: all other rows are as far from P
                 center = find_farthest(leaves, value[p_and_q[0]])
             _make_cell(leaves, rest, center, k, heap, first, weight, cell, n_cells)
             n_cells += 1
@@ -155,11 +174,11 @@ def _make_cell(
     cell: Ints,
     cell_id: int,
 ) -> None:
-    """Moves the k rows nearest to tuple `center`, its own first, from the rest into a cell."""
+    """Moves the k rows nearest to tuple `center` from the rest into a cell, its own rows first."""
     find_nearest(leaves, center, k, rest.weight, heap)
     for place in range(heap.size[0]):
         i = heap.item[place]
-        # Of the farthest tuple (on top) only as many rows as are missing.
+        # The farthest tuple (place 0) gives only the rows that the cell still needs.
         rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
         start = first[i] + weight[i] - rest.weight[i]
         for row in range(start, start + rows):
@@ -171,7 +190,7 @@ def _make_cell(
 
 @njit
 def _take(value: Floats, i: int, rows: int, rest: TupleRest) -> None:
-    """Counts rows of tuple i out of the rest."""
+    """Removes rows of tuple i from the rest."""
     rest.weight[i] -= rows
     rest.rows[0] -= rows
     p = len(rest.total)
@@ -197,15 +216,15 @@ def _center(rest: TupleRest) -> None:
 
 @njit
 def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
-    """The tuple farthest from the centroid of the rest, the lowest of several.
+    """The tuple farthest from the centroid of the rest; of several, the lowest.
 
-    No distance has changed by more than the centroid has moved since the ranking was made, so
+    Since the ranking was made, no distance has changed by more than the centroid has moved. So
     the search down the ranking ends early.
     """
     _center(rest)
     for attempt in range(3):
         if attempt > 0 or ranking.seen[0] >= ranking.span[N_LEFT]:
-            # At the third, more tuples lie equally far than one in RANKED.
+            # A third attempt: too many tuples are equally far for one in RANKED. Rank them all.
             _rank(value, rest, ranking, RANKED if attempt < 2 else 1)
         result, certain = _search(value, rest, ranking)
         if certain:
@@ -215,7 +234,7 @@ def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
 
 @njit
 def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool]:
-    """The farthest tuple in the ranking, and whether none outside it can be as far."""
+    """The farthest tuple in the ranking, and whether no tuple outside it can be as far."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
     while ranking.span[BEGIN] < ranking.span[END] and weight[item[ranking.span[BEGIN]]] == 0:
@@ -237,7 +256,7 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
 
 @njit
 def _moved(rest: TupleRest, ranking: Ranking) -> float:
-    """How far the centroid of the rest is from that of the ranking."""
+    """The distance between the centroid of the rest and that of the ranking."""
     result = 0.0
     for j in range(len(rest.mean)):
         result += (rest.mean[j] - ranking.mean[j]) ** 2
@@ -248,7 +267,7 @@ def _moved(rest: TupleRest, ranking: Ranking) -> float:
 
 @njit
 def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
-    """Makes the ranking for the present centroid, of one in `part` tuples."""
+    """Ranks the farthest 1/part of the remaining tuples (at least 64), for the present centroid."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
     for j in range(len(mean)):
@@ -274,7 +293,7 @@ def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
 def _from_centroid(
     value: Floats, i: int, mean: Floats, spread: Floats, share: Floats, start: Ints
 ) -> float:
-    """The squared distance of tuple i from the centroid of the rest (arguments as in Rest)."""
+    """The squared distance of tuple i from the centroid of the rest; arguments of `TupleRest`."""
     p = len(mean)
     result = 0.0
     for j in range(p):

@@ -1,4 +1,4 @@
-"""MDAV: cells of k rows around the rows that are farthest out."""
+"""MDAV: cells of k rows around the rows that are farthest from the centroid."""
 
 from typing import ClassVar, Literal
 
@@ -20,23 +20,25 @@ from anonlib.table.block import Block
 class Mdav(Kernel):
     """Maximum distance to average vector; k is the block's `min_rows`.
 
-    While 2k rows remain (generic: 3k): P is the row farthest from the centroid of the remaining
-    rows, Q the row farthest from P. P and its k - 1 nearest rows are a cell, then Q and its k - 1
-    nearest of what is left. (Where Q is in P's cell, which takes ties, Q is the farthest from P of
-    the rows that are not.) Then:
+    While at least 2k rows remain (generic: 3k), two cells are made. P is the row farthest from the
+    centroid of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows are a
+    cell. Then Q and its k - 1 nearest remaining rows are a cell. With ties, Q may already be in
+    P's cell; then Q is the remaining row farthest from P. The last rows depend on the variant:
 
-    - figure4: k or more that remain give one more cell, P's; each row left over joins the cell
-      whose centroid, before any of them joins, is nearest. The figure itself makes one cell of k
-      to 2k - 1 remaining rows; this tail is the one that gives the published values (Tarragona,
-      k = 10: 33.1924, not 33.1929).
-    - generic: from 2k to 3k - 1 rows give P's cell and one of the rest; k to 2k - 1, one cell.
+    - figure4: If k or more rows remain, P and its k - 1 nearest rows are one more cell. Each row
+      left over joins the cell with the nearest centroid; centroids are computed before any of
+      these rows joins. The figure itself puts k to 2k - 1 remaining rows into one cell. But the
+      published values come from the ending described here (Tarragona, k = 10: 33.1924, not
+      33.1929).
+    - generic: 2k to 3k - 1 remaining rows give P's cell and one cell of the others; k to 2k - 1
+      rows give one cell.
 
-    Squared distance of two rows: the sum, in column order, of (x - y)**2 over the numeric columns,
-    then of 1 for each nominal column in which they differ: a nominal column is the indicators of
-    its categories, scaled by the square root of 1/2. To a centroid: of (x - mean)**2, then, for a
-    nominal column in which the row's category has share s and all shares have squares that sum to
-    S, of (1 + S) / 2 - s. All of it in float64, rounded after every operation. Of rows equally
-    near or far the first one counts.
+    The squared distance of two rows is a sum in column order: (x - y)**2 for each numeric column,
+    then 1 for each nominal column in which they differ. So a nominal column acts as the indicators
+    of its categories, scaled by the square root of 1/2. The squared distance to a centroid adds
+    (x - mean)**2 for each numeric column, then (1 + S) / 2 - s for each nominal one: s is the share
+    of the row's category, S the sum of the squares of all shares. All of it is float64, rounded
+    after every operation. Of rows equally near or far, the first one is taken.
 
     Cells that fail the models are merged with near ones (`merge_failing`).
     """

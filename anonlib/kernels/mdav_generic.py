@@ -18,31 +18,32 @@ if TYPE_CHECKING:  # a core, which needs numba
 class MdavGeneric(Kernel):
     """Maximum distance to average record; k is the block's `min_rows`.
 
-    While 3k rows remain: P is the row farthest from the average record of the remaining rows, Q
-    the row farthest from P; P and its k - 1 nearest rows are a cell, then Q and its k - 1 nearest
-    of what is left. (Where Q is in P's cell, which takes ties, Q is the farthest from P of the rows
-    that are not.) From 2k to 3k - 1 rows give P's cell and one of the rest; fewer, one cell.
+    While at least 3k rows remain, two cells are made. P is the row farthest from the average record
+    of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows are a cell. Then
+    Q and its k - 1 nearest remaining rows are a cell. With ties, Q may already be in P's cell;
+    then Q is the remaining row farthest from P. At the end, 2k to 3k - 1 rows give P's cell and one
+    cell of the others; fewer rows give one cell.
 
-    The squared distance of two records is the sum, over the continuous, then the ordinal, then the
-    nominal columns, of the squares of:
+    The squared distance of two records is a sum of squares, over the continuous, then the ordinal,
+    then the nominal columns. Each column adds the square of:
 
-    - continuous: the difference, standardized. A missing value stands at the mean, and the 0/1
-      column that says so is continuous too.
-    - ordinal: the difference of ranks, over the number of categories. A missing value stands at
-      the rank nearest to the mean; its 0/1 column as above.
-    - nominal: 1 where they differ; with `hierarchy`, for a column that has one, the leaves under
-      the lowest common ancestor minus 1, over all leaves minus 1 (1 if that is the root; missing
-      stands right under the root).
+    - continuous: the standardized difference. A missing value counts as the mean; its 0/1 flag is
+      one more continuous column.
+    - ordinal: the difference of ranks / the number of categories. A missing value counts as the
+      rank nearest to the mean; its 0/1 flag is a continuous column.
+    - nominal: 1 if the values differ. With `hierarchy`, for a column that has one: (leaves under
+      the lowest common ancestor - 1) / (all leaves - 1). It is 1 if the ancestor is the root; a
+      missing value is a child of the root.
 
-    The average record has the mean, the lower median of ranks, and the most frequent category, the
-    first of several in order of codes. The convex median is the lower median of the frequencies
-    made convex: each raised to min(the largest at or below it, the largest at or above it); it can
-    be a category that no row has. All of it in float64, rounded after every operation. Of rows
-    equally near or far the first one counts.
+    The average record has the mean of a continuous column, the lower median of ranks, and the most
+    frequent category (of several, the lowest code). For the convex median, each frequency is first
+    raised to min(the largest frequency at or below its rank, the largest at or above its rank);
+    their lower median can be a category that no row has. All of it is float64, rounded after every
+    operation. Of rows equally near or far, the first one is taken.
 
-    The paper leaves open how columns are put together; the sum of squares is what it is for
-    continuous columns alone, and gives the cells of `mdav` with `variant: generic`. Cells that
-    fail the models are merged with near ones (`merge_failing`).
+    The paper leaves open how the distances of columns are combined. The sum of squares is its
+    distance for continuous columns alone, and gives the cells of `mdav` with `variant: generic`.
+    Cells that fail the models are merged with near ones (`merge_failing`).
     """
 
     type: ClassVar[str] = "mdav_generic"
@@ -81,8 +82,7 @@ class MdavGeneric(Kernel):
 
 
 def _records(block: Block) -> tuple[Floats, Codes, Ints]:
-    """The distinct tuples by column: the continuous columns, then ranks; codes; and of each column
-    of ranks how many there are."""
+    """The distinct tuples by column, for `mdav_generic`: its `number`, `code` and `n_ranks`."""
     x = block.numeric[block.tuples.first].T
     ranks = block.ranks or (None,) * len(x)
     ordinal = {j: each for j, each in enumerate(ranks) if each is not None}
@@ -94,7 +94,7 @@ def _records(block: Block) -> tuple[Floats, Codes, Ints]:
 
 
 def _trees(block: Block, *, hierarchies: bool) -> "LossTrees":
-    """The hierarchies side by side; where there is none, all leaves stand right under the root."""
+    """The hierarchies side by side. Without a hierarchy, all leaves are children of the root."""
     from anonlib.kernels._generic_core import LossTrees
 
     trees = [

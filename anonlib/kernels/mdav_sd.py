@@ -15,19 +15,21 @@ from anonlib.table.block import Block
 class MdavSd(Mdav):
     """MDAV by the distortion (1 - lambda) D_X + lambda D_Y.
 
-    D_X: the squared distance of `mdav` over the number of columns, so that its mean over the rows
-    is an MSE per column. D_Y, of the target: the squared difference of standardized numbers; of
-    classes, 1 where they differ, which is half the squared distance of their indicators.
-    lambda = 1/2 gives the target the weight of all quasi-identifiers together; at 0 the cells are
-    those of `mdav`, at 1 the quasi-identifiers don't count.
+    - D_X: the squared distance of `mdav` / the number of columns. Its mean over the rows is an MSE
+      per column.
+    - D_Y, for a numeric target: the squared difference of the standardized numbers. For classes: 1
+      if they differ, which is half the squared distance of their indicators.
 
-    The distortion is a multiple of a squared distance of `mdav`: with the columns as they are, and
-    the target as further ones, scaled by the square root of lambda d / (1 - lambda) and put on the
-    grid: itself where it is a number or has two classes, else its indicators, by the square root
-    of half of that.
+    At lambda = 1/2 the target weighs as much as all quasi-identifiers together. At 0 the cells are
+    those of `mdav`; at 1 the quasi-identifiers do not count.
 
-    Cells are alike in the target on purpose, so that they say more about that of a person than
-    those of `mdav`: where that matters, the target needs a privacy model.
+    The distortion is computed as a multiple of `mdav`'s squared distance, with the target as
+    further columns, rounded to GRID. A number or a target of two classes is one column, scaled by
+    the square root of lambda d / (1 - lambda). Other targets are the indicators of their classes,
+    scaled by the square root of half of that.
+
+    The rows of a cell are alike in the target on purpose. So a cell tells more about a person's
+    target than a cell of `mdav`. Where that matters, the target needs a privacy model.
     """
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -61,7 +63,7 @@ def _with_target(block: Block, lambda_: float) -> Block:
 
 
 def _target(block: Block) -> Floats:
-    """float64[n, 1 or the number of classes]: squared distances of its rows are those of D_Y."""
+    """float64[n, 1 or the number of classes]. Squared distances between its rows are D_Y."""
     assert block.target is not None
     if block.n_classes <= 2:
         return block.target[:, None]
