@@ -1,4 +1,4 @@
-"""The command line. Spark is imported by the verbs that need it, once they do."""
+"""The command line. Verbs import Spark only when they need it."""
 
 import argparse
 import io
@@ -28,8 +28,15 @@ GATE_FAILED = 4
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb; the exit code: 0 done, 2 config or input error, 3 audit failed, 4 a gate not
-    passed, 1 else."""
+    """Runs one verb.
+
+    Args:
+        argv: The arguments; those of the process if None.
+
+    Returns:
+        The exit code: 0 done, 2 config or input error, 3 audit failed, 4 gate failed, 1 any other
+        error.
+    """
     argv = list(sys.argv[1:] if argv is None else argv)
     _never_fail_to_print()
     args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
@@ -39,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return interrupt.run_interruptible(lambda: _run(args))
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
-    except BrokenPipeError:  # whoever read our output has had enough
+    except BrokenPipeError:  # the reader of our output closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Exception, KeyboardInterrupt) as error:
@@ -54,9 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """The verb's exit code. A Spark session that it started is stopped again."""
+    """Runs the verb and returns its exit code. Stops the Spark session if the verb started it."""
     there = _session()
-    if there is not None:  # sessions are active by thread, and this one is new
+    if there is not None:  # Spark's active session is per thread, and this thread is new
         java = there._get_j_spark_session_class(there._jvm)
         java.setActiveSession(there._jsparkSession)
     try:
@@ -234,7 +241,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 def _session() -> "SparkSession | None":
-    """The Spark session that is there, without starting or importing anything."""
+    """The existing Spark session, or None. Starts and imports nothing."""
     if "pyspark.sql" not in sys.modules:
         return None
     from pyspark.sql import SparkSession
@@ -243,7 +250,7 @@ def _session() -> "SparkSession | None":
 
 
 def _log_format(argv: Sequence[str]) -> Literal["text", "json"]:
-    """How to report a command line that can't be understood."""
+    """The log format in raw arguments, for errors that occur before they are parsed."""
     wanted = ("--log-format", "json") in pairwise(argv) or "--log-format=json" in argv
     return "json" if wanted else "text"
 
@@ -256,7 +263,7 @@ def _never_fail_to_print() -> None:
 
 @contextmanager
 def _hushed(*, debug: bool) -> Iterator[None]:
-    """Silences the libraries' logs and warnings, which may show data."""
+    """Silences logs and warnings of libraries, unless debug: they may contain data."""
     if debug:
         yield
         return

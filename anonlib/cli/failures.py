@@ -1,7 +1,7 @@
 """The text and the exit code of an error.
 
-The text of an error that is not ours may hold raw values: only its type is shown, unless the user
-asks for more.
+Errors of other libraries may contain raw values in their texts. Only their types are shown, unless
+the user asks for more with --debug.
 """
 
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from anonlib.progress import Progress
 
 INTERRUPTED = "interrupted: stopped before it was done"
-#: What becomes of the work of verbs that write something as they go.
+#: What happens to unfinished work, for verbs that write while they run.
 _AFTERWARDS = {
     "release": "what is left behind is removed by the next run",
     "evaluate": "what is left behind is removed by the next run",
@@ -33,8 +33,19 @@ def report_error(
     verb: str | None = None,
     progress: "Progress | None" = None,
 ) -> int:
-    """Tells the user on stderr what ended a verb; the exit code. `progress` knows which run it was,
-    if it was one."""
+    """Writes an error to stderr.
+
+    Args:
+        error: What ended the verb.
+        log_format: Plain text, or one JSON object.
+        debug: Whether to show the traceback, too. It may contain data.
+        config: The path of the config, if known.
+        verb: The verb, if known.
+        progress: Knows the run's id and target; for JSON only.
+
+    Returns:
+        The exit code.
+    """
     code = error.exit_code if isinstance(error, AnonlibError) else 1
     if debug:
         sys.stderr.write(f"{DEBUG_WARNING}\n")

@@ -1,4 +1,4 @@
-"""What the command line's verbs have in common: flags, kinds of arguments, help."""
+"""What the grammars of all verbs share: flags, types of arguments, help."""
 
 import argparse
 import textwrap
@@ -7,16 +7,20 @@ from typing import Any, NoReturn
 
 from anonlib.errors import InputError
 
-#: What help is written in; longer lines break on narrow terminals.
+#: Columns of help texts; longer lines would break on narrow terminals.
 WIDTH = 79
 EXIT_CODES = "exit codes: 0 done, 2 config or input, 3 audit failed, 4 gate failed, 1 else"
 
-#: How help tells a default.
+#: How help shows a default.
 SHOWN = "(default: %(default)s)"
 
 
 class UsageError(InputError):
-    """The command line can't be understood; `usage` is how it should look."""
+    """The command line is not valid.
+
+    Attributes:
+        usage: argparse's usage text, which shows the right form.
+    """
 
     def __init__(self, text: str, usage: str):
         super().__init__(text)
@@ -24,14 +28,19 @@ class UsageError(InputError):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose mistakes are errors of ours."""
+    """A parser that raises UsageError where argparse would exit."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, self.format_usage())
 
 
 def global_flags(*, default: bool) -> argparse.ArgumentParser:
-    """Flags that stand before or after the verb; there they must not undo what stood before."""
+    """Flags that are allowed before and after the verb.
+
+    Args:
+        default: Whether flags that are not given get their defaults. False after the verb, where
+            defaults would overwrite the values of flags before it.
+    """
 
     def initially(value: Any) -> Any:
         return value if default else argparse.SUPPRESS
@@ -57,7 +66,7 @@ def global_flags(*, default: bool) -> argparse.ArgumentParser:
 
 
 def add_verb(verbs: Any, name: str, summary: str, epilog: str = "") -> argparse.ArgumentParser:
-    """A verb, or what follows one, with its help; flags may stand behind it."""
+    """Adds a verb, or an action of a verb, with its help and the global flags."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=summary,
@@ -71,13 +80,13 @@ def add_verb(verbs: Any, name: str, summary: str, epilog: str = "") -> argparse.
 
 
 def add_conf(parser: argparse.ArgumentParser, *flags: str, **more: Any) -> None:
-    """The argument that names a config, and what overrides its fields."""
+    """Adds the argument that names a config, and the flag `--set`."""
     parser.add_argument(*flags, metavar="CONF", help="the config, a YAML file", **more)
     add_overrides(parser)
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
-    """The flag that overrides fields of the config."""
+    """Adds the flag `--set`, which overrides fields of the config."""
     parser.add_argument(
         "--set",
         dest="overrides",
@@ -89,12 +98,12 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The flag for a result as JSON."""
+    """Adds the flag `--json`: the result as JSON on stdout."""
     parser.add_argument("--json", action="store_true", help="the result as JSON on stdout")
 
 
 def whole_number(least: int | None) -> Any:
-    """A kind of argument: whole numbers of 64 bits, from `least` on."""
+    """A type of argument: integers of 64 bits, at least `least` unless that is None."""
 
     def parse(text: str) -> int:
         try:
@@ -109,7 +118,7 @@ def whole_number(least: int | None) -> Any:
 
 
 def utc_time(text: str) -> datetime:
-    """A kind of argument: dates and times, in UTC where they name no other zone."""
+    """A type of argument: dates and times, in UTC unless they name another zone."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -118,5 +127,5 @@ def utc_time(text: str) -> datetime:
 
 
 def dedent_help(text: str) -> str:
-    """Help without the indentation of the code that it stands in."""
+    """A help text without the indentation of the code around it."""
     return textwrap.dedent(text).strip()

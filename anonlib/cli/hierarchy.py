@@ -24,7 +24,7 @@ from anonlib.text import printable
 
 
 def run_hierarchy(args: argparse.Namespace) -> int:
-    """Runs an action; the exit code."""
+    """Runs an action and returns the exit code. Raises InputError."""
     return ACTIONS[args.action](args)
 
 
@@ -91,7 +91,7 @@ BUILDERS: dict[str, Callable[[argparse.Namespace], Hierarchy]] = {
 
 
 def _values(args: argparse.Namespace) -> tuple[pa.Array, Ints]:
-    """Values, and how often each is there."""
+    """The values to build from, and the number of rows of each."""
     if getattr(args, "step", None) is not None and args.range is None:
         raise InputError("--step: goes with --range only")
     if args.conf is not None or args.column is not None:
@@ -107,7 +107,7 @@ def _values(args: argparse.Namespace) -> tuple[pa.Array, Ints]:
 
 
 def _lines(path: str) -> list[str]:
-    """The lines of a file that are not empty."""
+    """The lines of a UTF-8 file, without empty ones."""
     try:
         text = Path(path).read_text("utf-8-sig")
     except OSError as error:
@@ -120,8 +120,13 @@ def _lines(path: str) -> list[str]:
 def _columns(
     args: argparse.Namespace, *names: str | None
 ) -> tuple[list[Any], Sequence[str] | None]:
-    """The distinct combinations of the columns' values and how many rows have each; of protected
-    columns the texts that mean missing."""
+    """Counts the combinations of values in columns of the source.
+
+    Returns:
+        The arrays: for each column its values in the distinct combinations, then
+            int64[number of combinations], the rows that have each.
+        The texts that mean missing, if the first column is protected; else None.
+    """
     found = [name for name in names if name is not None]
     if args.conf is None or len(found) < len(names):
         raise InputError("--conf and --column: both are needed")
@@ -165,7 +170,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _figures(hierarchy: Hierarchy, covered: Coverage | None) -> dict[str, Any]:
-    """What `check` finds, without a value."""
+    """The results of `check`, without values of the data."""
     found: dict[str, Any] = {
         "values": int(hierarchy.tree.high[-1]),
         "nodes_by_height": np.bincount(hierarchy.heights).tolist(),
@@ -176,7 +181,7 @@ def _figures(hierarchy: Hierarchy, covered: Coverage | None) -> dict[str, Any]:
 
 
 def _print_values(values: Sequence[str]) -> None:
-    """For the operator's eyes: on a terminal, never in a file."""
+    """Prints values of the data. Only for a terminal: they must not get into a file."""
     lines = [DEBUG_WARNING, *(f"  {printable(value)}" for value in values)]
     sys.stdout.write("\n".join(lines) + "\n")
 

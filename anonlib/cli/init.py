@@ -1,4 +1,4 @@
-"""The verb `init`: a draft of a config, which people copy and commit, so no secret gets into it."""
+"""The verb `init`: drafts a config. Drafts hold no secrets, since people copy and commit them."""
 
 import argparse
 import sys
@@ -16,7 +16,12 @@ from anonlib.errors import ConfigError, InputError, Problem, problems_of
 
 
 def run_init(args: argparse.Namespace) -> int:
-    """Drafts the config. Raises ConfigError where an argument holds a secret."""
+    """Drafts a config and returns the exit code.
+
+    Raises:
+        ConfigError: An argument holds a secret, or is not valid.
+        InputError: The output exists, or the source can't be read.
+    """
     source = _source(args)
     out = None if args.out is None else Path(args.out)
     if out is not None and out.exists():
@@ -35,7 +40,7 @@ def run_init(args: argparse.Namespace) -> int:
 
 
 def _source(args: argparse.Namespace) -> SourceSection:
-    """The options of the source, and those that are secret."""
+    """The section `source` that the arguments describe. Raises ConfigError."""
     options, secrets = _pairs("--option", args.options), _pairs("--secret", args.secrets)
     given = {"format": args.format or "csv", "options": options, "secrets": secrets}
     try:
@@ -55,7 +60,7 @@ def _source(args: argparse.Namespace) -> SourceSection:
 
 
 def _of_database(source: SourceSection, table: str) -> Iterator[Problem]:
-    """What is wrong with options of a database, whose table SOURCE names."""
+    """Problems of a database's options. The argument SOURCE names the table."""
     named = [name for name in source.options if name.lower() in ("dbtable", "query")]
     if named:
         yield Problem(
@@ -68,7 +73,7 @@ def _of_database(source: SourceSection, table: str) -> Iterator[Problem]:
 
 
 def _of_arguments(problems: Sequence[Problem]) -> Iterator[Problem]:
-    """Problems of a source, told by the arguments that have them."""
+    """The problems, with the arguments in place of the fields of the config."""
     names = {"source.options": "--option", "source.secrets": "--secret", "source.path": "SOURCE"}
     for problem in problems:
         section = ".".join(problem.where.split(".")[:2])

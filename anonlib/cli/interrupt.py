@@ -1,9 +1,11 @@
 """Interruptions (Ctrl-C, SIGTERM, SIGHUP) of a run.
 
-Work runs in a thread of its own, so that a signal never strikes in the middle of a call to the JVM
-and the clean-up can still talk to it. py4j keeps one connection per thread: an exception between a
-command and its answer would leave the answer to the next command, and the command would go on. So
-with a JVM, work stops before its next command.
+Work runs in its own thread. So a signal never interrupts a call to the JVM, and the clean-up can
+still call it.
+
+py4j keeps one connection per thread. After an exception between a command and its answer, the next
+command would read that answer, and the first command would still be running. So with a JVM, work
+stops just before its next command.
 """
 
 import ctypes
@@ -15,19 +17,27 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-#: Seconds between looks at whether the work is over.
+#: Seconds between checks whether the work is done.
 _TICK = 0.2
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user, or the system, asked to stop."""
+    """The user or the system asked the process to stop."""
 
 
 def run_interruptible(work: Callable[[], int]) -> int:
-    """The outcome of `work`, which SIGINT, SIGTERM and SIGHUP end with Interrupted.
+    """Runs `work` in a thread. SIGINT, SIGTERM and SIGHUP end it.
 
-    Running Spark jobs are cancelled, then `work` may clean up; a second signal raises
-    Interrupted here without waiting for that.
+    The first signal cancels the running Spark jobs and raises Interrupted inside `work`, which may
+    clean up. A second signal does not wait for the clean-up. Outside the main thread, which alone
+    can handle signals, `work` runs in the calling thread and is not interrupted.
+
+    Returns:
+        What `work` returned.
+
+    Raises:
+        Interrupted: A signal arrived.
+        BaseException: Whatever `work` raised.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -37,7 +47,7 @@ def run_interruptible(work: Callable[[], int]) -> int:
     def body() -> None:
         try:
             outcome.append(work())
-        except BaseException as error:  # handed to the caller, all of it
+        except BaseException as error:  # raised again in the caller's thread
             failure.append(error)
 
     thread = threading.Thread(target=body, name="anonlib", daemon=True)
@@ -50,10 +60,10 @@ def run_interruptible(work: Callable[[], int]) -> int:
             if signals and stopped is None:
                 stopped = _stop(thread)
             if stopped is not None and not stopped.is_set():
-                _cancel_jobs()  # again and again: the next one may be on its way
+                _cancel_jobs()  # repeatedly: the thread may just be starting another job
             if len(signals) > 1:
                 raise Interrupted
-    if failure and stopped is not None:  # what a cancelled job raises is a consequence
+    if failure and stopped is not None:  # the error may come from a cancelled job
         raise Interrupted from failure[0]
     if failure:
         raise failure[0]
@@ -61,8 +71,8 @@ def run_interruptible(work: Callable[[], int]) -> int:
 
 
 def _stop(thread: threading.Thread) -> threading.Event:
-    """Has Interrupted raised in the thread, before its next command to the JVM or, without one, as
-    soon as it is back in Python: the event."""
+    """Makes the thread raise Interrupted: before its next command to the JVM or, without a JVM,
+    as soon as it executes Python code again. Returns an event that is set at that moment."""
     raised = threading.Event()
     client = _client()
     if client is not None:
@@ -78,7 +88,7 @@ def _stop(thread: threading.Thread) -> threading.Event:
         return raised
 
     class Raised(Interrupted):
-        def __init__(self) -> None:  # called in the thread, when it is raised
+        def __init__(self) -> None:  # called in the thread, when the exception is raised
             raised.set()
 
     target = ctypes.c_ulong(thread.ident or 0)
@@ -88,17 +98,17 @@ def _stop(thread: threading.Thread) -> threading.Event:
 
 @contextmanager
 def _restored() -> Iterator[None]:
-    """Afterwards py4j's client sends commands as ever."""
+    """Undoes what `_stop` did to py4j's client."""
     try:
         yield
     finally:
         client = _client()
         if client is not None:
-            vars(client).pop("send_command", None)  # what _stop put before the method
+            vars(client).pop("send_command", None)  # the method of the class is visible again
 
 
 def _client() -> Any:
-    """py4j's client, where there is a JVM."""
+    """py4j's client; None without a JVM."""
     gateway = getattr(_context_class(), "_gateway", None)
     return getattr(gateway, "_gateway_client", None)
 
@@ -110,7 +120,7 @@ def _context_class() -> Any:
 def _cancel_jobs() -> None:
     context = getattr(_context_class(), "_active_spark_context", None)
     if context is not None:
-        with suppress(Exception):  # the JVM may be going down, too
+        with suppress(Exception):  # the JVM may be stopping, too
             context.cancelAllJobs()
 
 

@@ -20,7 +20,7 @@ from anonlib.cli.grammar import (
 
 FORMATS = ("delta", "parquet", "csv")
 
-#: Variables of the environment that anonlib itself reads.
+# Environment variables that anonlib reads, with their descriptions in help.
 _MIN_K = ("ANONLIB_MIN_K=20", "no config may have a smaller k")
 
 _REQUIRE = ("ANONLIB_REQUIRE=approver,purpose", "what `accountability` must say")
@@ -37,12 +37,21 @@ _OF_ALL = (
 
 
 def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
-    """The arguments. Raises UsageError; SystemExit(0) after --help and --version."""
+    """Parses arguments.
+
+    Args:
+        argv: The arguments; those of the process if None.
+        version: The text that `--version` prints.
+
+    Raises:
+        UsageError: The arguments are not valid.
+        SystemExit: With code 0, after `--help` and `--version`.
+    """
     return make_parser(version).parse_args(argv)
 
 
 def make_parser(version: str) -> Parser:
-    """The whole grammar."""
+    """The parser of all verbs."""
     top = Parser(
         prog="anonlib",
         description="Anonymizes tables on Spark and Delta Lake, and audits what it publishes.",
@@ -382,12 +391,12 @@ def _runs(verbs: Any) -> None:
 
 
 def _add_environment(parser: argparse.ArgumentParser, *variables: tuple[str, str]) -> None:
-    """Ends help with the variables of the environment that count, each with what it does."""
+    """Appends environment variables and what each does to the help."""
     lines = [f"  {name:<34}{text}" for name, text in variables]
     parser.epilog = "\n".join([f"{parser.epilog}\n", "environment:", *lines])
 
 
-#: Levels of dates, from low to high.
+#: Levels of a hierarchy of dates, from the finest to the coarsest.
 DATE_LEVELS = ("day", "month", "quarter", "year", "decade")
 
 NOTES = """
@@ -398,7 +407,7 @@ NOTES = """
 
 
 def add_hierarchy(verbs: Any) -> None:
-    """The verb `hierarchy` and its actions."""
+    """Adds the verb `hierarchy` and its actions."""
     parser = add_verb(
         verbs,
         "hierarchy",
@@ -559,7 +568,12 @@ def _kind(kinds: Any, name: str, summary: str, *examples: str) -> argparse.Argum
 
 
 def _add_values(parser: argparse.ArgumentParser, ranges: str = "") -> None:
-    """Where the values come from."""
+    """Adds the arguments that say where the values of a hierarchy come from.
+
+    Args:
+        parser: The parser to add them to.
+        ranges: What `--range` is a range of, for its help; empty for no such argument.
+    """
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--conf", metavar="CONF", help="a config: its source is read, with Spark")
     given.add_argument("--values", metavar="FILE", help="one value a line, repeated ones counted")

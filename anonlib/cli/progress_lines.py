@@ -1,5 +1,4 @@
-"""How progress is shown: a live line per stage on a terminal, plain lines or JSON elsewhere. All
-of it goes to stderr."""
+"""Shows progress on stderr: a live line per stage on a terminal, else plain lines or JSON."""
 
 import json
 import sys
@@ -14,12 +13,12 @@ from anonlib.progress import Progress
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-#: Seconds between looks at Spark's counts of tasks.
+#: Seconds between two requests for Spark's counts of tasks.
 _POLL = 0.5
 
 
 def make_progress(log_format: Literal["text", "json"], *, quiet: bool) -> "ShownProgress":
-    """The progress that fits the flags and where stderr goes."""
+    """The progress for these flags. Text is live if stderr is a terminal."""
     if quiet:
         return ShownProgress()
     if log_format == "json":
@@ -28,7 +27,7 @@ def make_progress(log_format: Literal["text", "json"], *, quiet: bool) -> "Shown
 
 
 class ShownProgress(Progress):
-    """Progress that may have something to close; this one shows nothing."""
+    """Progress as a context manager. This base class shows nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,8 +37,8 @@ class ShownProgress(Progress):
         self._outer[name] = sys.exc_info()[1]
 
     def failing(self, name: str) -> bool:
-        """Whether the stage that ends does so because of an exception, which is on its way; one
-        that was there when the stage began (it cleans up, say) is not its own."""
+        """Whether an exception is ending the stage. An exception that was already being handled
+        when the stage began, as in a clean-up, does not count."""
         error = sys.exc_info()[1]
         return error is not None and error is not self._outer.get(name)
 
@@ -47,7 +46,7 @@ class ShownProgress(Progress):
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Nothing is left on the screen but finished lines."""
+        """Removes live lines from the screen."""
 
 
 class LogProgress(ShownProgress):
@@ -76,11 +75,11 @@ class LogProgress(ShownProgress):
 
 
 class JsonProgress(ShownProgress):
-    """One JSON object per line, which says of which run, target and stage it is."""
+    """One JSON object per line, with the run, the target and the stage."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._stages: list[str] = []  # that run, each within the one before
+        self._stages: list[str] = []  # the running stages, outermost first
 
     def started(self, name: str, spark: Any) -> None:
         super().started(name, spark)
@@ -110,7 +109,7 @@ class JsonProgress(ShownProgress):
 
 
 def run_fields(progress: Progress) -> dict[str, str]:
-    """Whose a line is, as far as there is a run."""
+    """The id and the target of the run, as far as they are known."""
     fields = {"run_id": progress.run_id, "target": progress.target}
     return {name: value for name, value in fields.items() if value}
 
@@ -129,15 +128,15 @@ def _waiting(what: str, most: float) -> str:
 
 
 def write_json(**fields: Any) -> None:
-    """Writes one event to stderr."""
+    """Writes one event to stderr, as a line of JSON with the time."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     sys.stderr.write(json.dumps({"time": now, **fields}, ensure_ascii=False) + "\n")
     sys.stderr.flush()
 
 
 class TerminalProgress(ShownProgress):
-    """A live line for the stage that runs, with its tasks as Spark counts them; a plain one for
-    each stage that is over."""
+    """A live line per running stage, with Spark's count of its tasks, and a plain line per finished
+    stage."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -196,7 +195,7 @@ class TerminalProgress(ShownProgress):
     def advanced(self, name: str, done: int, total: int, left: float) -> None:
         with self._lock:
             place = next(i for i, entry in enumerate(self._running) if entry[0] == name)
-            # Its own count stands for that of Spark's tasks.
+            # The stage counts its own work: that replaces the count of Spark's tasks.
             _, task, _ = self._running[place]
             self._running[place] = (name, task, None)
         text = _advanced(done, total, left)
@@ -221,16 +220,21 @@ class TerminalProgress(ShownProgress):
             with self._lock:
                 running = [(task, tasks) for _, task, tasks in self._running if tasks is not None]
             for task, tasks in running:
-                with suppress(Exception):  # the session may be on its way down; the run says so
+                with suppress(Exception):  # the session may be stopping; the run reports that
                     tasks.look()
-                    # One more than there are: a stage is not over when its jobs so far are.
+                    # One more than Spark knows of: the stage may start further jobs.
                     total = tasks.total + 1 if tasks.total else None
                     text = f"{tasks.done}/{tasks.total} tasks" if tasks.total else ""
                     self._lines.update(task, completed=tasks.done, total=total, tasks=text)
 
 
 class _Tasks:
-    """The tasks of the jobs in a stage's group, done and in all."""
+    """Counts Spark's tasks in the job group of a stage.
+
+    Attributes:
+        done: Completed tasks.
+        total: All tasks of the Spark stages that have started.
+    """
 
     def __init__(self, spark: Any, group: str):
         self.done = self.total = 0
@@ -244,7 +248,7 @@ class _Tasks:
             info = self._tracker.getJobInfo(job)
             for stage_id in info.stageIds if info else ():
                 stage = self._tracker.getStageInfo(stage_id)
-                # A stage that has not begun may never do so, since its result may be there already
+                # A stage that has not started may be skipped, since its result may exist already.
                 if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks):
                     done += stage.numCompletedTasks
                     total += stage.numTasks

@@ -1,4 +1,4 @@
-"""The verb `runs`: past runs, and which of them released a person."""
+"""The verb `runs`: lists past runs, or the runs that released a person."""
 
 import argparse
 import json
@@ -16,7 +16,10 @@ MAX_BYTES = 100_000
 
 
 def run_runs(args: argparse.Namespace) -> int:
-    """Lists past runs; the exit code."""
+    """Lists past runs, or those that released a person, and returns the exit code.
+
+    Raises InputError.
+    """
     args.conf = args.place if _names_a_config(args.place) else None
     config = None if args.conf is None else config_of(args)
     if args.person is not None:
@@ -58,8 +61,8 @@ def _person(args: argparse.Namespace, config: "Config | None") -> None:
 
 
 def _read_person(path: str) -> dict[str, str]:
-    """The values of a person by column. They are in a file, or on stdin: arguments are seen by
-    everyone on a machine, and kept by shells."""
+    """The identifying values of a person, by column, from a JSON file or stdin (`-`). They are no
+    arguments, since other users of the machine see arguments, and shells keep them."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read(MAX_BYTES)

@@ -1,4 +1,4 @@
-"""What the command line's verbs share: how they read the config, show progress, write results."""
+"""What all verbs share: they read the config, show progress and write results."""
 
 import argparse
 import json
@@ -15,14 +15,25 @@ if TYPE_CHECKING:
 
 
 def config_of(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
-    """The config, before Spark is imported: what is wrong in it is said at once."""
+    """Reads the config of the arguments.
+
+    Called before Spark is imported, so that problems are reported at once.
+
+    Args:
+        args: The parsed arguments.
+        more: Further overrides, which win over those of `--set`.
+
+    Raises:
+        InputError: The file can't be read.
+        ConfigError: The config is not valid.
+    """
     from anonlib.config.reading import load
 
     return load(args.conf, [*args.overrides, *more])
 
 
 def progress_of(args: argparse.Namespace) -> "ShownProgress":
-    """How this run shows its progress. It stays with the arguments, for who reports an error."""
+    """The progress for the flags. It is kept as `args.progress`, for the report of an error."""
     from anonlib.cli.progress_lines import make_progress
 
     args.progress = make_progress(args.log_format, quiet=args.quiet)
@@ -31,7 +42,7 @@ def progress_of(args: argparse.Namespace) -> "ShownProgress":
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file. Raises InputError where that fails."""
+    """Writes a text file. Raises InputError if that fails."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -39,5 +50,5 @@ def write_text(path: Path, text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Prints a result on stdout."""
+    """Prints a value as JSON on stdout."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -1,5 +1,5 @@
-"""What the terminal shows when a verb is done: figures, verdicts and places, never data (but for
-`show`, which prints published rows)."""
+"""Prints the results of verbs: figures, verdicts and paths. No data, except the published rows of
+`show`."""
 
 import io
 import re
@@ -24,12 +24,12 @@ from anonlib.text import printable
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport, Verdict
 
-#: What a released value may take on the screen.
+#: Most characters of a released value on the screen.
 MAX_VALUE = 40
 
 
 def console(file: TextIO | None = None) -> Console:
-    """For stdout: without colours, and 80 columns wide, where that is no terminal."""
+    """A console on a file, by default stdout. Without a terminal: no colours, 80 columns."""
     return Console(file=file or sys.stdout, highlight=False, emoji=False, markup=False)
 
 
@@ -39,7 +39,14 @@ def print_release(
     overrides: Sequence[str] = (),
     to: Console | None = None,
 ) -> None:
-    """The summary of a release by a config and its `--set` overrides."""
+    """Prints the summary of a release.
+
+    Args:
+        result: The result of the run.
+        config: The path of the config, for the commands that are suggested.
+        overrides: The `--set` overrides, for the same commands.
+        to: Where to print; by default stdout.
+    """
     to = to or console()
     if result.n_waiting:
         text = (
@@ -64,7 +71,7 @@ def print_evaluation(
     overrides: Sequence[str] = (),
     to: Console | None = None,
 ) -> None:
-    """The figures of a release, or of a trial, by a config and its `--set` overrides."""
+    """Prints the figures of a release or of a trial. Arguments as of `print_release`."""
     to = to or console()
     trial = result.table_version < 0
     what = "a trial release, not published" if trial else printable(local(result.table))
@@ -79,7 +86,7 @@ def print_evaluation(
 
 
 def _print_found(result: ReleaseResult, to: Console) -> None:
-    """Verdicts, losses, figures and gates, as far as there are any."""
+    """Prints verdicts, losses, figures and gates, as far as the result has them."""
     if result.audit is not None:
         to.print()
         to.print(verdict_table(result.audit.verdicts))
@@ -91,7 +98,7 @@ def _print_found(result: ReleaseResult, to: Console) -> None:
 
 
 def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
-    """The verdict of an audit: models, problems, the sizes of the worst classes."""
+    """Prints an audit: the verdict for each model, sizes of the worst classes, notes, problems."""
     to = to or console()
     word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
     to.print(Text.assemble("Audit of ", printable(table), ": ", (word, style)), soft_wrap=True)
@@ -113,7 +120,7 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
 
 
 def lone_notes(report: "AuditReport") -> list[str]:
-    """What shares tell of single rows, in words."""
+    """Notes about columns released as shares in which single rows stand out."""
     return [
         f"{printable(name)}: the shares tell of {n:,} rows ({n / report.n_rows:.1%}) that no other "
         "row of their class has their value; round them by `steps`, or release lca"
@@ -128,7 +135,7 @@ def print_check(
     overrides: Sequence[str] = (),
     to: Console | None = None,
 ) -> None:
-    """A config, with its `--set` overrides, as it was resolved against its source."""
+    """Prints a config as resolved against its source. Arguments as of `print_release`."""
     to = to or console()
     head = Text.assemble(printable(config), ": ", ("fits its source", "bold green"))
     to.print(head, soft_wrap=True)
@@ -136,7 +143,7 @@ def print_check(
     table = new_table("column", "role", "scale", "type", "released as")
     table.columns[1].no_wrap = table.columns[2].no_wrap = True
     for column in result.columns:
-        # Lines break at spaces, and Spark writes `struct<lower:double,upper:double>`.
+        # Lines break only at spaces, which Spark's `struct<lower:double,upper:double>` has not.
         types = (re.sub("[,:]", r"\g<0> ", t) for t in (column.source_type, column.released_as))
         cells = (column.name, column.role, column.scale or "", *types)
         table.add_row(*[Text(printable(cell)) for cell in cells])
@@ -151,7 +158,7 @@ def print_check(
 
 
 def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) -> None:
-    """Plug-ins, as they describe themselves."""
+    """Prints the descriptions of plug-ins."""
     to = to or console()
     for i, listing in enumerate(listings):
         if i:
@@ -171,7 +178,7 @@ def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) ->
 
 
 def _parameters(parameters: Iterable[Parameter]) -> Table:
-    """A line for each; lists have one for each of their parts, and are never broken elsewhere."""
+    """A table of parameters. Defaults that are lists have one line per item."""
     table = new_table("parameter", "default", "allowed", "meaning")
     table.columns[1].no_wrap = True
     for each in parameters:
@@ -181,7 +188,7 @@ def _parameters(parameters: Iterable[Parameter]) -> Table:
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
-    """Published rows as a table; one value per line where that is too wide."""
+    """Prints published rows as a table; with one value per line if the table would be too wide."""
     shown = [[_short(value) for value in row] for row in rows]
     columns = list(zip(*shown, strict=True)) if shown else [() for _ in names]
     widths = [
@@ -201,7 +208,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: C
 def summary_svg(
     result: ReleaseResult, path: str | Path, config: str = "conf/quickstart.yaml"
 ) -> None:
-    """Writes a picture of a release's summary."""
+    """Writes the summary of a release as an SVG picture."""
     recording = Console(
         file=io.StringIO(), record=True, width=88, force_terminal=True, highlight=False
     )
@@ -210,7 +217,7 @@ def summary_svg(
 
 
 def program() -> str:
-    """How this program was called, for commands that the user can copy."""
+    """How the user called this program, for commands to copy."""
     called = Path(sys.argv[0])
     if called.name not in ("cli.py", "__main__.py"):
         return "anonlib"
@@ -253,12 +260,13 @@ def _release_places(
 
 
 def _given(config: str, overrides: Sequence[str]) -> str:
-    """The config and its overrides, as they stand in a command."""
+    """The config and its overrides, quoted for a shell."""
     return " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
 
 
 def local(path: str) -> str:
-    """A path of this machine without its scheme, below the working directory as seen from it."""
+    """A local path without `file:`, relative if it is below the working directory. Other paths are
+    returned as they are."""
     if not path.startswith("file:"):
         return path
     bare = "/" + path.removeprefix("file:").lstrip("/")
@@ -300,7 +308,7 @@ def _notes(result: ReleaseResult) -> list[str]:
 
 
 def _undefined(losses: dict[str, float | None]) -> list[str]:
-    """Why figures are not computable."""
+    """For each loss without a value, the reason."""
     known = registry.plugins("metric")
     missing = [known[name] for name, value in losses.items() if value is None and name in known]
     return [f"{p.type}: {p.undefined}" for p in missing if issubclass(p, Metric)]

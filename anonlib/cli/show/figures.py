@@ -1,4 +1,4 @@
-"""What the terminal shows of a release's measures and gates."""
+"""Prints the measures and gates of a release."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
 from anonlib.text import printable
 
-#: Most figures side by side.
+#: Most columns of figures side by side.
 ACROSS = 4
-#: Most figures that a note names.
+#: Most figures named in a note.
 NAMED = 6
 
 
 def print_figures(evaluation: Evaluation, to: Console) -> None:
-    """All figures, measure by measure, then what the gates say."""
+    """Prints all figures by measure, then the gates."""
     for measure, found in evaluation.findings.items():
         whole = [figure for figure in found.figures if not figure.of]
         parts = [figure for figure in found.figures if figure.of]
@@ -43,7 +43,7 @@ def print_figures(evaluation: Evaluation, to: Console) -> None:
 
 
 def figure_notes(evaluation: Evaluation) -> list[str]:
-    """The notes of all figures, each once."""
+    """The notes of all figures. Figures with equal notes share one line."""
     notes: dict[str, list[str]] = defaultdict(list)
     for measure, figure in evaluation.figures():
         if figure.note:
@@ -53,8 +53,11 @@ def figure_notes(evaluation: Evaluation) -> list[str]:
 
 
 def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
-    """Figures of several columns, pairs or models: whichever are few, these or the names, side by
-    side; one under the other where both are many."""
+    """A table of the figures of several parts: columns, pairs or models.
+
+    Its columns are the names of figures if these are few, else the parts if those are few. If both
+    are many, each figure has its own row.
+    """
     names = list(dict.fromkeys(figure.name for figure in figures))
     parts = list(dict.fromkeys(figure.of for figure in figures))
     known = {(figure.name, figure.of): _value(figure) for figure in figures}
@@ -81,7 +84,7 @@ def _value(figure: Figure) -> str:
 
 
 def _some(names: list[str]) -> str:
-    """The first few of many."""
+    """The first names, and the number of the others."""
     return ", ".join(names[:NAMED]) + (
         f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     )

@@ -1,4 +1,4 @@
-"""What the terminal shows of hierarchies. Values are shown by `print_hierarchy` only."""
+"""Prints hierarchies. Only `print_hierarchy` shows values."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,14 @@ from anonlib.text import printable
 
 
 def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | None = None) -> None:
-    """The tree, of which `most` nodes are shown at most: the upper ones first."""
+    """Prints a hierarchy as a tree.
+
+    Args:
+        hierarchy: The hierarchy.
+        path: Its file, for the title.
+        most: The number of nodes to show at most, the upper ones first.
+        to: Where to print; by default stdout.
+    """
     to = to or console()
     to.print(Text(printable(path), style="bold"), soft_wrap=True)
     to.print(pairs(_figures(hierarchy)))
@@ -28,7 +35,7 @@ def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | No
             sizes[node] = sum(sizes[child] for child in below[node])
     tree = Tree(_label(nodes.names[0], sizes[0]), guide_style="dim")
     todo, shown = [(0, tree)], 1
-    for node, branch in todo:  # grows: breadth first
+    for node, branch in todo:  # grows meanwhile: breadth first
         room = below[node][: max(most - shown, 0)]
         shown += len(room)
         for child in room:
@@ -43,7 +50,7 @@ def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | No
 def print_coverage(
     hierarchy: Hierarchy, path: str, covered: Coverage | None, to: Console | None = None
 ) -> None:
-    """The figures of a hierarchy, and what it has of a column."""
+    """Prints the figures of a hierarchy and, if known, how it covers a column."""
     to = to or console()
     to.print(Text.assemble(printable(path), ": ", ("a hierarchy", "bold green")), soft_wrap=True)
     to.print()
@@ -70,5 +77,5 @@ def _figures(hierarchy: Hierarchy) -> list[tuple[str, str]]:
 
 
 def _label(name: str, size: int) -> Text:
-    """A node; of a group also the number of values in it."""
+    """The name of a node, and the number of its values unless that is 0."""
     return Text.assemble(printable(name), (f"  {size:,}", "dim") if size else "")

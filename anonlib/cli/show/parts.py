@@ -1,4 +1,4 @@
-"""Tables and lists as the terminal shows them."""
+"""Tables and lists for the terminal."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from anonlib.text import printable
 
 
 def new_table(*heads: str) -> Table:
-    """An empty table with these heads; columns that begin with `>` are numbers."""
+    """An empty table with these heads. A head that begins with `>` aligns its column right."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         number = head.startswith(">")
@@ -20,7 +20,7 @@ def new_table(*heads: str) -> Table:
 
 
 def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Names and what they are, a line for each."""
+    """A table with one line per name and value."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -30,7 +30,7 @@ def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def places(to: Console, places: Iterable[tuple[str, str]]) -> None:
-    """Paths and commands on one line each, however long, so that they can be copied."""
+    """Prints each path or command on one line, however long, so that the user can copy it."""
     for name, place in places:
         to.print(Text.assemble((f"{name:<10}", "dim"), "  ", printable(place)), soft_wrap=True)
 

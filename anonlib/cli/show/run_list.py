@@ -1,4 +1,4 @@
-"""What the terminal shows of past runs: verdicts, counts and names, never data."""
+"""Prints past runs: verdicts, counts and names, no data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _GOOD = ("published", "waiting", "evaluated")
 
 
 def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> None:
-    """A table of runs for each target, that of the newest run first."""
+    """Prints one table of runs per target. Targets are in the order of their first run."""
     to = to or console()
     if not runs:
         to.print(Text("no runs"))
@@ -44,7 +44,7 @@ def _cells(run: Mapping[str, Any]) -> list[Text]:
 
 
 def _verdicts(run: Mapping[str, Any]) -> str:
-    """How many models hold, and how many gates are passed; if neither was found, the error."""
+    """How many models hold and how many gates passed; the error if neither is known."""
     models, gates = run.get("verdicts") or [], run.get("gates") or []
     told = [f"{sum(bool(v['holds']) for v in models)}/{len(models)} hold"] if models else []
     if gates:
@@ -53,7 +53,12 @@ def _verdicts(run: Mapping[str, Any]) -> str:
 
 
 def print_person(found: Mapping[str, bool | None], to: Console | None = None) -> None:
-    """Which runs released a person."""
+    """Prints which runs released a person.
+
+    Args:
+        found: By run id: whether it did; None if that is unknown.
+        to: Where to print; by default stdout.
+    """
     to = to or console()
     words = {True: "released", False: "not released", None: "unknown"}
     table = new_table("run", "person")

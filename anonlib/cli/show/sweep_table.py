@@ -1,4 +1,4 @@
-"""What the terminal shows of a sweep: means over seeds, never data."""
+"""Prints a sweep: means over seeds, no data."""
 
 from rich.console import Console
 from rich.text import Text
@@ -10,7 +10,7 @@ from anonlib.text import printable
 
 
 def print_sweep(result: SweepResult, to: Console | None = None) -> None:
-    """The means of every case, and where all results are."""
+    """Prints the means of each case, errors, notes, and the paths of all results."""
     to = to or console()
     for each in summaries(result):
         to.print(Text(printable(each.case), style="bold"))
