@@ -11,28 +11,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib import registry
-from anonlib.arrays import Codes, Floats, Ints
+from anonlib.arrays import Codes, Ints
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.table.block import Block, part
+from anonlib.table.block import part
 from anonlib.table.encoding import (
     Encoding,
     Values,
     codes_among,
+    encode_block,
+    fit_whole,
     is_protectable,
     list_protected_values,
     mix,
-    moments,
     normalize,
     one_zero,
     to_float,
 )
-from anonlib.table.schema import Scale, target_scale
+from anonlib.table.schema import Column, Role, Scale, target_scale
 from anonlib.text import MISSING_TOKENS
+
+#: Id of the target among the columns; those of quasi-identifiers are c0, c1, ...
+TARGET = "target"
 
 
 def cells(
@@ -92,8 +96,18 @@ def cells(
     protected, references = _protected(data, held, trees)
     label = _target(data, target, target_scale, chosen)
     _require_nominal(chosen, columns)
-    encoded = [_encoded(*column, trees) for column in columns]
-    block = _block(encoded, protected, held, label, len(data))
+    encoded = {
+        f"c{j}": _encoding(f"c{j}", name, values, scale, trees.get(name))
+        for j, (name, values, scale) in enumerate(columns)
+    }
+    block = encode_block(
+        [encoding for encoding, _ in encoded.values()],
+        {id: values for id, (_, values) in {**encoded, **label}.items()},
+        protected,
+        held,
+        label[TARGET][0] if label else None,
+        len(data),
+    )
     block = replace(
         block,
         references=references,
@@ -263,12 +277,12 @@ def _along(name: str, values: Values, hierarchy: Hierarchy | None, model: Privac
 
 def _target(
     data: Any, given: Any, scale: str | None, kernel: Kernel
-) -> tuple[Encoding, pa.Array] | None:
-    """The target's encoding and values; None where there is none."""
+) -> dict[str, tuple[Encoding, pa.Array]]:
+    """The target's encoding and values by TARGET; empty without a target."""
     if given is None:
         if kernel.needs_target:
             raise InputError(f"target: kernel {kernel.type} needs one")
-        return None
+        return {}
     if isinstance(data, np.ndarray):
         values = _label(given, len(data))
     elif isinstance(given, Hashable) and given in _names(data):
@@ -280,7 +294,7 @@ def _target(
     if kernel.needs_classes and scale == Scale.CONTINUOUS:
         raise InputError(f"target_scale: kernel {kernel.type} needs classes; make it nominal")
     chosen = Scale(scale or target_scale(values.type, kernel.needs_classes))
-    return _encoded("target", values, chosen, {})
+    return {TARGET: _encoding(TARGET, "target", values, chosen, None)}
 
 
 def _label(given: Any, n: int) -> pa.Array:
@@ -311,80 +325,44 @@ def _hierarchies(
     return found
 
 
-def _encoded(
-    name: str, values: pa.Array, scale: Scale, hierarchies: Mapping[str, Hierarchy]
+def _encoding(
+    id: str, name: str, values: pa.Array, scale: Scale, hierarchy: Hierarchy | None
 ) -> tuple[Encoding, pa.Array]:
     """The encoding fitted on a column, and the values as it takes them."""
-    categories = tree = None
+    order = None
+    is_ordered = pa.types.is_dictionary(values.type) and values.type.ordered
+    if is_ordered and scale is not Scale.CONTINUOUS and hierarchy is None:
+        categories = values.dictionary
+        occurs = pc.is_in(categories, value_set=values.dictionary_decode())
+        order = tuple(categories.filter(occurs).to_pylist())
+    values = _decoded(values)
     if scale is Scale.CONTINUOUS:
-        values = _decoded(values)
-        numbers = _numbers(name, values)
-        present = numbers[~np.isnan(numbers)]
-        low, high = (present.min(), present.max()) if len(present) else (0.0, 0.0)
-    else:
-        values, categories = _categories(name, values)
-        numbers = to_float(pc.index_in(values, value_set=categories))
-        low, high = 0.0, max(0.0, len(categories) - 1.0)
-    missing = values.null_count > 0
-    if categories is not None and name in hierarchies:
-        places = hierarchies[name].places(categories)
-        if unknown := int((places < 0).sum()):
-            raise InputError(f"column {name}: {unknown} distinct values are not in its hierarchy")
-        categories = categories.take(pa.array(np.argsort(places, kind="stable")))
-        tree = hierarchies[name].over(np.sort(places), missing=missing)
-    # Sorted, since a sum of floats depends on their order.
-    mean, sd = moments(np.sort(numbers), float(low), float(high))
-    encoding = Encoding(name, scale, missing, mean, sd, float(low), float(high), categories, tree)
-    return encoding, values
+        _check_numbers(name, values)
+    column = Column(
+        name,
+        id,
+        Role.QUASI_IDENTIFIER,
+        values.type,
+        "",
+        scale=scale,
+        order=order,
+        hierarchy=hierarchy,
+    )
+    try:
+        values = values if scale is Scale.CONTINUOUS else one_zero(values)
+        # Sorted, since a sum of floats depends on their order.
+        return fit_whole(column, values.take(pc.sort_indices(values))), values
+    except pa.ArrowException:
+        raise InputError(f"column {name}: {values.type} has no categories") from None
+    except ConfigError as error:
+        raise InputError(f"column {name}: its hierarchy {error.problems[0].text}") from None
 
 
-def _numbers(name: str, values: pa.Array) -> Floats:
+def _check_numbers(name: str, values: pa.Array) -> None:
     kind = values.type
     is_number = [pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal]
     others = [pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp, pa.types.is_null]
     if not any(fits(kind) for fits in [*is_number, *others]):
         raise InputError(f"column {name}: continuous, but of type {kind}")
-    numbers = to_float(values)
-    if np.isinf(numbers).any():
-        raise InputError(f"column {name}: {np.isinf(numbers).sum()} infinite values")
-    return numbers
-
-
-def _categories(name: str, values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The values without a dictionary, and their categories in order."""
-    if pa.types.is_dictionary(values.type) and values.type.ordered:
-        known, values = values.dictionary, values.dictionary_decode()
-        return values, known.filter(pc.is_in(known, value_set=values))
-    values = _decoded(values)
-    try:
-        values = one_zero(values)
-        distinct = pc.unique(values).drop_null()
-        return values, distinct.take(pc.sort_indices(distinct))
-    except pa.ArrowException:
-        raise InputError(f"column {name}: {values.type} has no categories") from None
-
-
-def _block(
-    columns: list[tuple[Encoding, pa.Array]],
-    protected: dict[str, Codes],
-    models: tuple[PrivacyModel, ...],
-    label: tuple[Encoding, pa.Array] | None,
-    n: int,
-) -> Block:
-    numeric = [encoding.numeric(values) for encoding, values in columns if not encoding.nominal]
-    nominal = [encoding.codes(values) for encoding, values in columns if encoding.nominal]
-    encodings = [encoding for encoding, _ in columns]
-    return Block(
-        numeric=np.column_stack([np.empty((n, 0)), *numeric]),
-        nominal=np.column_stack([np.empty((n, 0), np.int32), *nominal]),
-        sensitive=np.column_stack([np.empty((n, 0), np.int32), *protected.values()]),
-        unit=None,
-        widths=np.array([w for each in encodings if not each.nominal for w in each.widths]),
-        n_categories=np.array([e.n_categories for e in encodings if e.nominal], np.int64),
-        models=models,
-        protected=tuple(protected),
-        ranks=tuple(r for e in encodings if not e.nominal for r in e.ranks),
-        trees=tuple(e.tree for e in encodings if e.nominal),
-        target=None if label is None else label[0].target(label[1]),
-        n_classes=0 if label is None else label[0].n_classes,
-    )
+    if infinite := int(np.isinf(to_float(values)).sum()):
+        raise InputError(f"column {name}: {infinite} infinite values")

@@ -18,8 +18,8 @@ from anonlib.loss import ReleasedBlock
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells, Domain
 from anonlib.table.block import Block, part
-from anonlib.table.encoding import Encoding, Values, fit_encoding, list_protected_values
-from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.table.encoding import Encoding, Values, fit_whole, list_protected_values
+from anonlib.table.schema import Column, Role, Schema
 from anonlib.worker.task import Task, find_released_levels, person_codes, recode_columns, to_block
 from anonlib.worker.tuple_search import at_levels
 
@@ -87,13 +87,19 @@ def anonymize_table(
 def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
     """What workers of a release are told, as far as rows in memory need it."""
     encodings, context = (
-        tuple(_encoding(column, table.column(column.id), config) for column in columns)
+        tuple(
+            _encoding(column, table.column(column.id), config.max_categories) for column in columns
+        )
         for columns in (schema.quasi_identifiers, schema.context)
     )
     target = schema.target
     return Task(
         encodings=encodings,
-        target=None if target is None else _encoding(target, table.column(target.id), config),
+        target=(
+            None
+            if target is None
+            else _encoding(target, table.column(target.id), config.max_categories)
+        ),
         context=context,
         recoders=tuple(
             (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
@@ -121,45 +127,13 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
     )
 
 
-def _encoding(column: Column, given: pa.ChunkedArray, config: Config) -> Encoding:
+def _encoding(column: Column, given: pa.ChunkedArray, max_categories: int) -> Encoding:
     values = given.combine_chunks()
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
-    missing, present = values.null_count > 0, values.drop_null()
-    if column.by_category:
-        distinct = pc.unique(present)
-        if len(distinct) > config.max_categories:
-            raise InputError(
-                f"column {column.name}: more than max_categories = "
-                f"{config.max_categories} distinct values"
-            )
-        categories = _ordered(column, distinct)
-        return fit_encoding(column, values, missing, (0.0, 0.0), categories)
-    numbers = present.cast(pa.int32()) if pa.types.is_date32(present.type) else present
-    numbers = numbers.cast(pa.int64()) if pa.types.is_timestamp(numbers.type) else numbers
-    ends = pc.min_max(numbers.cast(pa.float64(), safe=False)).as_py()
-    return fit_encoding(column, values, missing, (ends["min"] or 0.0, ends["max"] or 0.0), None)
-
-
-def _ordered(column: Column, distinct: pa.Array) -> pa.Array:
-    """The categories in the order of their codes or ranks."""
-    if column.order is not None:
-        categories = pa.array(column.order, column.type)
-        if unknown := len(set(distinct.to_pylist()) - set(column.order)):
-            raise InputError(
-                f"attributes.{column.name}.order: lacks {unknown} of the distinct values "
-                "that the column has"
-            )
-        return categories
-    if column.scale is Scale.NOMINAL and column.hierarchy is not None:
-        places = column.hierarchy.places(distinct)
-        if unknown := int((places < 0).sum()):
-            raise InputError(
-                f"attributes.{column.name}.hierarchy: lacks {unknown} of the distinct "
-                "values that the column has"
-            )
-        return distinct.take(pa.array(np.argsort(places, kind="stable")))
-    return distinct.take(pc.sort_indices(distinct))
+    if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
+        raise InputError(
+            f"column {column.name}: more than max_categories = {max_categories} distinct values"
+        )
+    return fit_whole(column, values)
 
 
 def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:

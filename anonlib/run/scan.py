@@ -23,7 +23,7 @@ from anonlib.spark.digest import Digest
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, row_hash
 from anonlib.table.columns import HASH, OWNER, TUPLE
-from anonlib.table.encoding import Encoding, Values, fit_encoding
+from anonlib.table.encoding import Encoding, Values, fit_encoding, sort_categories
 from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.text import fold_text
 
@@ -194,22 +194,11 @@ def _categories(
         hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
         if len(values) > config.max_categories:
             problems.append(_too_many(column, config))
-        if column.order is not None:
-            order = pa.array(column.order, column.type)
-            unknown = len(set(values.to_pylist()) - set(column.order))
-            if unknown:
-                text = f"lacks {unknown} of the distinct values that the column has"
-                problems.append(Problem(f"attributes.{column.name}.order", text))
-            found[column.id] = order
-        elif column.hierarchy is not None:
-            places = column.hierarchy.places(values)
-            if unknown := int((places < 0).sum()):
-                text = f"lacks {unknown} of the distinct values that the column has; add them, or "
-                text += "have the source's options read them as null"
-                problems.append(Problem(f"attributes.{column.name}.hierarchy", text))
-            found[column.id] = values.take(pa.array(np.argsort(places, kind="stable")))
-        else:
-            found[column.id] = values.take(pc.sort_indices(values))
+        try:
+            found[column.id] = sort_categories(column, values)
+        except ConfigError as error:
+            problems += error.problems
+            continue
         place = pc.index_in(found[column.id], value_set=values)
         hashes[column.id] = hash_of.take(place).fill_null(0).to_numpy(zero_copy_only=False)
     if problems:

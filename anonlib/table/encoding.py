@@ -1,6 +1,7 @@
 """How quasi-identifiers become the columns that kernels work on: one frozen encoding per column,
 fitted on the whole table, shared by all blocks."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Codes, Floats, Ints, snap
-from anonlib.errors import BlockError, InputError
+from anonlib.errors import BlockError, ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
-from anonlib.privacy import Reference
+from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.shares import reference_of
-from anonlib.table.block import Ranks
+from anonlib.table.block import Block, Ranks
 from anonlib.table.missing import missing_values
 from anonlib.table.schema import Column, Scale
 from anonlib.text import fold_text
@@ -154,11 +155,14 @@ def fit_encoding(
     ends: tuple[float, float],
     categories: pa.Array | None,
 ) -> Encoding:
-    """The encoding of a column with a scale.
+    """The encoding of a column that has a scale, from figures of the whole table.
 
-    values: of all rows, or of a sample in fixed order: means and deviations are theirs. missing,
-    ends (the least and the greatest number) and categories (in the order of codes or ranks) are
-    those of the whole table; the categories of a continuous column are None.
+    Args:
+        column: The column.
+        values: Values of all rows, or of a sample in fixed order. Mean and deviation are theirs.
+        missing: Whether the column has missing values.
+        ends: The least and the greatest number of a continuous column.
+        categories: The categories of an ordinal or nominal column (`sort_categories`), else None.
     """
     assert column.scale is not None
     if column.scale is Scale.NOMINAL:
@@ -175,6 +179,117 @@ def fit_encoding(
         ends = 0.0, max(0.0, len(categories) - 1.0)
     mean, sd = moments(numbers, *ends)
     return Encoding(column.id, column.scale, missing, mean, sd, *ends, categories)
+
+
+def fit_whole(column: Column, values: pa.Array) -> Encoding:
+    """The encoding of a column that is in memory as a whole: `values` are of all rows.
+
+    Mean and deviation depend on the order of the values in their last bits. Null and NaN are
+    missing. Raises ConfigError as `sort_categories`.
+    """
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    missing, present = values.null_count > 0, values.drop_null()
+    if column.by_category:
+        categories = sort_categories(column, pc.unique(present))
+        return fit_encoding(column, values, missing, (0.0, 0.0), categories)
+    numbers = to_float(present) + 0.0  # no negative zero
+    ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
+    return fit_encoding(column, values, missing, ends, None)
+
+
+def sort_categories(column: Column, distinct: pa.Array) -> pa.Array:
+    """The categories of a column in the order of their codes or ranks.
+
+    That is the declared order, the order of the hierarchy's leaves, or the values' own. A declared
+    order is returned whole; its categories need not occur.
+
+    Args:
+        column: An ordinal or nominal column.
+        distinct: Its distinct present values.
+
+    Raises:
+        ConfigError: The order or the hierarchy lacks some of the values.
+    """
+    if column.order is not None:
+        if unknown := len(set(distinct.to_pylist()) - set(column.order)):
+            raise ConfigError(
+                [
+                    Problem(
+                        f"attributes.{column.name}.order",
+                        f"lacks {unknown} of the distinct values that the column has",
+                    )
+                ]
+            )
+        return pa.array(column.order, column.type)
+    if column.hierarchy is None:
+        return distinct.take(pc.sort_indices(distinct))
+    places = column.hierarchy.places(distinct)
+    if unknown := int((places < 0).sum()):
+        raise ConfigError(
+            [
+                Problem(
+                    f"attributes.{column.name}.hierarchy",
+                    f"lacks {unknown} of the distinct values that the column has; add them, or "
+                    "make them missing in the source",
+                )
+            ]
+        )
+    return distinct.take(pa.array(np.argsort(places, kind="stable")))
+
+
+def encode_rows(
+    encodings: Sequence[Encoding], columns: Mapping[str, pa.Array], n: int
+) -> tuple[Floats, Codes]:
+    """The columns that kernels work on: float64[n, p] numeric ones, int32[n, q] nominal ones.
+
+    Args:
+        encodings: Encodings of the columns, in the order of the result.
+        columns: By id: n values.
+        n: Rows.
+    """
+    numeric = [each.numeric(columns[each.id]) for each in encodings if not each.nominal]
+    nominal = [each.codes(columns[each.id]) for each in encodings if each.nominal]
+    return (
+        np.column_stack([np.empty((n, 0)), *numeric]),
+        np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32),
+    )
+
+
+def encode_block(
+    encodings: Sequence[Encoding],
+    columns: Mapping[str, pa.Array],
+    protected: Mapping[str, Codes],
+    models: Sequence[PrivacyModel],
+    target: Encoding | None,
+    n: int,
+) -> Block:
+    """The block of rows, in their order: the one way from a table to what kernels see.
+
+    Args:
+        encodings: Encodings of the quasi-identifiers.
+        columns: By id: n values of each encoded column, the target's included.
+        protected: By id: int32[n], codes of each column that models look at.
+        models: The privacy models of the block.
+        target: Encoding of the target, if anything looks at it.
+        n: Rows.
+    """
+    numeric, nominal = encode_rows(encodings, columns, n)
+    sensitive = np.column_stack([np.empty((n, 0), np.int32), *protected.values()])
+    return Block(
+        numeric=numeric,
+        nominal=nominal,
+        sensitive=sensitive.astype(np.int32),
+        unit=None,
+        widths=np.array([width for e in encodings if not e.nominal for width in e.widths]),
+        n_categories=np.array([e.n_categories for e in encodings if e.nominal], np.int64),
+        models=tuple(models),
+        protected=tuple(protected),
+        ranks=tuple(rank for e in encodings if not e.nominal for rank in e.ranks),
+        trees=tuple(e.tree for e in encodings if e.nominal),
+        target=None if target is None else target.target(columns[target.id]),
+        n_classes=0 if target is None else target.n_classes,
+    )
 
 
 @dataclass(frozen=True)

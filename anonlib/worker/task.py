@@ -1,6 +1,6 @@
 """The work of one task, without Spark: an Arrow table of a block in, its released rows out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +27,16 @@ from anonlib.table.columns import (
     key_links,
     key_values,
 )
-from anonlib.table.encoding import Encoding, Values, code_protected, codes_among, mix, one_zero
+from anonlib.table.encoding import (
+    Encoding,
+    Values,
+    code_protected,
+    codes_among,
+    encode_block,
+    encode_rows,
+    mix,
+    one_zero,
+)
 
 #: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
 COST_STEP = 1e-4
@@ -139,50 +148,23 @@ def _some(block: Block, rows: Ints) -> Block:
 def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     """The kernel's arrays, and the table, both in canonical order."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    protected = {id: _protected(columns[id], task, id) for id in task.protected}
+    models = [registry.build("privacy model", spec) for spec in _models(table, task)]
     n = table.num_rows
-    numeric = [e.numeric(columns[e.id]) for e in task.encodings if not e.nominal]
-    nominal = [e.codes(columns[e.id]) for e in task.encodings if e.nominal]
-    sensitive = [_protected(columns[id], task, id) for id in task.protected]
-    x = np.column_stack([np.empty((n, 0)), *numeric])
-    codes = np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)
-    target = None if task.target is None else task.target.target(columns[task.target.id])
-    # Rows that kernels take for equal lie side by side.
-    keys = [columns[HASH].to_numpy(), *([] if target is None else [target]), mix(x, codes)]
-    order = np.lexsort(keys)
-    unit = person_codes([columns[id] for id in task.unit])
-    stacked = np.column_stack([np.empty((n, 0), np.int32), *sensitive]).astype(np.int32)
-    block = Block(
-        numeric=np.ascontiguousarray(x[order]),
-        nominal=np.ascontiguousarray(codes[order]),
-        sensitive=np.ascontiguousarray(stacked[order]),
-        unit=None if unit is None else unit[order],
-        widths=np.array([w for e in task.encodings if not e.nominal for w in e.widths]),
-        n_categories=np.array([e.n_categories for e in task.encodings if e.nominal], np.int64),
-        models=tuple(registry.build("privacy model", spec) for spec in _models(table, task)),
-        protected=task.protected,
-        ranks=tuple(r for e in task.encodings if not e.nominal for r in e.ranks),
-        trees=tuple(e.tree for e in task.encodings if e.nominal),
-        target=None if target is None else target[order],
-        n_classes=0 if task.target is None else task.target.n_classes,
+    block = encode_block(task.encodings, columns, protected, models, task.target, n)
+    block = replace(
+        block,
+        unit=person_codes([columns[id] for id in task.unit]),
         moments=task.moments,
-        context=_context(columns, task, order),
+        context=Context(*encode_rows(task.context, columns, n)) if task.context else None,
         references={id: values.reference for id, values in task.values.items()},
         joint=task.joint,
     )
-    return block, table.take(pa.array(order))
-
-
-def _context(columns: dict[str, pa.Array], task: Task, order: Ints) -> Context | None:
-    """The insensitive columns of the rows in their order; None where nothing needs them."""
-    if not task.context:
-        return None
-    numeric = [e.numeric(columns[e.id]) for e in task.context if not e.nominal]
-    nominal = [e.codes(columns[e.id]) for e in task.context if e.nominal]
-    n = len(order)
-    return Context(
-        np.column_stack([np.empty((n, 0)), *numeric])[order],
-        np.column_stack([np.empty((n, 0), np.int32), *nominal]).astype(np.int32)[order],
-    )
+    target = [] if block.target is None else [block.target]
+    # Rows that kernels take for equal lie side by side.
+    keys = [columns[HASH].to_numpy(), *target, mix(block.numeric, block.nominal)]
+    order = np.lexsort(keys)
+    return part(block, order), table.take(pa.array(order))
 
 
 def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import anonlib
 from anonlib.errors import InfeasibleError
-from anonlib.local import _encoded
+from anonlib.local import _encoding
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
@@ -69,5 +69,5 @@ def test_encodings_whatever_the_order_of_rows() -> None:
     values = random.normal(size=999)
     orders = [random.permutation(values) for _ in range(20)]
     assert len({float(each.mean()) for each in orders}) > 1
-    found = [_encoded("x", pa.array(v), Scale.CONTINUOUS, {})[0] for v in orders]
+    found = [_encoding("c0", "x", pa.array(v), Scale.CONTINUOUS, None)[0] for v in orders]
     assert len({(each.mean, each.sd) for each in found}) == 1

@@ -269,7 +269,9 @@ class TestCells:
 
     def test_what_is_wrong(self, tmp_path: Path) -> None:
         path = written(tmp_path, ANIMALS.replace("oak", "elm"))
-        with pytest.raises(InputError, match="column kind: 1 distinct values are not in its"):
+        with pytest.raises(
+            InputError, match="column kind: its hierarchy lacks 1 of the distinct values"
+        ):
             cells(self.TABLE, k=2, scales={"kind": "nominal"}, hierarchies={"kind": path})
         with pytest.raises(InputError, match="hierarchies: kind: not a column with the scale"):
             cells(self.TABLE, k=2, scales={"kind": "ordinal"}, hierarchies={"kind": path})

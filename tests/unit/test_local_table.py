@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import anonlib
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
-from anonlib.errors import AuditError, InfeasibleError, InputError
+from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
 from anonlib.kernels.mdav import Mdav
 from anonlib.local import table as memory
 from anonlib.local.table import anonymize_table, number_classes, split_persons
@@ -175,7 +175,7 @@ class TestWhatCannotBe:
         ordinal = {**QUASI, "scale": "ordinal", "order": ["a", "b"]}
         attributes = {**config().model_dump()["attributes"], "city": ordinal}
         chosen = config(attributes=attributes)
-        with pytest.raises(InputError, match="lacks 1"):
+        with pytest.raises(ConfigError, match="lacks 1"):
             anonymize_table(*as_source(frame(), chosen), chosen)
 
     def test_too_many_categories(self) -> None:
