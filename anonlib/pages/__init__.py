@@ -12,14 +12,18 @@ from anonlib.pages.sweep import Row, sweep_page
 from anonlib.pages.words import breakable, code_spans, number
 from anonlib.text import printable
 
-#: What tells a report from other files; in its head.
+#: Marks a file as a report. It is in the HTML head.
 MARK = '<meta name="generator" content="anonlib report">'
 
 
 def render(record: Mapping[str, Any]) -> str:
-    """The page of a release, as HTML: a function of its private record alone, and as private.
+    """The page of a release, as HTML. It is as private as the record.
 
-    Raises InputError when it is no such record, or a damaged one.
+    Args:
+        record: The private record of the run. The page depends on nothing else.
+
+    Raises:
+        InputError: It is not such a record, or has another version, or is damaged.
     """
     if record.get("anonlib_record") != 1:
         raise InputError("no run record of anonlib, or one of another version")
@@ -43,12 +47,23 @@ def render_sweep(
 ) -> str:
     """The page of a sweep, as HTML.
 
-    rows: a point each, with values of `axes` (what was varied) and `figures` (what was found), None
-    where there are none, and perhaps `error`, a text, and `seconds`. by: the axis that plots go
-    along, by default the numeric one with the most values; lines: those with a line for each
-    combination of their values, by default all others but `case`; over: those that means and
-    deviations are taken over. What is left has plots of its own. notes: what readers should know,
-    in sentences. Raises InputError where `by` or `lines` are no axes.
+    Each chart plots the means of a figure along one axis. Axes in none of `by`, `lines` and `over`
+    get one chart per combination of their values.
+
+    Args:
+        rows: One mapping per point. Its keys are `axes` and `figures`, with None for no value,
+            and optionally `error` (a text) and `seconds`.
+        title: The title of the page.
+        axes: The keys that were varied.
+        figures: The keys that were measured.
+        by: The axis to plot along. By default the numeric axis with the most values.
+        lines: The axes with one line per combination of their values. By default all others
+            except `case`.
+        over: The axes to take means and deviations over.
+        notes: Sentences for the summary.
+
+    Raises:
+        InputError: `by` or `lines` are no axes, or no axis is left to plot along.
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
     page = replace(page, summary=(*page.summary, *map(printable, notes)))

@@ -1,6 +1,6 @@
-"""Charts: a drawing, its legend, and the table behind it.
+"""Charts: a drawing, its legend, and the table of its numbers.
 
-All have one width, of a phone, and stand beside each other where there is room.
+All charts are as wide as a phone. Wider screens show several side by side.
 """
 
 from collections.abc import Sequence
@@ -20,23 +20,29 @@ from anonlib.text import printable
 
 Row: TypeAlias = Sequence[Cell]
 
-#: What tells lines apart beside their colour, in drawings and in legends.
+#: Distinguish lines in addition to their colour: (matplotlib's marker, its sign in the legend).
 MARKERS = (
     *(("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆")),
     *(("v", "▼"), ("P", "✚"), ("*", "★"), ("p", "⬟")),
 )
-#: Most categories of one drawing; all stand in the table behind it.
+#: Most categories in one drawing. The table of the chart has all.
 MAX_CATEGORIES = 14
-#: The first head of what is in order.
+#: The first head of tables whose rows are ranges of numbers, in order.
 RANGE = "range"
-#: Units that a category takes.
+#: Height of a category in a drawing, in units of its width.
 _BAND = 22
 _HEIGHT = 200
 
 
 @dataclass(frozen=True)
 class Table:
-    """Heads and rows; the first cell of a row names it."""
+    """A table.
+
+    Attributes:
+        caption: Its title.
+        heads: A head per column.
+        rows: A cell per column each. The first cell names the row.
+    """
 
     caption: str
     heads: tuple[str, ...]
@@ -45,8 +51,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """axes: what is drawn over what. legend: (number of the line's colour, its mark, its name).
-    note: what it leaves out."""
+    """A drawing with its legend and its table.
+
+    Attributes:
+        title: Its title.
+        axes: The quantities on the axes, as in "classes by rows".
+        svg: The drawing.
+        table: All numbers of the drawing.
+        legend: For each line: the number of its colour from 1, its mark, its name.
+        note: What the drawing leaves out, and what its bands are.
+    """
 
     title: str
     axes: str
@@ -58,7 +72,14 @@ class Chart:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a sweep: x, the means and their deviations, each of n points."""
+    """A line of a chart.
+
+    Attributes:
+        name: Its name in the legend.
+        x: n positions.
+        mean: n values.
+        spread: n deviations; empty for a line without a band.
+    """
 
     name: str
     x: tuple[float, ...]
@@ -67,7 +88,7 @@ class Line:
 
 
 def bars(title: str, table: Table) -> Chart:
-    """Horizontal bars: a row's name, and the number beside it, of the first rows."""
+    """A horizontal bar for each of the first MAX_CATEGORIES rows: its length is the second cell."""
     rows = table.rows[:MAX_CATEGORIES]
     values = [_value(row[1]) for row in rows]
 
@@ -90,8 +111,13 @@ def bars(title: str, table: Table) -> Chart:
 
 
 def before_after(title: str, table: Table) -> Chart:
-    """The shares of a column's ranges or categories (the first cells) before (the second) and after
-    (the third), in their order. Ranges, as the first head says, stand side by side."""
+    """The distribution of a column before and after.
+
+    Args:
+        title: The title of the chart.
+        table: The cells of a row: a category or a range, its share before, its share after. If
+            the first head is RANGE, the chart is a histogram; else it has horizontal bars.
+    """
     if table.heads[0] == RANGE:
         return _ranges_before_after(title, table)
     shown = table.rows[:MAX_CATEGORIES]
@@ -120,7 +146,7 @@ def _ranges_before_after(title: str, table: Table) -> Chart:
         if any(len(number(rows[i][0])) > 13 for i in ticks):
             ticks = [0, n - 1]
         ax.set_xticks(ticks, [short(rows[i][0]) for i in ticks])
-        if n > 4 or len(ticks) == 2:  # the outer ones end where the axis does
+        if n > 4 or len(ticks) == 2:  # keep the outer labels within the axis
             ax.get_xticklabels()[0].set_horizontalalignment("left")
             ax.get_xticklabels()[-1].set_horizontalalignment("right")
         _percents(ax.yaxis)
@@ -133,7 +159,7 @@ def _ranges_before_after(title: str, table: Table) -> Chart:
 
 
 def dots(title: str, table: Table) -> Chart:
-    """A line for each row, with a mark for each of its numbers."""
+    """A horizontal line for each of the first MAX_CATEGORIES rows, with a mark per number."""
     rows, names = table.rows[:MAX_CATEGORIES], table.heads[1 : len(LINES) + 1]
 
     def draw(ax: Axes) -> None:
@@ -156,8 +182,19 @@ def dots(title: str, table: Table) -> Chart:
 def lines(
     title: str, given: Sequence[Line], table: Table, x_name: str, y_name: str, *, spread: str = ""
 ) -> Chart:
-    """Lines over numbers, with bands of their spreads; `spread` says what these are. On a
-    logarithmic axis where x goes over more than a magnitude."""
+    """Lines over numbers, with their spreads as bands.
+
+    The x axis is logarithmic if all x are positive and the largest is at least 20 times the
+    smallest.
+
+    Args:
+        title: The title of the chart.
+        given: The lines. Only the first `len(LINES)` are drawn.
+        table: All numbers.
+        x_name: What the x axis is.
+        y_name: What the y axis is; may be empty.
+        spread: A sentence that says what the bands are; may be empty.
+    """
     shown = given[: len(LINES)]
     x_all = [x for line in shown for x in line.x]
 
@@ -175,7 +212,7 @@ def lines(
             ax.minorticks_off()
             if len(set(x_all)) <= 6:
                 ax.set_xticks(sorted(set(x_all)))
-            elif max(x_all) <= 200 * min(x_all):  # powers of ten alone would be one or two
+            elif max(x_all) <= 200 * min(x_all):  # powers of ten alone would be too few ticks
                 ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_locator(MaxNLocator(5))
         for axis in (ax.xaxis, ax.yaxis):
@@ -195,12 +232,12 @@ def lines(
 
 
 def _stroke(j: int) -> dict[str, Any]:
-    """How line j is drawn: later ones have gaps, through which one sees what they cover."""
+    """The stroke of line j. All lines but the first are dashed, so that covered lines are seen."""
     return {"linewidth": 1.8, "linestyle": "-" if j == 0 else (0, (6 - j % 3 * 2, 2))}
 
 
 def _categories(ax: Axes, names: Sequence[Cell]) -> None:
-    """The rows' names on the left, the first on top."""
+    """Labels the rows on the left, the first on top."""
     ax.set_yticks(range(len(names)), [short(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.spines["left"].set_visible(False)
@@ -239,7 +276,7 @@ def _left_out(table: Table) -> str:
 
 
 def _largest(rows: Sequence[Row]) -> str:
-    """The rows with the largest shares, in words."""
+    """The three rows with the largest shares before, in words."""
     top = sorted(rows, key=lambda row: -_zero(row[1]))[:3]
     told = [f"{short(r[0])}: {percent(_zero(r[1]))}, then {percent(_zero(r[2]))}" for r in top]
     return "; ".join(told)
@@ -250,7 +287,7 @@ def _named(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
 
 
 def _course(line: Line) -> str:
-    """Where a line begins and ends, in words."""
+    """The first and the last point of a line, in words."""
     if not line.x:
         return printable(line.name)
     ends = [f"{number(line.mean[i])} at {number(line.x[i])}" for i in (0, -1)]

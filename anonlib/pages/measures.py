@@ -1,4 +1,4 @@
-"""What measures found, as a page shows it: figures in tables, series in charts."""
+"""Results of measures for a page: figures in tables, series in charts."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -14,23 +14,23 @@ from anonlib.text import printable
 
 Row: TypeAlias = tuple[str, ...]
 
-#: Most drawings of one kind; the others' numbers stand in tables.
+#: Most charts of one kind; further series become tables.
 MAX_CHARTS = 24
-#: The series of a column before and after.
+#: The name of the series with a column's distribution before and after.
 DISTRIBUTION = "distribution"
-#: Most columns of a table that stands beside another.
+#: Most columns of a table beside another.
 _MOST_COLUMNS = 5
-#: Most numbers of a row that one drawing shows.
+#: Most numbers per row in one drawing.
 _MOST_DOTS = 3
-#: Most figures that a note names.
+#: Most figures named in a note.
 _MOST_NAMED = 4
-#: The column of figures of the release itself, beside others.
+#: The head of the column for the release, beside columns for other forms of its figures.
 RELEASE = "release"
 
 
 @dataclass(frozen=True)
 class ChartGroup:
-    """Charts of one kind, and tables of what is not drawn."""
+    """Series of one kind: charts, and tables of series that are not drawn."""
 
     title: str
     charts: tuple[Chart, ...]
@@ -38,7 +38,7 @@ class ChartGroup:
 
     @property
     def headed(self) -> bool:
-        """Whether the title says what its charts don't."""
+        """Whether the title differs from the titles of the charts and tables."""
         named = [*(c.title for c in self.charts), *(t.caption for t in self.tables)]
         return bool(self.title) and named != [self.title]
 
@@ -54,8 +54,17 @@ class TableFigure:
 
 @dataclass(frozen=True)
 class ShownMeasure:
-    """A measure's findings: figures of the whole table, a table of the others with what its names
-    mean, notes on both, and series. `broad`: they take more room than a column of the page has."""
+    """The findings of a measure.
+
+    Attributes:
+        name: The measure, in words.
+        about: What it measures, as a sentence.
+        whole: Figures of the whole table.
+        by: A table of the other figures; None without any.
+        meanings: Names of figures in `by`, and what they mean.
+        notes: Notes on all figures.
+        parts: Series, grouped by name.
+    """
 
     name: str
     about: str
@@ -67,12 +76,18 @@ class ShownMeasure:
 
     @property
     def broad(self) -> bool:
+        """Whether the findings need more room than one column of the page."""
         columns = 0 if self.by is None else len(self.by.heads)
         return columns > _MOST_COLUMNS or any(len(part.charts) > 1 for part in self.parts)
 
 
 def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMeasure, ...]:
-    """What the measures of risk found, or the others; distributions of columns are left out."""
+    """The findings of measures, without the distributions of columns.
+
+    Args:
+        evaluation: The section `evaluation` of a record.
+        risk: Whether to show the measures of risk, else all others.
+    """
     found = evaluation.get("measures", {})
     known = registry.plugins("measure")
     risks = {
@@ -82,7 +97,7 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
 
 
 def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
-    """The columns before and after, of whichever measures have them."""
+    """The distributions of columns before and after, from all measures that give them."""
     every = [s for found in evaluation.get("measures", {}).values() for s in found["series"]]
     return _part("", [series for series in every if series["name"] == DISTRIBUTION], before_after)
 
@@ -114,8 +129,8 @@ def _measured(type: str, found: Mapping[str, Any]) -> ShownMeasure:
 def _meanings(
     figures: Sequence[Mapping[str, Any]], meanings: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Names of figures and what they mean, as the measure has them: once, where several mean the
-    same."""
+    """Names of figures and their meanings, in the measure's order. Names with the same meaning are
+    joined."""
     found = {figure["name"] for figure in figures}
     said: dict[str, list[str]] = {}
     for name, meaning in meanings.items():
@@ -125,7 +140,7 @@ def _meanings(
 
 
 def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What is said of figures: once, with those that it is said of, unless that is all."""
+    """The different notes, each with the figures that have it, unless all have it."""
     said: dict[str, list[str]] = {}
     for figure in figures:
         if figure["note"]:
@@ -142,8 +157,11 @@ def _noted(note: str, named: Sequence[str], n_figures: int) -> str:
 
 
 def _pivoted(figures: Sequence[Mapping[str, Any]]) -> Table | None:
-    """A row for each thing that figures are of, a column for each name. Names that are forms of
-    another (`raw_accuracy`, `accuracy_loss` of `accuracy`) are columns of rows of that."""
+    """A table with one row per part (`of`) and one column per name of figures.
+
+    If names are forms of another name, as `raw_accuracy` and `accuracy_loss` of `accuracy`, there
+    is one row per part and such name, and one column per form.
+    """
     names = {figure["name"] for figure in figures}
     split = {name: _split(name, names) for name in names}
     apart = any(form for _, form in split.values())
@@ -160,7 +178,8 @@ def _pivoted(figures: Sequence[Mapping[str, Any]]) -> Table | None:
 
 
 def _split(name: str, names: Set[str]) -> tuple[str, str]:
-    """The name that a figure's is a form of, and the form; itself where it is none."""
+    """The name that a figure's name is a form of, and the form: `raw`, `baseline`, `loss` or empty
+    if it is none."""
     for form in ("raw", "baseline"):
         if name.removeprefix(f"{form}_") in names - {name}:
             return name.removeprefix(f"{form}_"), form
@@ -187,7 +206,7 @@ def _part(
 
 
 def _suited(table: Table) -> Callable[[str, Table], Chart] | None:
-    """How a table is drawn, by what its columns hold; None where it is not."""
+    """The chart that suits the columns of a table; None if it is not drawn."""
     first, *others = zip(*table.rows, strict=True) if table.rows else ((),)
     numeric = [all(not isinstance(cell, str) for cell in column) for column in others]
     if not numeric or not all(numeric):
@@ -202,14 +221,14 @@ def _suited(table: Table) -> Callable[[str, Table], Chart] | None:
 
 
 def _ranged(title: str, table: Table) -> Chart:
-    """Bars of the last column over the ranges that the first two give."""
+    """Bars of the last column; the first two columns are the bounds of ranges."""
     rows = tuple((between(row[0], row[1]), row[-1]) for row in table.rows)
     chart = bars(title, Table(title, ("range", table.heads[-1]), rows))
     return replace(chart, table=table)
 
 
 def _lined(title: str, table: Table) -> Chart:
-    """Lines over the first column."""
+    """Lines: the other columns over the first."""
     found = []
     for j, name in enumerate(table.heads[1:], 1):
         points = sorted((row[0], row[j]) for row in table.rows if row[j] is not None)

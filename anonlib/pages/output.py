@@ -1,5 +1,5 @@
-"""Reads private records and writes reports beside them; Spark is started only for stores that are
-not this machine's disk."""
+"""Reads private records and writes reports beside them. Starts Spark only for stores other than
+the local disk."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def report(
         The path of the page.
 
     Raises:
-        InputError: The record is not there or is none, or another file is in the way.
+        InputError: The record does not exist or is not a record, or `out` is another file.
         StorageError: The page can't be written.
 
     Example:
@@ -62,7 +62,7 @@ def report(
 
 
 def _record_path(run: str, config: Config) -> str:
-    """The path of the private record of the run of this id."""
+    """The path of the private record of the run with this id. Raises InputError."""
     if not _RUN_ID.fullmatch(run):
         raise InputError("RUN: no run id; leave out --conf to name the file of a record")
     return f"{config.record_path.rstrip('/')}/{run}.json"
@@ -79,7 +79,7 @@ def _read(path: str) -> str:
 
 
 def _existing(path: str) -> str | None:
-    """The text of a file; None where there is none. What is not text has other letters."""
+    """The text of a file, None if there is no file. Bytes that are not UTF-8 are replaced."""
     local = _local(path)
     if local is None:
         storage = _storage(path)
@@ -94,7 +94,7 @@ def _write(path: str, text: str) -> None:
         _storage(path).write(path, text)
         return
     with _said(path):
-        # Readable by its owner only, and there as a whole or not at all.
+        # The file is readable by its owner only, and appears in one step.
         handle, temporary = tempfile.mkstemp(prefix=f".{local.name}.", dir=local.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -105,7 +105,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _local(path: str) -> Path | None:
-    """The path on this machine's disk; None where it names another store."""
+    """The path on the local disk; None if it is on another store."""
     if path.startswith("file:"):
         return Path("/" + path.removeprefix("file:").lstrip("/"))
     return None if "://" in path else Path(path)
@@ -120,7 +120,7 @@ def _storage(path: str) -> "Storage":
 
 @contextmanager
 def _said(path: str) -> Iterator[None]:
-    """Failures of this machine's disk, as errors of ours."""
+    """Turns errors of the local disk into StorageError."""
     try:
         yield
     except OSError as error:

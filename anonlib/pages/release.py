@@ -1,4 +1,4 @@
-"""What the page of one release says, from its private record."""
+"""The content of a release's page, from its private record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from anonlib.text import printable
 Record = Mapping[str, Any]
 Pairs = tuple[tuple[str, str], ...]
 
-#: Most bars of the histogram of classes.
+#: Most bars of equal width in the histogram of classes.
 MAX_BARS = 12
-#: How runs end that publish nothing: what the page is called, and how it begins.
+#: For runs that published nothing, by outcome: the title of the page, and its first words.
 _ENDINGS = {
     "stopped": (
         "Stopped release",
@@ -42,7 +42,14 @@ _INSENSITIVE = {
 
 @dataclass(frozen=True)
 class ShownVerdict:
-    """What was asked, what was found, and whether that is enough."""
+    """The verdict for a privacy model or a gate.
+
+    Attributes:
+        asked: The model or the gate.
+        found: The measured value.
+        required: The value that is required; empty for gates, which contain it.
+        holds: Whether the model holds, or the gate passed.
+    """
 
     asked: str
     found: str
@@ -52,8 +59,15 @@ class ShownVerdict:
 
 @dataclass(frozen=True)
 class Loss:
-    """A metric; `share` is how long its bar is, None where it is not from 0 to 1 (where other
-    scales begin)."""
+    """The value of a metric.
+
+    Attributes:
+        name: The metric, in words.
+        value: Its value; None if it is not computable.
+        share: The length of its bar: the value if it is in [0, 1), else None. 1 is left out,
+            since other scales begin there.
+        about: What the metric measures, or why it is not computable.
+    """
 
     name: str
     value: float | None
@@ -63,7 +77,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class ReleasePage:
-    """All that the page of a release shows, in its order."""
+    """The content of a release's page, in order. Parts that are empty or None are not shown."""
 
     title: str
     run: str
@@ -87,7 +101,7 @@ class ReleasePage:
 
 
 def release_page(record: Record) -> ReleasePage:
-    """The page. Parts that the record does not have are left out."""
+    """The content of the page. Parts that the record lacks are left out."""
     evaluation = record.get("evaluation") or {}
     verdicts, gates = tuple(_verdicts(record)), tuple(_gates(evaluation))
     settings = record.get("settings") or {}
@@ -147,7 +161,7 @@ def _gates(evaluation: Record) -> Iterator[ShownVerdict]:
 def _summary(
     record: Record, verdicts: Sequence[ShownVerdict], gates: Sequence[ShownVerdict]
 ) -> Iterator[str]:
-    """The release in a few sentences, for one who answers for it."""
+    """The release in a few sentences, for the person who is responsible for it."""
     audit = _audit(record)
     if audit:
         yield _made(record, audit)
@@ -164,7 +178,7 @@ def _summary(
 
 
 def _made(record: Record, audit: Record) -> str:
-    """What there is now, or what there was to publish."""
+    """A sentence on the rows and classes that were published, or were to be published."""
     n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
     counts = f"{count_noun(n_rows, 'row')} in {count_noun(audit['n_classes'], 'class', 'classes')}"
     outcome = record.get("outcome", "published")
@@ -225,7 +239,7 @@ def _by_column(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
 
 
 def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
-    """A histogram of classes by their rows; `sizes` are (rows, classes)."""
+    """A histogram of class sizes. sizes: pairs of a size in rows and the classes that have it."""
     ordered = sorted((size, n) for size, n in sizes)
     if not ordered:
         return None
@@ -240,8 +254,8 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
 
 
 def _edges(low: int, high: int) -> list[int]:
-    """Where ranges of sizes begin, the last one's end included: of one width while these are few,
-    then doubling."""
+    """The edges of ranges of sizes, as half-open intervals. Ranges have equal widths if `high` is
+    less than 4 `low` or there are few sizes; else each is twice as wide as the one before."""
     if high - low < MAX_BARS:
         return list(range(low, high + 2))
     if high < 4 * low:
@@ -254,7 +268,7 @@ def _edges(low: int, high: int) -> list[int]:
 
 
 def _source(record: Record) -> Table | None:
-    """The columns of the source, in aggregates."""
+    """A table of aggregates of the source's columns."""
     moments, kinds = record.get("moments", {}), record.get("categories", {})
     missing = record.get("missing", {})
     names = list(dict.fromkeys([*missing, *moments, *kinds]))
@@ -297,7 +311,8 @@ def _partition(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
-    """The config's allow-list (`anonlib.config.summary`), and what identifies the run."""
+    """The fields of the config that a page may show (`anonlib.config.summary`), and the identity
+    of the run."""
     for key, value in settings.items():
         if key == "columns" or value in ([], None):
             continue
@@ -333,7 +348,7 @@ def _attributes(columns: Mapping[str, Record]) -> Table | None:
 
 
 def _released(column: Record) -> str:
-    """How a column is released."""
+    """How a column is released, in words."""
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""
         return f"{column['recoder']}{along}"

@@ -1,4 +1,4 @@
-"""Drawings: matplotlib figures as SVG that stands in a page, in the page's colours and letters."""
+"""Drawings: matplotlib figures as SVG inside a page, with the page's colours and font."""
 
 import io
 import re
@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-#: Units of a drawing's width: a phone shows them at about their size, so texts stay readable.
+#: Width of a drawing in units. A phone shows it at about this size, so texts stay readable.
 WIDTH = 360
 FONT_SIZE = 12
 
-#: What is drawn in these colours takes the page's, which differ by day and night.
+#: Placeholders: the page replaces them by its own colours, in light and in dark mode.
 INK, MUTED, RULE, FILL, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105"
 LINES = ("#020201", "#020202", "#020203", "#020204", "#020205", "#020206", "#020207", "#020208")
 _VARIABLES = {
@@ -45,17 +45,22 @@ _STYLE: dict[Any, Any] = {
     "grid.color": RULE,
     "legend.frameon": False,
 }
-#: Whatever a notebook has set.
+#: matplotlib's defaults, so that the settings of a notebook don't count.
 _DEFAULTS: dict[Any, Any] = {
     key: value for key, value in mpl.rcParamsDefault.items() if "backend" not in key
 }
 
 
 def drawing(label: str, height: float, draw: Callable[[Axes], None]) -> Markup:
-    """An SVG of WIDTH x `height` units with what `draw` puts on its axes.
+    """A drawing as SVG.
 
-    label: what it shows, for those who can't see it. The same input gives the same text; ids are
-    unique among drawings that differ in label or content.
+    The same input gives the same text. Drawings with different labels or contents have different
+    ids, so they can be on one page.
+
+    Args:
+        label: What it shows, for screen readers.
+        height: Its height in units; its width is WIDTH.
+        draw: Draws on the axes that it gets.
     """
     with mpl.rc_context(_DEFAULTS | _STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that the font lacks: the browser has others
@@ -70,8 +75,8 @@ def drawing(label: str, height: float, draw: Callable[[Axes], None]) -> Markup:
 
 
 def _for_page(text: str, label: str) -> Markup:
-    """The SVG without what a page has no use for: a fixed size, namespaces, metadata, a style sheet
-    (which would be the whole page's), ids that nothing refers to."""
+    """The SVG without parts that a page doesn't need: fixed size, namespaces, metadata, unused ids,
+    and the style sheet, which would apply to the whole page."""
     root = ElementTree.fromstring(text)
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
     salt = sha256(f"{label}\n{text}".encode()).hexdigest()[:8]
@@ -87,7 +92,7 @@ def _for_page(text: str, label: str) -> Markup:
 
 
 def _clean(element: ElementTree.Element, ids: dict[str, str]) -> None:
-    """One element: names without namespaces, the page's colours, short numbers."""
+    """Cleans one element: no namespaces, the page's colours, short numbers, unique ids."""
     element.tag = _local(element.tag)
     if element.tag != "text":
         element.text = None
@@ -114,7 +119,7 @@ def _colours(style: str) -> str:
 
 
 def _short(value: str) -> str:
-    """Numbers to a hundredth of a unit, on one line."""
+    """A value on one line, its numbers cut to two decimals."""
     return re.sub(r"(\d\.\d\d)\d+", r"\1", value.replace("\n", " "))
 
 

@@ -1,4 +1,4 @@
-"""What the page of a sweep says, from its rows."""
+"""The content of a sweep's page, from its rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,22 @@ from anonlib.text import printable
 Row = Mapping[str, Any]
 Key = tuple[Cell, ...]
 
-#: The axis whose values have plots of their own, if nothing else is asked.
+#: The axis whose values get separate charts by default.
 CASE = "case"
 
 
 @dataclass(frozen=True)
 class SweepPage:
-    """All that the page of a sweep shows, in its order."""
+    """The content of a sweep's page, in order.
+
+    Attributes:
+        title: The title.
+        summary: Sentences.
+        figures: For each figure its name and its charts.
+        points: Means and deviations of all figures.
+        failed: Points that failed, with their errors; None without any.
+        fixed: Names and values of axes that have one value only.
+    """
 
     title: str
     summary: tuple[str, ...]
@@ -42,7 +51,7 @@ def sweep_page(
     line: Sequence[str] | None,
     over: Sequence[str],
 ) -> SweepPage:
-    """The page; see `anonlib.pages.render_sweep`."""
+    """The content of the page. Arguments and errors as of `anonlib.pages.render_sweep`."""
     unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
     if unknown:
         raise InputError(
@@ -71,7 +80,14 @@ def sweep_page(
 
 @dataclass(frozen=True)
 class _Plan:
-    """What plots go along, what has lines, and what plots of its own; what axes are called."""
+    """What the axes are used for.
+
+    Attributes:
+        by: The axis to plot along.
+        lines: The axes with one line per combination of their values.
+        panels: The axes with one chart per combination of their values.
+        names: The name of each axis on the page.
+    """
 
     by: str
     lines: tuple[str, ...]
@@ -79,7 +95,7 @@ class _Plan:
     names: Mapping[str, str]
 
     def told(self, axes: Sequence[str], key: Key) -> str:
-        """The values of some axes, in words; numbers with their names."""
+        """The values of axes, in words; numbers with the names of their axes."""
         pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
         return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
 
@@ -87,7 +103,8 @@ class _Plan:
 def _plan(
     rows: Sequence[Row], axes: Sequence[str], by: str | None, lines: Sequence[str] | None
 ) -> _Plan:
-    """Where they are not given: along the numbers with the most values, a plot for each case."""
+    """The plan for the axes with several values. By default charts go along the numeric axis with
+    the most values, and each case has its own chart."""
     values = {axis: {_cell(row.get(axis)) for row in rows} for axis in axes}
 
     def numbers(axis: str) -> tuple[bool, int]:
@@ -102,7 +119,7 @@ def _plan(
 
 
 def _called(axes: Sequence[str]) -> dict[str, str]:
-    """The last part of each dotted key; the whole where two have the same."""
+    """The name of each axis: the last part of its dotted key, the whole key if two are equal."""
     last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
     same = Counter(last.values())
     return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
@@ -122,9 +139,9 @@ def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) ->
 
 
 def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
-    """A chart for each combination of the axes that have plots of their own."""
+    """A chart of a figure for each combination of the values of `plan.panels`."""
     there = [row for row in rows if row.get(figure) is not None]
-    # All of them for each chart, so that a line has one colour everywhere.
+    # Each chart gets the lines of all charts, so that a line has the same colour everywhere.
     keys = [key for key, _ in _groups(there, plan.lines)]
     groups = _groups(there, plan.panels)[:MAX_CHARTS]
     return tuple(
@@ -134,7 +151,7 @@ def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
 
 
 def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequence[Key]) -> Chart:
-    """Lines where the plot goes along numbers, else marks; `keys`: what has lines."""
+    """A chart of one figure: lines if `plan.by` is numeric, else marks. keys: of the lines."""
     drawn, cells = [], []
     there = dict(_groups(rows, plan.lines))
     for key in keys:
@@ -154,7 +171,7 @@ def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequ
 
 
 def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
-    """The means where `by` has names: a row for each, a mark for each line."""
+    """A chart along an axis of names: one row per name, one mark per line."""
     names = list(dict.fromkeys(str(cell[0]) for cell in cells))
     places = list(dict.fromkeys(cell[1] for cell in cells))
     means = {(cell[1], cell[0]): cell[2] for cell in cells}
@@ -166,7 +183,7 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
 def _points(
     rows: Sequence[Row], varied: Sequence[str], figures: Sequence[str], names: Mapping[str, str]
 ) -> Table:
-    """Means and deviations of every figure."""
+    """A table of the means and deviations of all figures, a row per combination in `varied`."""
     found = []
     for key, group in _groups(rows, varied):
         told = []
@@ -180,7 +197,7 @@ def _points(
 
 
 def _failed(rows: Sequence[Row], kept: Sequence[str], names: Mapping[str, str]) -> Table | None:
-    """What went wrong where, once for all points that means are over."""
+    """A table of errors: one row per error and combination of values in `kept`. None if empty."""
     groups = _groups(rows, (*kept, "error"))
     heads = (*(names[axis] for axis in kept), "points", "error")
     cells = [
@@ -191,14 +208,14 @@ def _failed(rows: Sequence[Row], kept: Sequence[str], names: Mapping[str, str]) 
 
 
 def _moments(rows: Sequence[Row], figure: str) -> tuple[float, float | None, int]:
-    """Mean, standard deviation (None of one point) and number of the points that have the figure;
-    the same in any order of rows."""
+    """Mean and standard deviation (None for one point) of a figure, and the number of points that
+    have it. The order of rows does not matter."""
     values = sorted(float(row[figure]) for row in rows if row.get(figure) is not None)
     return fmean(values), stdev(values) if len(values) > 1 else None, len(values)
 
 
 def _groups(rows: Iterable[Row], axes: Sequence[str]) -> list[tuple[Key, list[Row]]]:
-    """The rows by their values on some axes, in order."""
+    """Groups rows by their values on some axes: sorted, numbers before others."""
 
     def key(row: Row) -> Key:
         return tuple(_cell(row.get(axis)) for axis in axes)
@@ -213,5 +230,5 @@ def _groups(rows: Iterable[Row], axes: Sequence[str]) -> list[tuple[Key, list[Ro
 
 
 def _cell(value: Any) -> Cell:
-    """A value of the grid as a cell: a number, or a text."""
+    """A value as a cell of a table: None, a number or a text."""
     return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -1,4 +1,4 @@
-"""Numbers and names as a page says them."""
+"""Numbers and names as text on a page."""
 
 import math
 import re
@@ -8,12 +8,12 @@ from markupsafe import Markup, escape
 
 from anonlib.text import printable
 
-#: Letters that a label in a drawing may have.
+#: Most characters of a label in a drawing.
 MAX_LABEL = 22
 
 
 def number(value: Any) -> str:
-    """A value of a table, in few digits: `2,997`, `0.05651`, `3.0e-07`; nothing as a dash."""
+    """A value in few digits: `2,997`, `0.05651`, `3.0e-07`; None and infinite values as a dash."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -45,26 +45,26 @@ def spoken(name: str) -> str:
 
 
 def short(value: Any, most: int = MAX_LABEL) -> str:
-    """A value as a label in a drawing, cut where it is too long."""
+    """A value as a label in a drawing, cut after `most` characters."""
     text = number(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def first_sentence(text: str) -> str:
-    """What stands before the first full stop of a text, without asides on code."""
+    """The first sentence of a text, without full stop and without parentheses of code."""
     return re.sub(r" ?\(`[^`]*`\)", "", text.partition(". ")[0].rstrip("."))
 
 
 def code_spans(text: str) -> Markup:
-    """A text with what stands in backticks as code."""
+    """A text as HTML, with parts in backticks as code."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def breakable(text: str) -> Markup:
-    """A name that may go on in a new line after its signs."""
+    """A name as HTML that may be broken after each of its signs `_./=:,-`."""
     return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
 
 
 def between(low: Any, high: Any) -> str:
-    """A range of numbers, ends included."""
+    """A range of numbers, both ends included."""
     return number(low) if low == high else f"{number(low)}–{number(high)}"
