@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from anonlib import registry
 from anonlib.arrays import MISSING, Ints
-from anonlib.config.model import Config
+from anonlib.config.model import Config, PartitionSection
 from anonlib.config.resolve import bind_models, read_protected_hierarchies, with_ids
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
-from anonlib.kernels import KernelResult
+from anonlib.kernels import Kernel, KernelResult
 from anonlib.loss import ReleasedBlock
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells, Domain
@@ -69,7 +69,7 @@ def anonymize_table(
         block = replace(block, moments=class_moments(block))
     rows_of_table = table.column(_PLACE).to_numpy()
     owner = np.zeros(block.n, np.int64) if owner is None else owner[rows_of_table]
-    found = _found(block, owner, config)
+    found = _find_cells(block, owner, config)
     task = at_levels(task, found.levels)
     kept = np.flatnonzero(found.cell_id >= 0)
     cells = Cells(found.cell_id[kept], int(found.cell_id.max(initial=-1)) + 1)
@@ -151,7 +151,7 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
         yield column.id, found if tree is None else found.along(tree)
 
 
-def _found(block: Block, owner: Ints, config: Config) -> KernelResult:
+def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
     """The cells of every owner's rows, one after the other."""
     cell_id = np.full(block.n, -1, np.int64)
     levels, n_cells = None, 0
@@ -162,7 +162,7 @@ def _found(block: Block, owner: Ints, config: Config) -> KernelResult:
             mine = replace(mine, may_suppress=config.privacy.may_suppress(mine.n))
             found, levels = config.kernel.find(mine)
         else:
-            found = _cells(mine, config)
+            found = _cells_of_blocks(mine, config.kernel, config.partition, config.seed)
         kept = found >= 0
         cell_id[rows[kept]] = found[kept] + n_cells
         n_cells += int(found.max(initial=-1)) + 1
@@ -171,20 +171,20 @@ def _found(block: Block, owner: Ints, config: Config) -> KernelResult:
     return KernelResult(cell_id, levels)
 
 
-def _cells(block: Block, config: Config) -> Ints:
+def _cells_of_blocks(block: Block, kernel: Kernel, partition: PartitionSection, seed: int) -> Ints:
     """int64[n]: the cells of all blocks of a table."""
     from anonlib.kernels.merge import merge_failing
 
-    place = np.random.default_rng([config.seed, 1]).permutation(block.n)
-    steps, bound = config.partition.steps, config.partition.max_rows
+    place = np.random.default_rng([seed, 1]).permutation(block.n)
+    steps, bound = partition.steps, partition.max_rows
     block_id = np.empty(block.n, np.int64)
-    for i, rows in enumerate(blocks(block, steps, bound, config.seed, place)):
+    for i, rows in enumerate(blocks(block, steps, bound, seed, place)):
         block_id[rows] = i
     block_id = merge_failing(block, block_id)
     cell_id, n_cells = np.empty(block.n, np.int64), 0
     for i in range(int(block_id.max()) + 1):
         rows = np.flatnonzero(block_id == i)
-        found = config.kernel.cells(part(block, rows))
+        found = kernel.cells(part(block, rows))
         cell_id[rows] = found + n_cells
         n_cells += int(found.max()) + 1
     return cell_id

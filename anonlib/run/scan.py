@@ -74,15 +74,15 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
         BusyError: A database changed in the meantime.
     """
     seen = observe(source, config)
-    rows = source.rows()
+    rows, tokens = source.rows(), config.privacy.missing_tokens
     with translate_errors("source", denied=InputError):
-        figures = _figures(source, config)
+        figures = _figures(source, tokens)
         problems = [*_problems(source, figures)]
         if figures["n"] == 0:
             raise ConfigError(problems)
-        sample = _sample(source, rows, figures["n"], config)
+        sample = _sample(source, rows, figures["n"], config.partition.sample_rows, config.seed)
         try:
-            categories, hashes = _categories(source, config, sample)
+            categories, hashes = _categories(source, config.max_categories, sample)
         except ConfigError as error:
             raise ConfigError([*problems, *error.problems]) from None
         if problems:
@@ -106,21 +106,21 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     return Scan(n_rows, missing, hashes, encodings, sample, values, label, context, seen)
 
 
-def require_readable(source: Source, config: Config) -> None:
+def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
     """Raises ConfigError where values can't be read as their column's type, or are infinite. One
     aggregate over the source."""
     with translate_errors("source", denied=InputError):
-        if problems := [*_problems(source, _figures(source, config))]:
+        if problems := [*_problems(source, _figures(source, missing_tokens))]:
             raise ConfigError(problems)
 
 
-def _figures(source: Source, config: Config) -> dict[str, Any]:
+def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
     """One aggregate over the source."""
     aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
     for column in source.schema.columns:
         id, value = column.id, _value(source, column)
         if id in source.casts:
-            count = F.count_if(is_unreadable(F.col(id), source.casts[id], config))
+            count = F.count_if(is_unreadable(F.col(id), source.casts[id], missing_tokens))
             aggregates.append(count.alias(f"{id}_failed"))
         if column.scale is not None:
             aggregates.append(F.count_if(value.isNull()).alias(f"{id}_missing"))
@@ -159,21 +159,18 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
             )
 
 
-def _too_many(column: Column, config: Config) -> Problem:
+def _too_many(column: Column, most: int) -> Problem:
     advice = "choose another scale, coarsen the column"
     if column.role is Role.INSENSITIVE:
         advice = "target_clusters looks at insensitive columns: coarsen or drop this one"
     return Problem(
         f"column {column.name}",
-        (
-            f"more than max_categories = {config.max_categories} distinct values; {advice}, "
-            "or raise max_categories"
-        ),
+        (f"more than max_categories = {most} distinct values; {advice}, or raise max_categories"),
     )
 
 
 def _categories(
-    source: Source, config: Config, sample: pa.Table
+    source: Source, most: int, sample: pa.Table
 ) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
     """The distinct values of each nominal and ordinal column, sorted (declared orders as declared,
     by a hierarchy in the order of its leaves), and their hashes; 0 for a declared value that does
@@ -183,8 +180,8 @@ def _categories(
         return {}, {}
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
-    if many := [c for c, n in seen.items() if n > config.max_categories + 1]:
-        raise ConfigError([_too_many(column, config) for column in many])
+    if many := [c for c, n in seen.items() if n > most + 1]:
+        raise ConfigError([_too_many(column, most) for column in many])
     sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
     hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
@@ -192,8 +189,8 @@ def _categories(
     for column in columns:
         values = table.column(column.id).combine_chunks().flatten()
         hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
-        if len(values) > config.max_categories:
-            problems.append(_too_many(column, config))
+        if len(values) > most:
+            problems.append(_too_many(column, most))
         try:
             found[column.id] = sort_categories(column, values)
         except ConfigError as error:
@@ -264,10 +261,9 @@ def _as_values(counted: pa.Table, counts: str) -> Values:
     return Values(values, Reference(count.to_numpy().astype(np.int64), n_missing))
 
 
-def _sample(source: Source, rows: DataFrame, n: int, config: Config) -> pa.Table:
-    """At most sample_rows rows: those of the smallest seeded hash, in its order."""
-    wanted = config.partition.sample_rows
-    seeded = F.xxhash64(F.lit(config.seed), F.col(HASH))
+def _sample(source: Source, rows: DataFrame, n: int, wanted: int, seed: int) -> pa.Table:
+    """At most `wanted` rows: those of the smallest seeded hash, in its order."""
+    seeded = F.xxhash64(F.lit(seed), F.col(HASH))
     wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     schema = source.schema
     wanted_columns = (*schema.of(*wanted_roles), *schema.context)

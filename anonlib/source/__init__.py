@@ -172,7 +172,8 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
             )
         casts = _casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
-        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, config)
+        tokens = config.privacy.missing_tokens
+        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, tokens)
         typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
@@ -185,9 +186,11 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         return typed.select(*plain)
 
 
-def _require_readable(raw: DataFrame, casts: dict[str, str], config: Config) -> None:
+def _require_readable(
+    raw: DataFrame, casts: dict[str, str], missing_tokens: tuple[str, ...]
+) -> None:
     """Raises InputError with the number of values that can't be read as their column's type."""
-    counts = [F.count_if(is_unreadable(F.col(id), type, config)) for id, type in casts.items()]
+    counts = [F.count_if(is_unreadable(F.col(id), t, missing_tokens)) for id, t in casts.items()]
     row = raw.agg(*counts).collect()[0] if counts else ()
     found = [f"{n} values as {t}" for n, t in zip(row, casts.values(), strict=True) if n]
     if found:
@@ -273,17 +276,17 @@ def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
             declared[f"c{i}"] = attribute.type
         elif number and text and config.source.format == "csv":
             inferred.append(f"c{i}")
-    return {**declared, **_inferred(config, raw, inferred)}
+    return {**declared, **_infer_types(raw, inferred, config.privacy.missing_tokens)}
 
 
-def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
+def _infer_types(raw: DataFrame, ids: list[str], missing_tokens: tuple[str, ...]) -> dict[str, str]:
     """The first of NUMBER_TYPES that every value of a text column can be read as."""
     if not ids:
         return {}
     failures = [
         F.count_if(
-            is_unreadable(F.col(id), type, config)
-            | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), config))
+            is_unreadable(F.col(id), type, missing_tokens)
+            | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), missing_tokens))
         ).alias(f"{id}_{type}")
         for id in ids
         for type, look in NUMBER_TYPES.items()
@@ -297,15 +300,15 @@ def _inferred(config: Config, raw: DataFrame, ids: list[str]) -> dict[str, str]:
     return found
 
 
-def is_unreadable(column: Column, type: str, config: Config) -> Column:
+def is_unreadable(column: Column, type: str, missing_tokens: tuple[str, ...]) -> Column:
     """Whether a value is there but can't be read as the type."""
-    return column.isNotNull() & ~_is_token(column, config) & column.try_cast(type).isNull()
+    return column.isNotNull() & ~_is_token(column, missing_tokens) & column.try_cast(type).isNull()
 
 
-def _is_token(column: Column, config: Config) -> Column:
-    if not config.privacy.missing_tokens:
+def _is_token(column: Column, missing_tokens: tuple[str, ...]) -> Column:
+    if not missing_tokens:
         return F.lit(False)
-    text = canonical(column.cast("string"), pa.string(), config.privacy.missing_tokens)
+    text = canonical(column.cast("string"), pa.string(), missing_tokens)
     return column.isNotNull() & text.isNull()
 
 

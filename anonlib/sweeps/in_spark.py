@@ -178,7 +178,7 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
             frame.schema  # noqa: B018 (wrong expressions show here)
     source = open_source(spark, config, frame)
     with closing(source), translate_errors(f"source of {point.case}", denied=InputError):
-        require_readable(source, config)
+        require_readable(source, config.privacy.missing_tokens)
         rows = source.rows().limit(most + 1).toArrow()
     if rows.num_rows > most:
         raise ConfigError(
