@@ -1,6 +1,7 @@
-"""The compiled core of greedy: merges the smallest class that fails with the one of least cost.
+"""The compiled core of greedy: merges the smallest failing class with the class of least cost.
 
-Losses are int64, in units of 2^-20."""
+Losses are int64, in units of 2^-20.
+"""
 
 from typing import NamedTuple
 
@@ -10,21 +11,32 @@ from anonlib.arrays import Codes, Ints
 from anonlib.compiled import njit
 from anonlib.kernels._trees import Trees
 
-#: What is known of a class: it fails the models, is to be judged by the shell, holds them.
+#: The status of a class: it fails the models, the caller has to judge it, it holds them.
 FAILS, ASK, HOLDS = 0, 1, 2
-#: Classes whose losses are added up together, column by column.
+#: The classes whose losses are summed together, column by column.
 RUN = 512
 
 
 class LiveClasses(NamedTuple):
-    """The classes of m tuples: one with tuples i < j < ... is class i. Those that are live are in
-    the places 0..live[0] - 1, in any order.
+    """The classes of m tuples. A class has the number of its first tuple.
 
-    node: int32[q, m], the node of a place in each nominal column; low, high: int64[p, m], its range
-    in each numeric one, in units of loss. rows, loss: int64[m], by place. id: which class is in a
-    place; place: where class i is, -1 when it is dead. into: a class that the class (or the dead
-    class) has been merged into, itself while it is live. status: by class. heap: rows * m + i of
-    the classes that may fail, heaped[0] of them; entries of classes that changed are stale.
+    Live classes are at the places 0..live[0] - 1, in any order. A class is dead after it was merged
+    into another. The first six attributes are by place.
+
+    Attributes:
+        node: int32[q, m]. The node in each nominal column.
+        low: int64[p, m]. The lower end of the range in each numeric column, in units of loss.
+        high: int64[p, m]. The upper end.
+        rows: int64[m]. The rows.
+        loss: int64[m]. The loss.
+        id: int64[m]. The class at each place.
+        place: int64[m]. The place of each class; -1 if it is dead.
+        into: int64[m]. A class that each class was merged into, dead or live; itself while live.
+        status: int64[m]. FAILS, ASK or HOLDS of each class.
+        heap: int64[2 m]. A heap of rows * m + class, for classes that may fail. Entries of classes
+            that changed since are stale.
+        live: int64[1]. The number of live classes.
+        heaped: int64[1]. The number of entries of the heap.
     """
 
     node: Codes
@@ -43,9 +55,9 @@ class LiveClasses(NamedTuple):
 
 @njit
 def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, reached: int) -> bool:
-    """Merges until every class holds (then True), or a class is next that is to be judged.
+    """Merges until every class holds (then True), or the next class has to be judged (False).
 
-    A class of min_rows gets the status `reached`. Cost O(live (p + q)) a merge.
+    A merged class with min_rows rows gets the status `reached`. Cost O(live (p + q)) per merge.
     """
     m = len(classes.id)
     met = np.empty(len(trees.parent), np.int64)
@@ -75,7 +87,7 @@ def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, reached: in
 
 @njit
 def _to_end(classes: LiveClasses, place: int) -> None:
-    """Takes a class out: it is in the place after the last live one then."""
+    """Takes a class out of the live ones: it moves to the place after the last of them."""
     last = classes.live[0] - 1
     classes.live[0] = last
     for array in (classes.low, classes.high):
@@ -91,8 +103,8 @@ def _to_end(classes: LiveClasses, place: int) -> None:
 
 @njit
 def _measure(trees: Trees, of: Codes, met: Ints, lost: Ints) -> None:
-    """Writes, for every node, its lowest common ancestor with the class's node of that column, and
-    the loss of that."""
+    """Writes for every node its lowest common ancestor with the class's node of that column (to
+    `met`), and the loss of that ancestor (to `lost`)."""
     for j in range(len(of)):
         low, high = trees.low[of[j]], trees.high[of[j]]
         for node in range(trees.start[j + 1] - 1, trees.start[j] - 1, -1):
@@ -103,7 +115,7 @@ def _measure(trees: Trees, of: Codes, met: Ints, lost: Ints) -> None:
 
 @njit
 def _cheapest(classes: LiveClasses, lost: Ints, total: Ints) -> int:
-    """The place of the live class that costs least to merge with the one after the last."""
+    """The place of the live class that costs least to merge with the class after the last one."""
     n = classes.live[0]
     rows, loss = classes.rows[n], classes.loss[n]
     best, least = -1, np.int64(2**62)
@@ -113,7 +125,7 @@ def _cheapest(classes: LiveClasses, lost: Ints, total: Ints) -> int:
         for j in range(len(classes.node)):
             node = classes.node[j, start:stop]
             for i in range(len(node)):
-                # Unsigned: without a look at whether the index is negative, it vectorises.
+                # Unsigned: the loop vectorises, as negative indices need no check.
                 total[i] += lost[np.uint32(node[i])]
         for j in range(len(classes.low)):
             low, high = classes.low[j, start:stop], classes.high[j, start:stop]
@@ -134,7 +146,7 @@ def _cheapest(classes: LiveClasses, lost: Ints, total: Ints) -> int:
 
 @njit
 def _precedes(classes: LiveClasses, place: int, other: int) -> bool:
-    """Whether the class in a place is preferred to one of the same cost."""
+    """Whether the class at `place` is preferred to another of the same cost."""
     if classes.rows[place] != classes.rows[other]:
         return bool(classes.rows[place] < classes.rows[other])
     return bool(classes.id[place] < classes.id[other])
@@ -142,7 +154,7 @@ def _precedes(classes: LiveClasses, place: int, other: int) -> bool:
 
 @njit
 def _join(classes: LiveClasses, trees: Trees, met: Ints, place: int) -> None:
-    """Merges the class after the last live one into that in a place. met: see `_measure`."""
+    """Merges the class after the last live one into the class at `place`. met: see `_measure`."""
     end = classes.live[0]
     loss = np.int64(0)
     for j in range(len(classes.node)):
@@ -175,7 +187,7 @@ def _push(classes: LiveClasses, key: int) -> None:
 
 @njit
 def _pop(classes: LiveClasses) -> None:
-    """Takes the least entry off the heap."""
+    """Removes the least entry of the heap."""
     heap, n = classes.heap, classes.heaped[0] - 1
     classes.heaped[0] = n
     key, i = heap[n], 0

@@ -1,4 +1,4 @@
-"""Points in small leaves, the cells of a k-d tree in one flat list; `_search` searches them."""
+"""Points in the leaves of a k-d tree, as one flat list; `_search` searches them."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,30 @@ import numpy as np
 from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit, select
 
-#: Points in a leaf.
+#: The most points of a leaf.
 SIZE = 32
 
 
 class KdLeaves(NamedTuple):
-    """m points with d columns, the first p numeric, the others codes; at most L leaves.
+    """m points with d columns in at most L leaves.
 
-    value: [m, d]. tile: [L, d, SIZE], the points of each leaf by column, and item: [L, SIZE],
-    which points they are; the first size[l] places of leaf l are in use. home: [m], the leaf of
-    a point. low, high: [d, L], the box of a leaf; norm: [L], the largest squared numeric distance
-    to `center` in it. used: [1], the number of leaves there are. near, far, order: [L] and
-    distance: [SIZE] are for the searches.
+    Attributes:
+        p: Numeric columns; they come first, the others are codes.
+        value: float64[m, d]. The points.
+        tile: float64[L, d, SIZE]. The points of each leaf, by column.
+        item: int64[L, SIZE]. The numbers of these points.
+        size: int64[L]. The points of each leaf; they are at its first places.
+        home: int64[m]. The leaf of each point.
+        low: float64[d, L]. The lower corner of the box around each leaf.
+        high: float64[d, L]. Its upper corner.
+        norm: float64[L]. The largest squared distance of its points to `center`, in the numeric
+            columns.
+        center: float64[d]. The mean of the points, in the numeric columns.
+        near: float64[L]. Scratch of searches.
+        far: float64[L]. Scratch of searches.
+        distance: float64[SIZE]. Scratch of searches.
+        order: int64[L]. Scratch of searches.
+        used: int64[1]. The leaves in use.
     """
 
     p: int
@@ -40,7 +52,7 @@ class KdLeaves(NamedTuple):
 
 @njit
 def make_leaves(value: Floats, p: int) -> KdLeaves:
-    """Leaves with room for all points of `value`; `fill_leaves` puts points in."""
+    """Empty leaves with room for all points of `value`; `fill_leaves` fills them."""
     m, d = value.shape
     most = (m + SIZE - 1) // SIZE
     return KdLeaves(
@@ -64,7 +76,7 @@ def make_leaves(value: Floats, p: int) -> KdLeaves:
 
 @njit
 def fill_leaves(leaves: KdLeaves, weight: Ints) -> None:
-    """Puts the points of positive weight into leaves. Cost O(m d log m)."""
+    """Distributes the points of positive weight to leaves. Cost O(m d log m)."""
     item = leaves.item.reshape(-1)
     n = 0
     for i in range(len(weight)):
@@ -85,7 +97,7 @@ def fill_leaves(leaves: KdLeaves, weight: Ints) -> None:
 
 @njit
 def _order(leaves: KdLeaves, item: Ints, n: int) -> None:
-    """Orders item[:n] so that every SIZE in a row are a cell of the k-d tree."""
+    """Orders item[:n] so that each run of SIZE is a leaf of the k-d tree."""
     key = np.empty(n)
     stack = np.empty((64, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
@@ -107,7 +119,7 @@ def _order(leaves: KdLeaves, item: Ints, n: int) -> None:
 
 @njit
 def _widest(leaves: KdLeaves, item: Ints) -> int:
-    """The column in which a few of these points differ most; a nominal one by 1 at most."""
+    """The column with the widest range in a few of these points; at most 1 for a nominal one."""
     step = 1 + len(item) // (2 * SIZE)
     best, widest = 0, -1.0
     for j in range(leaves.value.shape[1]):
@@ -144,7 +156,7 @@ def _describe(leaves: KdLeaves, leaf: int) -> None:
 
 @njit
 def remove(leaves: KdLeaves, item: int) -> None:
-    """Takes a point out of its leaf. The bounds stay: they hold for what is left."""
+    """Removes a point from its leaf. The bounds stay: they hold for the remaining points."""
     leaf = leaves.home[item]
     last = leaves.size[leaf] - 1
     place = 0

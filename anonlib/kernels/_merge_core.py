@@ -1,4 +1,4 @@
-"""The compiled core of merging: centroids of cells, and the cells nearest to each other."""
+"""The compiled core of merging cells: their centroids, and the nearest cell of each."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,21 @@ from anonlib.compiled import njit
 
 
 class Groups(NamedTuple):
-    """m cells. rows: [m], how many rows; total, mean: [m, p], of the numeric columns; squares:
-    [m, q], the sum over the categories of their squared numbers of rows. The rows of a cell are
-    a chain: first[cell], following[row], ..., last[cell]. scratch: [q, the most categories].
+    """m cells of n rows.
+
+    The rows of a cell are a linked list: first[cell], following[first[cell]], ..., last[cell].
+
+    Attributes:
+        numeric: float64[n, p]. The numeric columns.
+        nominal: int32[n, q]. The codes of the nominal columns.
+        rows: int64[m]. The rows of each cell.
+        total: float64[m, p]. Sums of the numeric columns.
+        mean: float64[m, p]. Their means.
+        squares: int64[m, q]. The sum, over the categories, of the squared numbers of their rows.
+        first: int64[m]. The first row of each cell; -1 without rows.
+        last: int64[m]. Its last row; -1 without rows.
+        following: int64[n]. The next row of the same cell; -1 after the last.
+        scratch: int64[q, the most categories]. Zeros between calls.
     """
 
     numeric: Floats
@@ -28,7 +40,7 @@ class Groups(NamedTuple):
 
 @njit
 def make_groups(numeric: Floats, nominal: Codes, categories: int, cell: Ints, m: int) -> Groups:
-    """The cells that cell[row] = 0..m-1 gives. Cost O(n (p + q))."""
+    """The groups of the cells 0..m-1 that cell[row] gives. Cost O(n (p + q))."""
     n, p, q = len(cell), numeric.shape[1], nominal.shape[1]
     groups = Groups(
         numeric,
@@ -59,7 +71,7 @@ def make_groups(numeric: Floats, nominal: Codes, categories: int, cell: Ints, m:
 
 @njit
 def _describe(groups: Groups, cell: int) -> None:
-    """Computes mean and squares from total, rows and the chain."""
+    """Computes `mean` and `squares` of a cell from its total and its rows."""
     for j in range(groups.total.shape[1]):
         groups.mean[cell, j] = groups.total[cell, j] / groups.rows[cell]
     _count(groups, cell, 1)
@@ -75,7 +87,7 @@ def _describe(groups: Groups, cell: int) -> None:
 
 @njit
 def _count(groups: Groups, cell: int, step: int) -> None:
-    """Adds `step` to the scratch for every category of every row of the cell."""
+    """Adds `step` to `scratch` for every category of every row of the cell."""
     row = groups.first[cell]
     while row >= 0:
         for h in range(groups.nominal.shape[1]):
@@ -85,15 +97,16 @@ def _count(groups: Groups, cell: int, step: int) -> None:
 
 @njit
 def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool, rank: Ints) -> int:
-    """The cell below `stop` whose centroid is nearest to that of `cell`, or, for `growth`, with
-    which it is merged at the smallest growth of the sum of squares: the distance times the product
-    of both numbers of rows over their sum. Of several the one of highest rank, then of fewest rows,
-    then the lowest.
+    """The cell below `stop` that is nearest to `cell`; cells without rows are skipped.
 
-    Squared distance: the sum over the numeric columns of (mean - mean)**2, in order, then over
-    the nominal columns of half the squared differences of the categories' shares (which is 1 for
-    two rows that differ), computed as half of both sums of squared shares minus the sum of their
-    products, and not below 0. Cells without rows are passed over.
+    It has the nearest centroid. With `growth`, it is the cell for which a merger adds least to the
+    sum of squares: the squared distance times a b / (a + b), where a and b are the rows of both.
+    Of several, the cell of highest rank, then of fewest rows, then the lowest.
+
+    The squared distance of two centroids is a sum in column order. A numeric column adds the
+    squared difference of the means. A nominal column adds half the sum of the squared differences
+    of the categories' shares (1 for two rows that differ). It is computed as half of both sums of
+    squared shares minus the sum of the shares' products, and is at least 0.
     """
     _count(groups, cell, 1)
     rows, mean, squares = groups.rows, groups.mean, groups.squares
@@ -124,7 +137,7 @@ def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool, rank: Ints
 
 @njit
 def _before(rank: Ints, rows: Ints, cell: int, other: int) -> bool:
-    """Whether a cell is preferred to one that is as near."""
+    """Whether a cell is preferred to another that is as near."""
     if rank[cell] != rank[other]:
         return bool(rank[cell] > rank[other])
     return bool(rows[cell] < rows[other])
@@ -132,7 +145,7 @@ def _before(rank: Ints, rows: Ints, cell: int, other: int) -> bool:
 
 @njit
 def _in_common(groups: Groups, cell: int, h: int) -> int:
-    """The number of pairs of a row of the cell and a row in the scratch with the same category."""
+    """The pairs of a row of the cell and a row counted in `scratch` with the same category."""
     result = 0
     row = groups.first[cell]
     while row >= 0:
@@ -143,9 +156,19 @@ def _in_common(groups: Groups, cell: int, h: int) -> int:
 
 @njit
 def merge_once(groups: Groups, failing: Ints, growth: bool, rank: Ints) -> Ints:
-    """Merges each failing cell, in this order, with the one that is nearest at that moment (see
-    `_nearest_cell`), unless an earlier of them has been merged with it. int64[m], the cell that
-    each becomes part of. rank: [m]; merged cells have the higher of both."""
+    """Merges each failing cell with the one that is then nearest (see `_nearest_cell`).
+
+    Cells are taken in the given order. A cell that was already merged in this call is skipped.
+
+    Args:
+        groups: The cells. They are updated.
+        failing: int64. The failing cells.
+        growth: As for `_nearest_cell`.
+        rank: int64[m]. As for `_nearest_cell`. A merged cell gets the higher rank of both.
+
+    Returns:
+        int64[m]. The cell that each cell is now part of.
+    """
     m = len(groups.rows)
     into = np.arange(m)
     done = np.zeros(m, np.bool_)
@@ -164,7 +187,7 @@ def merge_once(groups: Groups, failing: Ints, growth: bool, rank: Ints) -> Ints:
 
 @njit
 def _join(groups: Groups, keep: int, gone: int) -> None:
-    """Puts the rows of one cell into another."""
+    """Moves the rows of cell `gone` into cell `keep`."""
     groups.rows[keep] += groups.rows[gone]
     groups.rows[gone] = 0
     for j in range(groups.total.shape[1]):
@@ -176,7 +199,7 @@ def _join(groups: Groups, keep: int, gone: int) -> None:
 
 @njit
 def nearest_of(groups: Groups, cells: Ints, stop: int) -> Ints:
-    """The cell below `stop` whose centroid is nearest to that of each of the cells."""
+    """For each of the cells, the cell below `stop` with the nearest centroid."""
     result, rank = np.empty(len(cells), np.int64), np.zeros(len(groups.rows), np.int64)
     for i in range(len(cells)):
         result[i] = _nearest_cell(groups, cells[i], stop, False, rank)

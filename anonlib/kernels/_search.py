@@ -1,13 +1,15 @@
-"""Exact search for the nearest and the farthest of the points in leaves.
+"""Exact search for the nearest and the farthest points in leaves.
 
-Bounds for all leaves are computed in one vectorised sweep over their boxes, then only leaves that
-can hold an answer are looked into.
+One vectorised pass over the boxes computes bounds for all leaves. Then only leaves that can have
+the answer are searched.
 
-The squared distance of two points is the sum, in column order and in float64, of (x - y)**2 over
-the numeric columns, then of 1 for each nominal column in which they differ. The same points are
-found as by looking at every one: the lower bound is this same sum with each difference replaced
-by a smaller one, and rounding is monotone, so it is below the computed distances; the upper bound
-is computed otherwise and has a margin.
+The squared distance of two points is a float64 sum in column order: (x - y)**2 for each numeric
+column, then 1 for each nominal column in which they differ. The results are the same as of a
+search of all points:
+
+- The lower bound is this same sum, with each difference replaced by a smaller one. Rounding is
+  monotone, so the bound is not above any computed distance.
+- The upper bound is computed in another way, and has a margin for rounding.
 """
 
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit
 from anonlib.kernels._kd_tree import KdLeaves
 
-#: Relative margin of the upper bounds: far above what rounding can do, far below what matters.
+#: The relative margin of upper bounds: far above rounding errors, far below relevant differences.
 MARGIN = 1e-9
 
 
@@ -42,10 +44,11 @@ def _bound_below(leaves: KdLeaves, point: Floats) -> None:
 
 @njit
 def _bound_above(leaves: KdLeaves, point: Floats) -> None:
-    """Sets `far`: no point of a leaf is farther from `point` than that (squared).
+    """Sets `far`: the upper bounds of the squared distances from `point` to the points of leaves.
 
-    |x - y|**2 = |x - c|**2 + |y - c|**2 - 2 (x - c)(y - c), with the largest |x - c| of the leaf
-    and the smallest product in its box: closer than the far corner of the box.
+    |x - y|**2 = |x - c|**2 + |y - c|**2 - 2 (x - c)(y - c). The bound takes the largest |x - c| of
+    the leaf and the smallest product in its box. It is tighter than the distance to the far corner
+    of the box.
     """
     used = leaves.used[0]
     far, norm, size = leaves.far, leaves.norm, leaves.size
@@ -85,7 +88,7 @@ def measure_leaf(
 
 @njit
 def find_farthest(leaves: KdLeaves, point: Floats) -> int:
-    """The point farthest from `point`, the lowest of several."""
+    """The point farthest from `point`; of several, the lowest."""
     _bound_above(leaves, point)
     p, far, distance, size = leaves.p, leaves.far, leaves.distance, leaves.size
     tile, item = leaves.tile, leaves.item
@@ -106,8 +109,14 @@ def find_farthest(leaves: KdLeaves, point: Floats) -> int:
 
 
 class Nearest(NamedTuple):
-    """A heap, farthest point on top: [k + 1] places, of which the first size[0] are in use;
-    weight[0] is the sum of their points' weights."""
+    """A heap of points, the farthest on top (place 0).
+
+    Attributes:
+        distance: float64[k + 1]. The squared distance of each point.
+        item: int64[k + 1]. The number of each point.
+        size: int64[1]. The places in use, which are the first ones.
+        weight: int64[1]. The sum of the weights of the points in the heap.
+    """
 
     distance: Floats
     item: Ints
@@ -117,16 +126,17 @@ class Nearest(NamedTuple):
 
 @njit
 def make_nearest(k: int) -> Nearest:
-    """An empty heap for the points that weigh k together."""
+    """An empty heap for points with a total weight of k."""
     one = np.zeros(1, np.int64)
     return Nearest(np.empty(k + 1), np.empty(k + 1, np.int64), one, one.copy())
 
 
 @njit
 def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Nearest) -> None:
-    """Fills the heap with the nearest points to point `center`, itself first, that weigh k or more.
+    """Fills the heap with the points nearest to point `center`, itself included.
 
-    Of points equally far the lowest count as nearer. Without the top, the weights are below k.
+    Their total weight is k or more; without the farthest of them, it is below k. Of points equally
+    far, the lowest count as nearer.
     """
     point = leaves.value[center]
     _bound_below(leaves, point)
@@ -137,7 +147,7 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Near
     n = _around(leaves, leaves.home[center], k)
     for stage in range(3):
         if stage > 0:
-            # Close leaves first: they lower the limit, and few others need to be looked into.
+            # Near leaves first: they lower the limit, so that few others need a search.
             above, within = within, (limit / 4.0 if stage == 1 else limit)
             n = _between(near, leaves.used[0], above, within, order)
         for place in range(n):
@@ -151,8 +161,8 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Near
 
 @njit
 def _around(leaves: KdLeaves, home: int, k: int) -> int:
-    """Lists in `order` the leaves about `home` that have k points together, or all that there
-    are; their `near` becomes -1. Returns how many."""
+    """Lists in `order` the leaves around `home` that together have k points, or all leaves; sets
+    their `near` to -1. Returns their number."""
     low = high = home
     points = leaves.size[home]
     while points < k and high - low + 1 < leaves.used[0]:
@@ -170,7 +180,7 @@ def _around(leaves: KdLeaves, home: int, k: int) -> int:
 
 @njit
 def _between(near: Floats, used: int, above: float, within: float, order: Ints) -> int:
-    """Lists in `order` the leaves with above < near <= within. Returns how many."""
+    """Lists in `order` the leaves with above < near <= within. Returns their number."""
     n = 0
     for leaf in range(used):
         order[n] = leaf
@@ -180,9 +190,9 @@ def _between(near: Floats, used: int, above: float, within: float, order: Ints) 
 
 @njit
 def offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
-    """Puts a point in and takes out those no longer needed.
+    """Adds a point to the heap, and removes points that are no longer needed.
 
-    Returns the distance that a further point must not exceed.
+    Returns the largest distance that a further point may have.
     """
     i = heap.size[0]
     heap.size[0] += 1
@@ -201,7 +211,7 @@ def offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> fl
 
 @njit
 def _pop(heap: Nearest, weight: Ints) -> None:
-    """Takes the top out."""
+    """Removes the top."""
     heap.weight[0] -= weight[heap.item[0]]
     last = heap.size[0] - 1
     heap.size[0] = last

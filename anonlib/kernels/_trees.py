@@ -1,6 +1,6 @@
 """Hierarchies for compiled cores: those of several columns side by side, and the heights of one.
 
-The nodes of the generalization lattice are vectors of heights, one for each column.
+A node of the generalization lattice is a vector of heights, one for each column.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,17 @@ from anonlib.hierarchy.tree import Tree
 
 
 class Trees(NamedTuple):
-    """Column j of q has the nodes start[j]..start[j + 1] - 1, numbered through.
+    """The hierarchies of q columns side by side.
 
-    parent: a node comes before its own, the last one of a column is its root. low, high: the codes
-    under a node are low..high - 1, and code c is the node start[j] + c. loss: of each node, in
-    whatever unit.
+    Column j has the nodes start[j]..start[j + 1] - 1. Code c is the node start[j] + c. A node comes
+    before its parent, so the last node of a column is its root.
+
+    Attributes:
+        start: int64[q + 1]. The first node of each column.
+        parent: int64[nodes]. The parent of each node.
+        low: int64[nodes]. The lowest code under each node.
+        high: int64[nodes]. The code after the highest under each node.
+        loss: [nodes]. The loss of each node, in the caller's unit and dtype.
     """
 
     start: Ints
@@ -29,7 +35,7 @@ class Trees(NamedTuple):
 
 
 def side_by_side(trees: Sequence[Tree], losses: Sequence[npt.NDArray[Any]]) -> Trees:
-    """The trees as one, with these losses of their nodes."""
+    """The trees side by side, with these losses of their nodes."""
     start = np.cumsum([0, *(len(tree.parent) for tree in trees)])
     none = np.zeros(0, np.int64)
     return Trees(
@@ -42,11 +48,12 @@ def side_by_side(trees: Sequence[Tree], losses: Sequence[npt.NDArray[Any]]) -> T
 
 
 class Levels(NamedTuple):
-    """The hierarchy of a column over its c codes, by height.
+    """The hierarchy of a column with c codes, by height: from 0, the codes, to h - 1, the root.
 
-    node: int64[h, c], the node of the tree that each code is generalized to at the heights 0 (the
-    codes themselves) .. h - 1 (the root): the highest one above it, or itself, that is no higher.
-    loss: float64[h, c], what is lost then.
+    Attributes:
+        node: int64[h, c]. The node to which each height generalizes each code: the highest one, the
+            code or above it, that is no higher than this.
+        loss: float64[h, c]. The loss of that node.
     """
 
     node: Ints
@@ -54,16 +61,16 @@ class Levels(NamedTuple):
 
 
 def levels(tree: Tree) -> Levels:
-    """All heights of a hierarchy. Cost O(nodes + h c)."""
+    """The levels of all heights of a hierarchy. Cost O(nodes + h c)."""
     codes = np.arange(tree.high[-1])
     nodes = np.stack([tree.raised(codes, height) for height in range(tree.heights[-1] + 1)])
     return Levels(nodes, tree.loss[nodes])
 
 
 def merging(given: Levels) -> Levels:
-    """Without the heights at which no two codes are the same that were different below.
+    """The levels without the heights that merge no codes.
 
-    Where any codes meet first, and with what loss, stays as it was.
+    The node at which codes first meet, and its loss, stay the same.
     """
     n_distinct = [len(np.unique(row)) for row in given.node]
     kept = np.diff(n_distinct, prepend=n_distinct[0] + 1) < 0

@@ -19,31 +19,31 @@ if TYPE_CHECKING:  # a core, which needs numba
 class Greedy(Kernel):
     """Greedy k-anonymization.
 
-    The classes are the distinct tuples at first. While some fail the models, the one of fewest
-    rows among them, the first row's of several, is merged with that of the other classes, whether
-    they hold or fail, which costs least; of several, the one of fewest rows, then the first row's.
-    A class stands for the lowest common ancestor of its values in each nominal column (all values,
-    where there is no hierarchy), for their range in each numeric one. What merging S with C into M
-    costs is by how much the table's loss grows:
+    At first every distinct tuple is a class. While classes fail the models, the failing class of
+    fewest rows is merged with the class of least cost, which may hold or fail. Of equally small or
+    cheap classes, the one of fewest rows is taken, then the one with the first row. A class is
+    generalized to the lowest common ancestor of its values in each nominal column (all values, if
+    it has no hierarchy), and to their range in each numeric one. The cost of merging S and C into M
+    is the growth of the table's loss:
 
         rows(S) (loss(M) - loss(S)) + rows(C) (loss(M) - loss(C))
 
-    The loss of a class is the sum over the columns of, in a nominal one with `loss`
+    The loss of a class is a sum over the columns. A nominal column adds, with `loss`:
 
-    - nllm, Normalized Lost Leaves Metric: (leaves under the node - 1) / (all leaves - 1), of the
-      leaves of the hierarchy, those counted too that the table lacks.
+    - nllm, Normalized Lost Leaves Metric: (leaves under the node - 1) / (all leaves - 1). All
+      leaves of the hierarchy count, also those that do not occur in the table.
     - ncp, Normalized Certainty Penalty: categories under the node / all categories of the table; 0
       for one category.
-    - entropy, non-uniform entropy: log2(rows under the node) of the block, so that a row loses
-      log2(rows under the node / rows of its value); divided by the column's entropy, so that
-      without its values it loses 1 a row.
+    - entropy, non-uniform entropy: log2(rows of the block under the node) / the column's entropy.
+      So generalization takes log2(rows under the node / rows of its value) from a row, before the
+      division; a column generalized to its root loses 1 per row on average.
 
-    In a numeric column (and one that says whether a value is missing) it is the range over that of
-    the whole table. A column's loss is rounded to 2^-20, all else is exact.
+    A numeric column, or the 0/1 flag of missing values, adds its range / the range over the whole
+    table. A column's loss is rounded to 2^-20; all else is exact.
 
-    The proportional representation paper's Algorithm 1, which leaves open whose cost is minimized
-    "for mu": here it is that of the whole table, so both classes count with their rows, as in the
-    distance between classes of KACA. Of the variants tried on Adult it loses least.
+    This is Algorithm 1 of the proportional representation paper, which leaves open whose cost is
+    minimized "for mu". Here it is the cost of the whole table: both classes count with their rows,
+    as in the distance between classes of KACA. Of the variants tried on Adult it loses least.
     """
 
     type: ClassVar[str] = "greedy"
@@ -85,7 +85,7 @@ def _units(losses: Floats) -> Ints:
 
 
 def _lost(block: Block, j: int, tree: Tree, loss: str) -> Floats:
-    """float64[nodes]: the loss of each node of nominal column j."""
+    """float64[nodes]. The loss of each node of nominal column j."""
     if loss == "nllm":
         return tree.loss
     if loss == "ncp":
@@ -100,7 +100,7 @@ def _lost(block: Block, j: int, tree: Tree, loss: str) -> Floats:
 
 
 def _classes(block: Block, trees: Trees) -> "LiveClasses":
-    """Every distinct tuple as a class of its own."""
+    """One class for each distinct tuple."""
     from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS, LiveClasses
 
     tuples = block.tuples
@@ -131,7 +131,7 @@ def _classes(block: Block, trees: Trees) -> "LiveClasses":
 
 
 def _judge(block: Block, classes: "LiveClasses") -> None:
-    """Has the models judge all live classes that wait for it."""
+    """Judges all live classes of status ASK by the models."""
     from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS
 
     waiting = (classes.status == ASK) & (classes.place >= 0)
@@ -143,7 +143,7 @@ def _judge(block: Block, classes: "LiveClasses") -> None:
 
 
 def _roots(into: Ints) -> Ints:
-    """int64[m]: the live class that each class has ended in."""
+    """int64[m]. The live class that each class is now part of."""
     while True:
         further = into[into]
         if (further == into).all():

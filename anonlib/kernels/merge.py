@@ -1,4 +1,4 @@
-"""Shared by kernels: infeasible blocks, leftover rows, and cells that fail the privacy models."""
+"""Helpers of kernels: infeasible blocks, leftover rows, and cells that fail the models."""
 
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 
 def require_feasible(block: Block) -> None:
-    """Raises InfeasibleError when the block does not hold its models as one cell."""
+    """Raises InfeasibleError if the block does not hold its models as one cell."""
     counts = block.counts(np.zeros(block.n, np.int64), 1)
     failing = [model.type for model in block.models if not model.holds_within(counts)[0]]
     if failing:
@@ -33,18 +33,18 @@ def require_feasible(block: Block) -> None:
 def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
     """Merges cells that fail the models with others until all cells hold them.
 
-    It works in rounds. A round takes the failing cells, fewest rows first, then by first row. Each
-    is merged with the cell where this adds least to the sum of squared distances from the current
-    centroids. A cell that an earlier one of the round was merged with waits for the next round; it
-    may hold the models by then. Each round at least halves the failing cells: O(log m) rounds.
+    It works in rounds. A round takes the failing cells, fewest rows first, then by first row. It
+    merges each with the cell for which the sum of squared distances from the current centroids
+    grows least. A failing cell that another was merged with in this round waits for the next round:
+    it may then hold the models. Each round at least halves the failing cells: O(log m) rounds.
     Cost of a round: O(f (m p + n q)) for f failing cells, less where the numeric columns decide.
 
     Args:
         block: The block of n rows.
         cell_id: int64[n]. The cell of each row.
-        growth: Whether cells are merged by what the merger adds. Else with the cell of the nearest
-            centroid, of several with the one of most distinct protected values. Centroids of large
-            cells are central, above all in nominal columns, so one cell may take in many.
+        growth: Whether the growth of that sum chooses the cell. Else the nearest centroid does; of
+            several, the cell with the most distinct protected values. But the centroids of large
+            cells are central, above all in nominal columns, so one cell may attract many.
 
     Returns:
         int64[n]. The cells, numbered 0..m-1 by first row.
@@ -68,16 +68,19 @@ def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
 
 
 def _n_values(block: Block, cell_id: Ints, m: int) -> Ints:
-    """int64[m]: how many distinct values a cell has, all protected columns together."""
+    """int64[m]. The distinct values of each cell, summed over the protected columns."""
     found = block.counts(cell_id, m).sensitive.values()
     return sum((np.bincount(each.cell, minlength=m) for each in found), np.zeros(m, np.int64))
 
 
 def join_nearest(block: Block, cell_id: Ints) -> Ints:
-    """int64[n], with every row of cell -1 in the cell whose centroid is nearest to it.
+    """Moves the r rows of cell -1 into the cell with the nearest centroid.
 
-    Of several, the one of fewest rows, then the lowest. Centroids are those before any of these r
+    Of several, the cell of fewest rows, then the lowest. Centroids are computed before any of these
     rows joins. Cost O(r (m p + n q)).
+
+    Returns:
+        int64[n]. The cell of each row.
     """
     from anonlib.kernels._merge_core import make_groups, nearest_of
 
@@ -103,7 +106,7 @@ def by_first_row(cell_id: Ints) -> Ints:
 
 
 def points(block: Block) -> Floats:
-    """float64[m, p + q], the block's distinct tuples: numeric columns, then codes."""
+    """float64[m, p + q]. The block's distinct tuples: numeric columns, then codes."""
     first = block.tuples.first
     if block.nominal.shape[1] == 0 and len(first) == block.n:
         return writable_contiguous(block.numeric)
@@ -111,7 +114,7 @@ def points(block: Block) -> Floats:
 
 
 def writable_contiguous(array: Array) -> Array:
-    """The array as the cores are compiled for, copied only if it is read-only or strided."""
+    """The array, writable and contiguous as the cores need it; copied only if it is not."""
     result: Array = np.require(array, requirements=["C", "W"])
     return result
 

@@ -19,35 +19,36 @@ if TYPE_CHECKING:  # a core, which needs numba
 class Mondrian(Kernel):
     """Greedy multidimensional partitioning.
 
-    The dimensions are the numeric columns, then the nominal ones by their codes, which are in the
-    order of the hierarchy's leaves where there is one. A node without an allowed cut, one that
-    leaves sides which both hold the models, is a cell. A dimension whose range over the whole table
-    is 0 is never cut.
+    The dimensions are the numeric columns, then the nominal ones. A nominal dimension is ordered by
+    code: the order of the hierarchy's leaves, if it has one. A cut of a node is allowed if all its
+    sides hold the models; a node without an allowed cut is a cell. A dimension whose range over
+    the whole table is 0 is never cut.
 
-    `median`: a dimension's range in a node is measured against `widths` (numeric) or
-    n_categories - 1 (nominal). The dimensions are tried from the widest, the first of several:
+    `median`: The width of a dimension is its range in the node / `widths` (numeric) or
+    / (n_categories - 1) (nominal). Dimensions are tried by descending width; of equal ones, the
+    first.
 
-    - strict: the cut lies between two distinct values, at the boundary with nearest to half of the
-      node's rows on its left, the lower of two. No boundary of that dimension has more rows on its
-      smaller side: if this one has fewer than `min_rows` there, they all have. Dimensions that are
-      constant in the node have no cut.
-    - relaxed: the rows are sorted by value, then by row order, and cut after the first half,
-      rounded down, whatever the values: by k-anonymity alone, cells have k to 2k - 1 rows.
+    - strict: The cut lies between two distinct values, where the left side has nearest to half of
+      the node's rows; of two such boundaries, the lower one. No other boundary of the dimension has
+      more rows on its smaller side. So if that side has fewer than `min_rows` rows, the dimension
+      has no cut. Neither has one that is constant in the node.
+    - relaxed: Rows are sorted by value, then by row order, and cut after the first half, rounded
+      down. Equal values may be separated. By k-anonymity alone, cells have k to 2k - 1 rows.
 
-    `information_gain`, for what is to predict the block's target: of the boundaries between two
-    distinct values of a dimension that leave `min_rows` rows on both sides, the one after which
-    the entropy of the target's classes is lowest, or the sum of squared deviations of a numeric
-    target; the lowest of several. The dimensions are tried from the largest gain, the first of
-    several. So by k-anonymity alone it is the best allowed cut; where other models refuse the best
-    boundary of a dimension, the rest of that dimension is not searched. Where no cut that gains is
-    allowed, `median` cuts: small cells lose less, whatever they are for. Entropies are of exact
-    c log2(c), rounded to 2^-10 bits; what may be rounding alone is no gain.
+    `information_gain`, for releases that are to predict the block's target: A boundary lies between
+    two distinct values and leaves `min_rows` rows on both sides. The best boundary of a dimension
+    leaves the lowest entropy of the target's classes, or for a numeric target the lowest sum of
+    squared deviations; of several, the lowest boundary. Dimensions are tried by descending gain; of
+    equal ones, the first. So by k-anonymity alone it is the best allowed cut. If other models
+    refuse the best boundary of a dimension, its other boundaries are not searched. If no cut with
+    a gain is allowed, `median` cuts: small cells lose less for any use. Entropies are sums of
+    c log2(c), each rounded to 2^-10 bits; a gain that rounding alone could explain is none.
 
-    With `nominal: hierarchy`, strict median cuts in numeric dimensions only: a nominal one is cut
-    into the children of the lowest common ancestor of the node's codes, one part for each child
-    that has rows, if they all hold the models (into single codes, where there is no hierarchy).
-    Its width is that ancestor's loss: the leaves under it minus 1, over all leaves minus 1. So a
-    cell's codes are released as tree nodes that other cells' nodes hardly overlap.
+    `nominal: hierarchy`: Numeric dimensions get strict median cuts. A nominal one is cut into the
+    children of the lowest common ancestor of the node's codes (without a hierarchy: into single
+    codes). Each child with rows is one part; all parts must hold the models. The width is the
+    ancestor's loss: (leaves under it - 1) / (all leaves - 1). So the tree nodes released for
+    different cells hardly overlap.
     """
 
     type: ClassVar[str] = "mondrian"
@@ -95,8 +96,15 @@ def _trees(block: Block) -> Trees:
 
 
 class Items(NamedTuple):
-    """What is cut. value: float64[m, d], weight: the rows an item has, id: which item it is,
-    first: the first row of item 0, 1, ... All but `first` are reordered: a node is a run of them.
+    """The m items that are cut: tuples (strict) or rows (relaxed).
+
+    A node is a run of items. Cuts reorder all arrays but `first`.
+
+    Attributes:
+        value: float64[m, d]. The dimensions of each item.
+        weight: int64[m]. The rows of each item.
+        id: int64[m]. Which item is at each place.
+        first: int64[m]. The first row of item 0, 1, ...
     """
 
     value: Floats
@@ -151,8 +159,15 @@ def _search(block: Block, items: Items, item_id: Ints) -> "GainSearch":
 
 @dataclass(frozen=True)
 class MondrianNodes:
-    """Open nodes: the items start..stop, and by dimension the width, and the gain and the boundary
-    of the best cut; those of what has been tried are no longer positive."""
+    """Open nodes, each with d dimensions.
+
+    Attributes:
+        start: int64[nodes]. The first item of each node.
+        stop: int64[nodes]. The item after its last.
+        width: float64[nodes, d]. The width of each dimension; -1 without a (further) median cut.
+        gain: float64[nodes, d]. The gain of its best boundary; 0 without one, or once it was tried.
+        bound: int64[nodes, d]. The first item on the right side of that boundary.
+    """
 
     start: Ints
     stop: Ints
@@ -169,8 +184,13 @@ class MondrianNodes:
 
 
 class NodeParts(NamedTuple):
-    """The next cuts of some nodes: the items start..stop of each part, and which node it is of,
-    ascending. Nodes without a cut have no parts."""
+    """The parts that the next cuts make of nodes. Nodes without a cut have no parts.
+
+    Attributes:
+        node: int64[parts]. The node of each part, ascending.
+        start: int64[parts]. The first item of each part.
+        stop: int64[parts]. The item after its last.
+    """
 
     node: Ints
     start: Ints
@@ -182,7 +202,15 @@ class NodeParts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Cutting:
-    """What nodes are cut by."""
+    """The cuts of one block.
+
+    Attributes:
+        block: The block.
+        items: Its items.
+        search: Finds cuts by information gain; None for medians only.
+        trees: The hierarchies, for cuts along them; None otherwise.
+        strict: Whether equal values stay on one side of a median cut.
+    """
 
     block: Block
     items: Items
@@ -191,10 +219,10 @@ class _Cutting:
     strict: bool
 
     def cells(self) -> Ints:
-        """int64[m], the cell of item 0, 1, ...
+        """int64[m]. The cell of item 0, 1, ...
 
-        All open nodes are handled together, level by level: the core proposes the next cut of each,
-        one look at the models judges them all, a refused node comes again with its next dimension.
+        All open nodes are cut together, in rounds: the core proposes the next cut of each node, and
+        the models judge all of them at once. A refused node gets its next cut in the next round.
         """
         item = self.items.id
         begins = np.zeros(len(item), np.bool_)
@@ -254,7 +282,7 @@ class _Cutting:
         return NodeParts(of, start, np.where(last, nodes.stop[of], stop[: len(of)]))
 
     def _judge(self, parts: NodeParts) -> Bools:
-        """bool[parts]: which hold the models."""
+        """bool[parts]. Which parts hold the models."""
         block, items = self.block, self.items
         if block.counts_rows_only:
             return np.ones(len(parts.node), np.bool_)
@@ -267,7 +295,7 @@ class _Cutting:
 
 
 def _middles(items: Items, nodes: MondrianNodes, min_rows: int, strict: bool) -> Ints:
-    """int64[nodes], where the right side of each one's next cut begins; -1 without a cut."""
+    """int64[nodes]. Where the right side of each node's next cut begins; -1 without a cut."""
     from anonlib.kernels.mondrian.core import propose_cuts
 
     arrays = items.value, items.weight, items.id

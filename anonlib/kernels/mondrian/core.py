@@ -1,7 +1,7 @@
 """The compiled core of Mondrian: measures nodes and proposes cuts, many nodes in one call.
 
-A node is a run start[i]..stop[i] of `value`, `weight` and `item`, which are reordered within it.
-With hierarchies, a nominal dimension is cut into the children of a tree node.
+Node i is the run start[i]..stop[i] - 1 of `value`, `weight` and `item`; cuts reorder it. With
+hierarchies, a nominal dimension is cut into the children of a tree node.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit
 from anonlib.kernels._trees import Trees
 
-#: Above all item numbers.
+#: Greater than all item numbers.
 EVERY = 2**62
 
 
@@ -18,9 +18,9 @@ EVERY = 2**62
 def measure_ranges(
     value: Floats, weight: Ints, start: Ints, stop: Ints, scale: Floats, min_rows: int
 ) -> Floats:
-    """float64[nodes, d], the range of each dimension as a share of its scale.
+    """float64[nodes, d]. The range of each dimension / its scale.
 
-    -1 where the scale is 0, and in nodes of too few rows for two cells. value: float64[m, d].
+    -1 where the scale is 0, and in nodes with fewer than 2 min_rows rows. value: float64[m, d].
     """
     d = value.shape[1]
     width = np.full((len(start), d), -1.0)
@@ -54,10 +54,10 @@ def propose_cuts(
     min_rows: int,
     strict: bool,
 ) -> Ints:
-    """int64[nodes], where the right side of each node's next cut begins; -1 without a cut.
+    """int64[nodes]. Where the right side of each node's next cut begins; -1 without a cut.
 
-    Tries the dimensions by descending width until both sides have min_rows rows; the widths of
-    those tried become -1. The left side is put in front.
+    Tries the dimensions by descending width until both sides have min_rows rows, and sets the
+    widths of tried dimensions to -1. The left side is moved to the front.
     """
     most = 0
     for node in range(len(start)):
@@ -78,7 +78,7 @@ def propose_cuts(
 
 @njit
 def widest(width: Floats) -> int:
-    """The first dimension of the largest width; -1 where all are -1."""
+    """The dimension of the largest width, the first of several; -1 if all widths are -1."""
     j, most = -1, -1.0
     for other in range(len(width)):
         if width[other] > most:
@@ -100,9 +100,11 @@ def cut(
     key: Floats,
     load: Ints,
 ) -> int:
-    """Cuts the node of the rows a..b-1 in dimension j and moves the left side in front. Returns
-    where the right side begins; -1, with no row moved, if a side had fewer than min_rows rows.
-    key, load: work space, [2, >= b - a]."""
+    """Cuts the node of the items a..b - 1 in dimension j; moves the left side to the front.
+
+    Returns where the right side begins. If a side would have fewer than min_rows rows: -1, and no
+    item moves. key, load: scratch, [2, >= b - a].
+    """
     for i in range(a, b):
         key[0, i - a], load[0, i - a] = value[i, j], weight[i]
     if strict:
@@ -116,11 +118,11 @@ def cut(
 
 @njit
 def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, int]:
-    """The boundary between distinct values with nearest to half of the rows on its left, the lower
-    of two; no other has as many rows on its smaller side.
+    """The boundary between distinct values that has nearest to half of the rows on its left; of
+    two, the lower one. No other boundary has more rows on its smaller side.
 
-    Left are the values below the first result, and those equal to it if the second is not -1; the
-    third is how many rows these are.
+    Returns (bound, last, left). The left side has the values below `bound`, and those equal to it
+    unless `last` is -1. `left` is the number of its rows.
     """
     median, below, upto = _weighted_select(key, load, n, (rows + 1) // 2)
     if below > 0 and rows - 2 * below <= 2 * upto - rows:
@@ -130,10 +132,10 @@ def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, i
 
 @njit
 def _half(key: Floats, load: Ints, column: Floats, item: Ints, rows: int) -> tuple[float, int, int]:
-    """The cut after half of the rows by (value, item), whatever the values.
+    """The cut after half of the rows, sorted by (value, item).
 
-    Left are the values below the first result, and those equal to it of items up to the second;
-    the third is how many rows these are.
+    Returns (bound, last, left). The left side has the values below `bound`, and those equal to it
+    of the items up to `last`. `left` is the number of its rows.
     """
     median, below, _ = _weighted_select(key, load, len(item), rows // 2)
     n = 0
@@ -149,8 +151,8 @@ def _half(key: Floats, load: Ints, column: Floats, item: Ints, rows: int) -> tup
 def _weighted_select(key: Floats, load: Ints, n: int, target: int) -> tuple[float, int, int]:
     """The key at which the loads, summed by ascending key, first reach `target` (positive).
 
-    With it, the sums of the loads below it and up to it. key, load: [2, >= n], given in row 0; the
-    rest is scratch. Cost O(n).
+    Returns (key, the sum of the loads below it, the sum of the loads up to it). key, load:
+    [2, >= n]; row 0 is the input, the other is scratch. Cost O(n).
     """
     source, start, below = 0, 0, 0
     while True:
@@ -159,7 +161,7 @@ def _weighted_select(key: Floats, load: Ints, n: int, target: int) -> tuple[floa
         )
         low, high, under, equal = 0, n - 1, 0, 0
         for i in range(start, start + n):
-            # Without branches: written to both ends of the other row, kept at one of them or none.
+            # Without branches: written to both ends of the other row, kept at one or none.
             x, w = key[source, i], load[source, i]
             key[1 - source, low], load[1 - source, low] = x, w
             key[1 - source, high], load[1 - source, high] = x, w
@@ -187,7 +189,7 @@ def _median_of_three(a: float, b: float, c: float) -> float:
 def divide(
     value: Floats, weight: Ints, item: Ints, a: int, b: int, j: int, bound: float, last: int
 ) -> int:
-    """Puts the left side of a cut (see `_half`) in front; where the right side begins."""
+    """Moves the left side of a cut (see `_half`) to the front. Returns where the right begins."""
     i, k = a, b - 1
     while True:
         while i <= k and (value[i, j] < bound or (value[i, j] == bound and item[i] <= last)):
@@ -208,8 +210,8 @@ def divide(
 def measure_along(
     trees: Trees, value: Floats, start: Ints, stop: Ints, width: Floats, p: int
 ) -> None:
-    """Makes the positive widths of nominal dimensions (p, p + 1, ...) the losses of the lowest
-    common ancestors of their codes. width: float64[nodes, d], as measured by range."""
+    """Replaces each positive width of a nominal dimension (p, p + 1, ...) by the loss of the lowest
+    common ancestor of its codes. width: float64[nodes, d], from `measure_ranges`."""
     for node in range(len(start)):
         for j in range(p, width.shape[1]):
             if width[node, j] > 0.0:
@@ -219,7 +221,7 @@ def measure_along(
 
 @njit
 def _ancestor(trees: Trees, column: int, codes: Floats) -> int:
-    """The lowest node of a column with all of these codes under it."""
+    """The lowest common ancestor of some codes of a column."""
     low = high = codes[0]
     for code in codes:
         low, high = min(low, code), max(high, code)
@@ -241,11 +243,12 @@ def propose_along(
     min_rows: int,
     p: int,
 ) -> tuple[Ints, Ints]:
-    """Each node's next cut: for every part which node it is of, ascending, and where it begins.
+    """Each node's next cut. Returns int64[parts] twice: the node of each part, ascending, and where
+    the part begins.
 
-    Tries the dimensions by descending width until all parts have min_rows rows; the widths of those
-    tried become -1. The first p dimensions are cut at medians, the others into the children of the
-    lowest common ancestor of the node's codes, those without rows left out.
+    Tries the dimensions by descending width until all parts have min_rows rows, and sets the widths
+    of tried dimensions to -1. The first p dimensions are cut at medians; the others into those
+    children of the lowest common ancestor of the node's codes that have rows.
     """
     most = (stop - start).max()
     key, load = np.empty((2, most)), np.empty((2, most), np.int64)
@@ -287,8 +290,11 @@ def _fits(
     child: Ints,
     rows_of: Ints,
 ) -> bool:
-    """Whether every child of the codes' lowest common ancestor has no rows or min_rows of them;
-    writes the child that each code is under. rows_of: [nodes], zeros, as it is left."""
+    """Whether every child of the codes' lowest common ancestor has no rows, or at least min_rows.
+
+    Writes the child above each code to `child`. rows_of: scratch, int64[nodes], zeros before and
+    after.
+    """
     top = _ancestor(trees, column, codes)
     for i in range(len(codes)):
         node = trees.start[column] + int(codes[i])

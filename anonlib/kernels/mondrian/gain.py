@@ -1,5 +1,5 @@
 """The compiled core of Mondrian's cuts by information gain: the best boundary of each dimension,
-many nodes in one call. Nodes are runs of items, as in `_mondrian_core`."""
+many nodes in one call. Nodes are runs of items, as in `anonlib.kernels.mondrian.core`."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,22 @@ from anonlib.kernels.mondrian.core import divide
 
 
 class GainSearch(NamedTuple):
-    """What boundaries are searched in. rank: int32[d, m], of the values of the m items; order:
-    int32[d, m], the items of each node by rank, for each dimension; weight: [m].
+    """The m items and their target, for the search of boundaries.
 
-    The target. Classes: item i has rows[a] rows of class label[a], for a from start[i] to before
-    start[i + 1]; information[c] = c log2(c) in units of 2^-10, so that sums are exact. Numbers
-    (n_classes is 0): total[i] is the sum of the rows of item i. Arrays of the other kind are empty.
+    For a target of classes, the pairs of item i are start[i]..start[i + 1] - 1. For a numeric
+    target these arrays are empty.
+
+    Attributes:
+        rank: int32[d, m]. The rank of each item's value, by dimension.
+        order: int32[d, m]. The items of each node by rank, by dimension.
+        weight: int64[m]. The rows of each item.
+        n_classes: Classes of the target; 0 for a numeric one.
+        start: int64[m + 1]. Where the pairs of each item begin.
+        label: int32[pairs]. The class of each pair.
+        rows: int32[pairs]. The item's rows of that class.
+        information: int64[n + 1]. c log2(c) in units of 2^-10, so that sums are exact.
+        total: float64[m]. The sum of the numeric target over the rows of each item; empty for
+            classes.
     """
 
     rank: Codes
@@ -34,9 +44,14 @@ class GainSearch(NamedTuple):
 def gains(
     search: GainSearch, start: Ints, stop: Ints, width: Floats, min_rows: int
 ) -> tuple[Floats, Ints]:
-    """float64[nodes, d], the largest gain of a boundary of each dimension that leaves min_rows rows
-    on both sides, 0 where none gains; and int64[nodes, d], the first item on its right side, for
-    the lowest boundary of several. Dimensions with width[node, dimension] <= 0 have no boundary.
+    """The best boundary of each dimension of each node; of several, the lowest.
+
+    Boundaries leave min_rows rows on both sides. Dimensions with width[node, dimension] <= 0 have
+    none.
+
+    Returns:
+        float64[nodes, d]. The gain of the best boundary; 0 where none gains.
+        int64[nodes, d]. The first item on its right side.
     """
     gain, bound = np.zeros(width.shape), np.full(width.shape, -1)
     classes = np.empty((2, search.n_classes), np.int64)
@@ -61,7 +76,8 @@ def gains(
 
 @njit
 def _content(search: GainSearch, a: int, b: int, classes: Ints) -> int:
-    """A node's number of rows times the entropy of their classes, whose rows it counts."""
+    """A node's content: its number of rows times the entropy of their classes. Writes the rows of
+    each class to `classes`."""
     begin, label, rows = search.start, search.label, search.rows
     classes[:] = 0
     for i in search.order[0, a:b]:
@@ -77,9 +93,9 @@ def _content(search: GainSearch, a: int, b: int, classes: Ints) -> int:
 def _by_entropy(
     search: GainSearch, j: int, a: int, b: int, classes: Ints, content: int, min_rows: int
 ) -> tuple[float, int]:
-    """By how much a boundary of dimension j lowers the content at most, and the item after it.
+    """The most by which a boundary of dimension j lowers the content, and the item after it.
 
-    classes: [2, n_classes], the rows of the node, and scratch.
+    classes: int64[2, n_classes]. The rows of each class in the node; scratch.
     """
     rank, weight, order, begin = search.rank[j], search.weight, search.order[j], search.start
     label, rows, information = search.label, search.rows, search.information
@@ -90,7 +106,7 @@ def _by_entropy(
     known = 0
     for c in range(len(every)):
         known += information[every[c]]
-    # What the rounding of `information` can do alone is no gain.
+    # A gain must exceed what the rounding of `information` alone can make.
     noise = 3 * (len(every) + 1) // 2
     best, bound = noise, -1
     for place in range(a, b - 1):
@@ -113,7 +129,7 @@ def _by_entropy(
 
 @njit
 def _by_deviation(search: GainSearch, j: int, a: int, b: int, min_rows: int) -> tuple[float, int]:
-    """By how much a boundary of dimension j lowers the sum of squared deviations at most, and the
+    """The most by which a boundary of dimension j lowers the sum of squared deviations, and the
     item after it."""
     rank, weight, order, sums = search.rank[j], search.weight, search.order[j], search.total
     total, every = 0, 0.0
@@ -147,8 +163,11 @@ def propose_best(
     gain: Floats,
     bound: Ints,
 ) -> Ints:
-    """int64[nodes], where the right side of the cut of largest gain begins, in the first dimension
-    of several, whose gain becomes 0; -1 where none gains. The left side is put in front."""
+    """int64[nodes]. Where the right side of the cut of largest gain begins; -1 where none gains.
+
+    Of several dimensions, the first is cut. Its gain is set to 0, and the left side is moved to the
+    front.
+    """
     middle = np.full(len(start), -1, np.int64)
     for node in range(len(start)):
         j = 0
@@ -167,7 +186,7 @@ def propose_best(
 
 @njit
 def part_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
-    """Parts the order of nodes that are cut, as `item` has been."""
+    """Splits `search.order` of nodes that were cut, as their `item` was split at `middle`."""
     order = search.order
     is_right = np.zeros(order.shape[1], np.bool_)
     right = np.empty(order.shape[1], np.int32)
@@ -179,7 +198,7 @@ def part_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop:
             row = order[j]
             kept, moved = a, 0
             for place in range(a, b):
-                # Without branches: written to both, kept at one.
+                # Without branches: written to both sides, kept at one.
                 i = row[place]
                 row[kept] = right[moved] = i
                 kept += not is_right[i]
