@@ -1,1 +1,1 @@
-"""Sweeps: many releases of small tables in memory, tried and measured, none published."""
+"""Sweeps: make and measure many releases of small tables in memory; publish none."""

@@ -1,4 +1,4 @@
-"""Whether a clustering of the release finds what one of the table finds."""
+"""Compares clusterings of a release with clusterings of its source rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -16,13 +16,23 @@ from anonlib.table.schema import Column
 def compare_clusters(
     made: InMemory, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
 ) -> dict[str, float | None]:
-    """How k-means clusters of released rows agree with those of the same rows as they are in the
-    table: `ari`, the adjusted Rand index, and `nmi`, the normalized mutual information; and, as
-    `raw_ari` and `raw_nmi`, two clusterings of the raw rows from other random centres with each
-    other: a release can't do better where they agree little. None of fewer rows than clusters.
+    """How far k-means clusters of released rows agree with those of the same rows of the table.
 
-    Categories by codes: of a set the middle of the first and the last; a missing one, or one that
-    is not among the most frequent, is in the mean. Source: TA_DA, section VI-C, which has codes.
+    With `nominal: codes` the code of a set of categories is the middle of its first and its last
+    one. Missing and rare categories have the mean code. Source: TA_DA, section VI-C, uses codes.
+
+    Args:
+        made: The release.
+        table: The table that it was made of.
+        columns: The columns to cluster by.
+        cluster: The settings.
+        seed: The seed of the point.
+
+    Returns:
+        `ari`, the adjusted Rand index, and `nmi`, the normalized mutual information. `raw_ari` and
+        `raw_nmi` compare two clusterings of the raw rows from different random centres: if they
+        agree little, a release can't do better. All are None without columns or with fewer rows
+        than clusters.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -52,8 +62,16 @@ def compare_clusters(
 
 
 def _coded(features: Features, given: Sparse, like: Sparse) -> Floats:
-    """float64[n, f]: features with one for the categories of a column, standardized as in `like`,
-    instead of indicators."""
+    """Replaces the indicators of each column's categories by one column of codes.
+
+    Args:
+        features: The features.
+        given: The matrix to change.
+        like: A matrix whose codes give the mean and the deviation to standardize by.
+
+    Returns:
+        float64[n, f].
+    """
     parts, end = [], 0
     for feature in features.columns:
         start, end = end, end + len(feature.names)
@@ -67,7 +85,7 @@ def _coded(features: Features, given: Sparse, like: Sparse) -> Floats:
 
 
 def _code(indicators: Floats) -> Floats:
-    """float64[n]: the middle of the first and the last category that a row has; -1 of none."""
+    """float64[n]. The middle of the first and the last category of each row; -1 without any."""
     last = indicators.shape[1] - 1 - indicators[:, ::-1].argmax(axis=1)
     middle: Floats = (indicators.argmax(axis=1) + last) / 2
     return np.where(indicators.any(axis=1), middle, -1.0)

@@ -1,4 +1,4 @@
-"""Reading a sweep file: every point of its grid checked, and every problem in one report."""
+"""Reads a sweep file. Checks all points of its grid and reports all problems at once."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,16 +23,16 @@ from anonlib.table.schema import Role
 
 #: Most points of a sweep.
 MAX_POINTS = 100_000
-#: What may be data or secrets, which results would show: grids may not vary it.
+#: Fields that may hold data or secrets. Grids may not vary them, since results show the grid.
 _HIDDEN = (
     *(("source", "where"), ("source", "options"), ("source", "secrets")),
     *(("attributes", "*", "order"), ("privacy", "missing_tokens")),
 )
 _SHOWN = "its values may be data or secrets, and results show the grid; vary it by `set` of cases"
-#: What is not in the config of a case, since nothing is published.
+#: Sections of configs that sweeps ignore, since they publish nothing.
 _IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
 _TRIAL = tuple(Trial.model_fields)
-#: What a version's rows may be released by: all that columns, and what is read, don't depend on.
+#: Keys that `learn.version.set` may set: those that neither the columns nor the rows depend on.
 _VERSION = (("partition",), ("privacy", "models"), ("kernel",), ("recode",))
 
 
@@ -51,16 +51,24 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
 
 
 def as_sweep(given: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
-    """The sweep that was given: itself, of a dict, or of the YAML file at a path. Raises as
-    `load_sweep`."""
+    """The sweep itself, or that of a dict or of the YAML file at a path. Raises as `load_sweep`."""
     if isinstance(given, Sweep):
         return given
     return load_sweep(given) if isinstance(given, str | Path) else parse_sweep(given)
 
 
 def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
-    """The sweep in a mapping, as YAML would give it; paths of configs and hierarchies are relative
-    to `folder`. Raises as `load_sweep`."""
+    """The sweep in a mapping.
+
+    Args:
+        raw: The mapping, as read from YAML.
+        overrides: As of `load_sweep`.
+        folder: The folder that paths of configs and hierarchies are relative to.
+
+    Raises:
+        InputError: As of `load_sweep`.
+        ConfigError: As of `load_sweep`.
+    """
     if not isinstance(raw, Mapping):
         raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
     problems: list[Problem] = []
@@ -68,7 +76,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     for override in overrides:
         apply_override(tree, override, problems)
     files = _config_files(tree, folder, problems)
-    # What is a key to one case is no value of another, or of the grid, which results show.
+    # A variable that is secret in one case may not be a value of another case or of the grid.
     secret = frozenset[str]().union(*map(find_secret_variables, [tree, *files.values()]))
     tree = interpolate(tree, problems, secret=secret)
     configs = {
@@ -83,7 +91,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     cases = [
         _Expansion(file, name, case, folder, configs.get(name, case.config), problems)
         for name, case in file.cases.items()
-        if name in configs or not isinstance(case.config, str)  # else it is among the problems
+        if name in configs or not isinstance(case.config, str)  # else its file has problems
     ]
     n = sum(n_points(case.grid()) for case in cases) * file.seeds
     if n > MAX_POINTS:
@@ -98,7 +106,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 
 def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
-    """What the config files of cases say, by case; those with problems are left out."""
+    """The contents of the cases' config files, by case, without files that have problems."""
     cases, secret, found = tree.get("cases"), find_secret_variables(tree), {}
     for name, case in cases.items() if isinstance(cases, dict) else ():
         given = case.get("config") if isinstance(case, dict) else None
@@ -115,8 +123,15 @@ def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -
 
 
 def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
-    """The combinations of values in a grid; the last key varies fastest. Several grids follow each
-    other. An empty grid has one combination, which changes nothing."""
+    """The combinations of values in a grid, or in several grids one after the other.
+
+    The last key varies fastest. An empty grid has one combination, which is empty.
+
+    Args:
+        grid: A mapping of keys to lists of values, or a list of such mappings.
+        where: Its place in the file, for problems.
+        problems: Problems are added here.
+    """
     if isinstance(grid, list):
         each = [grid_points(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
         return [point for points in each for point in points]
@@ -137,7 +152,7 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
 
 
 def _is_hidden(key: str) -> bool:
-    """Whether a key is of what results may not show, a part of it, or what it is a part of."""
+    """Whether a key is a field of `_HIDDEN`, a part of one, or contains one."""
     parts = split_key(key)
     return bool(parts) and any(
         all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
@@ -146,7 +161,7 @@ def _is_hidden(key: str) -> bool:
 
 
 def _hides(key: str, values: Any) -> bool:
-    """Whether something hidden is set by what is learned from: by `learn.version.set`."""
+    """Whether a key below `learn`, or a key in its values, sets a hidden field."""
     first, *rest = [*split_key(key), ""]
     return first == "learn" and any(map(_is_hidden, (*rest, *_keys(values))))
 
@@ -161,7 +176,7 @@ def _keys(value: Any) -> Iterator[str]:
 
 
 def n_points(grid: Any) -> int:
-    """How many combinations `grid_points` gives, told without making them."""
+    """The number of combinations that `grid_points` gives, without making them."""
     if isinstance(grid, list):
         return sum(map(n_points, grid))
     each = grid.values() if isinstance(grid, dict) else ()
@@ -170,13 +185,22 @@ def n_points(grid: Any) -> int:
 
 @dataclass
 class _Expansion:
-    """The points of one case. What configs have in common is checked once."""
+    """Expands one case into its points. Equal configs are parsed once.
+
+    Attributes:
+        file: The sweep file.
+        name: The name of the case.
+        case: The case.
+        folder: The folder of the sweep file.
+        given: The config, from its file or from the case, with environment variables applied.
+        problems: Problems are added here.
+    """
 
     file: SweepFile
     name: str
     case: SweepCase
     folder: Path
-    given: Any  # the config, as it is in its file or here, with its variables replaced
+    given: Any
     problems: list[Problem]
     _known: dict[str, Config] = field(default_factory=dict)
     _told: set[Problem] = field(default_factory=set)
@@ -198,7 +222,7 @@ class _Expansion:
         return found
 
     def grid(self) -> Any:
-        """The grid of the case, or a list of such."""
+        """The grid of the case, or a list of grids."""
         own, common = self.case.grid, self.file.grid
         if isinstance(own, dict):
             each = common if isinstance(common, list) else [common]
@@ -206,7 +230,7 @@ class _Expansion:
         return common if own is None else own
 
     def _base(self, where: str) -> tuple[dict[str, Any] | None, Path]:
-        """The config of the case, and the folder that its paths are relative to."""
+        """The config of the case (None if it is not a mapping), and the folder of its paths."""
         file = self.case.config
         home = (self.folder / file).parent if isinstance(file, str) else self.folder
         if not isinstance(self.given, Mapping):
@@ -254,7 +278,7 @@ class _Expansion:
         return config
 
     def _tell(self, problems: Sequence[Problem], parameters: Mapping[str, Any]) -> None:
-        """Adds what earlier points have not shown already."""
+        """Adds the problems that no earlier point had."""
         at = ", ".join(f"{key} = {shorten(value)}" for key, value in parameters.items())
         for problem in sorted({*problems} - self._told):
             self._told.add(problem)
@@ -263,7 +287,7 @@ class _Expansion:
 
 
 def shorten(value: Any) -> str:
-    """A value of a grid in few letters: a plug-in by its type and parameters."""
+    """A value of a grid as a short text: of a plug-in, its type and its parameters."""
     if isinstance(value, Mapping):
         rest = [f"{key}={shorten(each)}" for key, each in value.items() if key != "type"]
         return " ".join([*([str(value["type"])] if "type" in value else []), *rest])
@@ -283,7 +307,7 @@ def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
 
 
 def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dict[str, Any] | None:
-    """The config of the rows to learn from, if that is another."""
+    """The config of `learn.version`, as a tree; None without one."""
     if trial.learn is None or trial.learn.version is None:
         return None
     tree = copy_tree(tree, "", problems)
@@ -298,7 +322,7 @@ def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dic
 
 
 def _untried(trial: Trial, config: Config) -> Iterator[Problem]:
-    """What no point can be released by."""
+    """Problems with settings that sweeps don't support."""
     if any(isinstance(step, Controller) for step in config.partition.steps):
         yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
     if trial.controllers > 1 and config.partition.by_tuples:
@@ -308,7 +332,7 @@ def _untried(trial: Trial, config: Config) -> Iterator[Problem]:
 
 
 def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
-    """What can't be asked of the columns, or not together."""
+    """Problems with settings of a trial that do not fit the columns or each other."""
     roles = {name: attribute.role for name, attribute in config.attributes.items()}
     read = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
     read |= {*config.unit}
@@ -346,7 +370,7 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
 
 
 def learn_target(trial: Trial, config: Config) -> str | None:
-    """The column that is learned."""
+    """The column to learn; None if there is none, or nothing is learned."""
     targets = [n for n, a in config.attributes.items() if a.role is Role.TARGET]
     if trial.learn is None:
         return None
@@ -356,8 +380,14 @@ def learn_target(trial: Trial, config: Config) -> str | None:
 def _identity(
     tree: Mapping[str, Any], changed: Mapping[str, Any] | None, trial: Trial, config: Config
 ) -> str:
-    """What a point depends on but for seed, rows and code, as JSON. changed: the config of the rows
-    to learn from, if that is another."""
+    """All that a point depends on except seed, rows and code, as JSON.
+
+    Args:
+        tree: The config, as a tree.
+        changed: The config of `learn.version`, as a tree; None without one.
+        trial: The settings besides the config.
+        config: The config.
+    """
     asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
     if trial.learn is not None:
         asked["learn"]["model"]["type"] = trial.learn.model.type

@@ -1,4 +1,4 @@
-"""A sweep on Spark: every point is a task, and what is done is not done again."""
+"""Runs a sweep on Spark: one task per point. Points with a result are not tried again."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -41,11 +41,12 @@ from anonlib.sweeps.trial import try_point
 from anonlib.table.columns import DEAL, HASH
 from anonlib.table.schema import Field, Schema
 
-#: Results are written about this often, after at least TASKS_PER_CORE tasks per core.
+#: Results are written about once in this time.
 SECONDS_PER_BATCH = 60.0
+#: A batch has at least this many tasks per core.
 TASKS_PER_CORE = 2
 
-#: The table of results, below OUT.
+#: The folder of the table of results, below OUT.
 RESULTS = "results"
 _SCHEMA = T.StructType(
     [
@@ -67,8 +68,13 @@ _SCHEMA = T.StructType(
 
 @dataclass(frozen=True)
 class _Table:
-    """The rows of a case that fit in memory, in a fixed order, and the columns that they are of.
-    digest: of the rows."""
+    """The table of a case, in memory.
+
+    Attributes:
+        rows: The rows, in a fixed order.
+        fields: The columns of the source.
+        digest: SHA-256 of the columns and the rows, in hex.
+    """
 
     rows: pa.Table
     fields: tuple[Field, ...]
@@ -77,8 +83,16 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Item:
-    """A point that is to be tried, and where its table is. version: the columns as the point's
-    `version` releases them, if it has one."""
+    """A point to try.
+
+    Attributes:
+        key: The key of its result: a hash of the version of anonlib, the case, the table and the
+            point.
+        point: The point.
+        schema: The columns.
+        version: The columns as released by the point's `version`; None without one.
+        table: The index of its table.
+    """
 
     key: str
     point: Point
@@ -90,13 +104,23 @@ class _Item:
 def run_sweep(
     spark: SparkSession, sweep: Sweep, progress: Progress, *, retry: bool = False
 ) -> SweepResult:
-    """Tries all points without a result; with `retry` also the points that failed.
+    """Tries all points that have no result yet.
 
     Batches of results are appended to the Delta table OUT/results. At the end OUT/results.csv,
     OUT/summary.md and OUT/report.html are written anew. All are private.
 
-    Raises ConfigError before any point is tried, if a table has more than `max_rows` rows or does
-    not fit its configs.
+    Args:
+        spark: The session.
+        sweep: The sweep.
+        progress: Shows the progress.
+        retry: Whether to try points again that failed.
+
+    Returns:
+        The results of all points, including those of earlier runs.
+
+    Raises:
+        ConfigError: A table has more than `max_rows` rows, or does not fit its configs. Raised
+            before any point is tried.
     """
     store = Storage(spark, sweep.file.out)
     store.make_private(store.root)
@@ -108,7 +132,7 @@ def run_sweep(
     missing = [item for item in items if item.key not in found or item.key in again]
     if missing:
         with progress.stage("sweep", spark), settle_tasks(spark):
-            # As bytes: Spark's broadcasts can't pickle Arrow's buffers.
+            # Bytes, since Spark's broadcasts can't pickle Arrow's buffers.
             shared = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
             try:
                 for rows in _batches(spark, missing, shared, progress):
@@ -128,7 +152,14 @@ def run_sweep(
 
 
 def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Item]]:
-    """The tables, each read once, and every point with its own schema of one of them."""
+    """Reads each table once.
+
+    Returns:
+        The tables, and the points with their schemas.
+
+    Raises:
+        ConfigError: All problems of all points.
+    """
     tables: list[_Table] = []
     places: dict[str, int] = {}
     schemas: dict[str, tuple[Schema, Schema | None]] = {}
@@ -159,13 +190,13 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
 
 
 def _as_read(config: Config) -> str:
-    """All of a config that the columns depend on, as they are read."""
+    """A text of the parts of a config that the table depends on."""
     persons = config.one_row_per_person, config.unit, config.privacy.missing_tokens
     return repr((config.source, config.attributes, persons))
 
 
 def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
-    """Raises ConfigError where there are more than `max_rows` rows."""
+    """Reads the table of a point. Raises ConfigError if it has more than `max_rows` rows."""
     config, most = point.config, sweep.file.max_rows
     frame: DataFrame | None = None
     derived = sweep.file.cases[point.case].derive
@@ -202,21 +233,25 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
 def _batches(
     spark: SparkSession, items: Sequence[_Item], shared: Any, progress: Progress
 ) -> Iterator[list[ResultRow]]:
-    """The results, a batch at a time, each of about SECONDS_PER_BATCH."""
+    """The results in batches, each of about SECONDS_PER_BATCH."""
     cores = spark.sparkContext.defaultParallelism
     done, size = 0, TASKS_PER_CORE * cores
     while done < len(items):
         begun, batch = monotonic(), items[done : done + size]
         yield _tried(spark, batch, shared)
         done += len(batch)
-        each = (monotonic() - begun) / len(batch)  # of the latest: in the first, workers warm up
+        # By the latest batch only: workers are slow in the first, while they warm up.
+        each = (monotonic() - begun) / len(batch)
         size = max(TASKS_PER_CORE * cores, int(SECONDS_PER_BATCH / each))
         progress.advanced("sweep", done, len(items), each * (len(items) - done))
 
 
 def _tried(spark: SparkSession, items: Sequence[_Item], shared: Any) -> list[ResultRow]:
-    """The results of one batch. Where its job fails - a worker may run out of memory - each point
-    is tried alone, and one that fails again has that as its result."""
+    """The results of one batch.
+
+    If its job fails, as when a worker runs out of memory, each point is tried alone. The result of
+    a point that fails again is the error.
+    """
 
     def run(item: _Item) -> ResultRow:
         return _row(item, shared.value)
@@ -257,7 +292,7 @@ def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
 
 
 def _results(table: PrivateTable) -> dict[str, ResultRow]:
-    """The results that there are by key, of several the latest."""
+    """The stored results by key; the latest of each key."""
     there = table.rows()
     if there is None:
         return {}

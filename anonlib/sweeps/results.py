@@ -1,4 +1,4 @@
-"""The results of a sweep, and what they come to: means and spreads over seeds, what is picked."""
+"""The results of a sweep, and their summary: means and deviations over seeds, picked parameters."""
 
 import csv
 import io
@@ -14,17 +14,29 @@ from anonlib.measure.scores import ERRORS
 from anonlib.sweeps.file import shorten
 from anonlib.sweeps.settings import Pick, Point, SweepFile
 
-#: Losses that the summary shows where the sweep names no figures.
+#: Figures of the summary if the sweep names none.
 SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
 
-#: How a text begins that spreadsheets take for a formula.
+#: Spreadsheets take texts with these beginnings for formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
 class ResultRow:
-    """The result of one point, as it is kept: the grid's keys and values as `parameters`; losses
-    and scores by name as `figures`, None where not defined, and empty after an error."""
+    """The result of one point, as stored.
+
+    Attributes:
+        key: Identifies the point, its table and the version of anonlib.
+        case: The case.
+        parameters: Keys of the grid and their values.
+        seed: The seed.
+        figures: Losses and scores by name; None if not defined. Empty after an error.
+        n_rows: Released rows.
+        n_cells: Cells.
+        least_persons: Persons of the smallest class.
+        seconds: The duration of the point.
+        error: The error, without raw values; None if the point succeeded.
+    """
 
     key: str
     case: str
@@ -38,7 +50,7 @@ class ResultRow:
     error: str | None = None
 
     def flat(self) -> dict[str, Any]:
-        """One level of names, for CSV and plots."""
+        """The result as one flat dict, for CSV and plots."""
         given = self.parameters.items()
         told = {key: value if _plain(value) else self.text(key) for key, value in given}
         sizes = {"rows": self.n_rows, "cells": self.n_cells, "least_persons": self.least_persons}
@@ -46,8 +58,8 @@ class ResultRow:
         return {"case": self.case, **told, "seed": self.seed, **self.figures, **sizes, **times}
 
     def text(self, key: str) -> str:
-        """The value of a parameter in few letters, without the parts of it that later ones set;
-        empty where this point has no such parameter."""
+        """The value of a parameter as a short text, without the parts that later parameters set.
+        Empty if the point lacks the parameter."""
         if key not in self.parameters:
             return ""
         keys, above = [*self.parameters], split_key(key)
@@ -60,8 +72,17 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All results of a sweep so far: `n_new` of this run, out of the `n_points` of the whole grid.
-    `notes` are for readers of the figures."""
+    """All results of a sweep so far.
+
+    Attributes:
+        rows: A result per point, in the order of the points.
+        n_points: Points of the whole grid, with all seeds.
+        n_new: Points that this run tried.
+        table: The path of the table of results.
+        out: The folder of the results.
+        file: The sweep file.
+        notes: What readers of the figures should know.
+    """
 
     rows: tuple[ResultRow, ...]
     n_points: int
@@ -84,8 +105,15 @@ class SweepResult:
 
 @dataclass(frozen=True)
 class Summary:
-    """The means over seeds of one case's points, as texts; picked: as the last columns of `heads`
-    have them, of parameters that were picked."""
+    """The means over seeds of one case.
+
+    Attributes:
+        case: The case.
+        heads: The keys that vary, "seeds", and the figures.
+        rows: The cells of each row as texts. The last rows are those of picked parameters, if the
+            sweep picks any.
+        n_failed: Points that failed.
+    """
 
     case: str
     heads: tuple[str, ...]
@@ -96,8 +124,13 @@ class Summary:
 def notes(
     points: Iterable[Point], figures: Sequence[str], rows: Sequence[ResultRow]
 ) -> tuple[str, ...]:
-    """What is to be said of the figures of these points, by the results that they have; `figures`
-    are those that the file asks for."""
+    """Notes for readers of the figures.
+
+    Args:
+        points: The points of the sweep.
+        figures: The figures that the sweep file names.
+        rows: The results so far.
+    """
     return (*_flattering(points), *_unknown(figures, rows))
 
 
@@ -125,7 +158,7 @@ def _flatters(point: Point) -> bool:
 
 
 def summaries(result: SweepResult) -> list[Summary]:
-    """One for each case, in the order of the file."""
+    """A summary per case, in the order of the results."""
     cases = dict.fromkeys(row.case for row in result.rows)
     return [_summary([r for r in result.rows if r.case == c], result.file) for c in cases]
 
@@ -147,7 +180,7 @@ def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
 
 
 def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
-    """How many seeds there are, and mean ± standard deviation of each figure."""
+    """The number of seeds, then mean ± standard deviation of each figure."""
     cells = [str(len({row.seed for row in group}))]
     for name in figures:
         values = [v for row in group if (v := row.figures.get(name)) is not None]
@@ -159,8 +192,8 @@ def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
 def _picked(
     rows: Sequence[ResultRow], varying: Sequence[str], figures: Sequence[str], pick: Pick
 ) -> list[tuple[str, ...]]:
-    """What comes of picking parameters for each seed: by the best cross-validated score (the fair
-    way), and by the best tested one (an upper bound, which has seen the answers)."""
+    """Rows of means after parameters were picked for each seed in two ways: by the best score in
+    cross-validation, which is fair, and by the best test score, which is an upper bound."""
     chosen = [key for key in varying if key in pick.parameters]
     rest = [key for key in varying if key not in chosen]
     lines = []
@@ -177,7 +210,8 @@ def _picked(
 
 
 def _best(rows: Sequence[ResultRow], score: str) -> ResultRow | None:
-    """The row of the best score, of several the first in the grid; None where one has none."""
+    """The row with the best score, the first of equal ones. None if a row lacks the score or there
+    are fewer than two rows."""
     values = [row.figures.get(score) for row in rows]
     if len(rows) < 2 or any(value is None for value in values):
         return None
@@ -199,7 +233,7 @@ def _text(row: ResultRow, key: str) -> str:
 
 
 def _short_names(keys: Sequence[str]) -> list[str]:
-    """The last part of each key, the whole where two have the same."""
+    """The last part of each key; the whole key if two are equal."""
     last = [key.removesuffix(".type").split(".")[-1] for key in keys]
     return [name if last.count(name) == 1 else key for name, key in zip(last, keys, strict=True)]
 
@@ -231,7 +265,7 @@ def page(result: SweepResult) -> str:
 
 
 def as_csv(result: SweepResult) -> str:
-    """All results, one line each; no text is a formula to a spreadsheet."""
+    """All results as CSV, one line each. Spreadsheets take no text for a formula."""
     flat = [row.flat() for row in result.rows]
     names = dict.fromkeys(name for row in flat for name in row)
     out = io.StringIO()
@@ -242,12 +276,12 @@ def as_csv(result: SweepResult) -> str:
 
 
 def parameters_text(parameters: Mapping[str, Any]) -> str:
-    """The parameters of a point as they are kept: JSON, in the grid's order."""
+    """The parameters of a point as stored: JSON, in the order of the grid."""
     return json.dumps(parameters, ensure_ascii=False)
 
 
 def _without(value: Any, path: Sequence[str]) -> Any:
-    """A value without its part at a path; one that lacks it as it is."""
+    """A value without its part at a path; the value itself if it has no such part."""
     head, *rest = path
     if isinstance(value, Mapping):
         kept = {key: part for key, part in value.items() if key != head or rest}

@@ -1,4 +1,4 @@
-"""What a sweep file says: cases, a grid, what is learned."""
+"""The fields of a sweep file, and the points of its grid."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class CaseSample(Section):
 
 
 class Version(Section):
-    """How the rows to learn from are released, if not like the rows to test on."""
+    """Another release to learn from, beside the point's own, which is tested on."""
 
     set: dict[str, Any] = Field(
         default_factory=dict,
@@ -32,8 +32,8 @@ class Version(Section):
 
 
 class Learn(Section):
-    """The model of a point, and the rows that it learns from and is tested on. The seed draws the
-    test rows.
+    """The model of a point, and the rows to learn from and to test on. The seed draws the test
+    rows.
 
     Attributes:
         model: The kind of model.
@@ -41,13 +41,13 @@ class Learn(Section):
         split: before: only the other rows are anonymized, and test rows stay as in the source.
             after: all rows are anonymized.
         holdout: The share of persons to test on.
-        by: A column: the test rows have the share of its every value.
+        by: A column to stratify by: each of its values has the same share of test rows.
         train: Learn from released rows, or from the same rows as in the source.
         test: With `split: after`: test on released rows, or on the same rows as in the source.
         version: With `split: after`: learn from another release of the table, and test on the
             point's.
-        folds: Cuts the training rows into this many parts. Each part is tested on after the others
-            were anonymized and learned from, so that parameters can be picked by it.
+        folds: Folds of cross-validation within the training rows; 0 for none. For each fold, the
+            other rows are anonymized and learned from. `pick` can use its scores.
         among: The columns to learn from.
         encoding: How released nodes become features.
     """
@@ -83,7 +83,7 @@ class Learn(Section):
 
 
 class Cluster(Section):
-    """A clustering of the released rows, compared with one of the same rows as they are."""
+    """A clustering of the released rows, to compare with a clustering of their source rows."""
 
     clusters: int = Field(5, ge=2, le=10_000, description="of k-means")
     starts: int = Field(10, ge=1, le=1000, description="random starts, of which the best is taken")
@@ -98,8 +98,7 @@ class Cluster(Section):
 
 
 class Trial(Section):
-    """The settings of a point besides its config. `set` and `grid` of a sweep file may give them,
-    too."""
+    """The settings of a point besides its config. `set` and `grid` may contain their keys, too."""
 
     learn: Learn | None = None
     cluster: Cluster | None = None
@@ -126,8 +125,8 @@ class SweepCase(Section):
 
 
 class Pick(Section):
-    """Parameters that are picked for each seed: by cross-validation, and, as an upper bound, at the
-    maximum of what is tested."""
+    """Parameters to pick for each seed: by the score of cross-validation and, as an upper bound, by
+    the test score."""
 
     parameters: tuple[str, ...] = Field(min_length=1, description="keys of the grid")
     by: Literal["accuracy", "f1", "f1_macro", "auc", "rmse", "r2"] = Field(
@@ -157,9 +156,16 @@ class SweepFile(Section):
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a grid: its case, parameters (the grid's keys and values without the seed), seed
-    and config; `text`, which is all that it depends on but rows and code, as JSON; and `version`,
-    the config that releases the rows to learn from, if it is not `config`."""
+    """One point of a grid.
+
+    Attributes:
+        case: The case.
+        parameters: Keys of the grid and their values, without the seed.
+        config: The config, with the seed.
+        trial: The settings besides the config.
+        text: The seed, then JSON of all that the point depends on except rows and code.
+        version: The config of the release to learn from; None if it is `config`.
+    """
 
     case: str
     parameters: Mapping[str, Any]
@@ -175,15 +181,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep file, and its points in the order in which they are tried: seed by seed."""
+    """A sweep file and its points, in the order in which they are tried: seed by seed."""
 
     file: SweepFile
     points: tuple[Point, ...]
 
 
 def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
-    """The problems of `minimum_k` over all points of a sweep, and the versions that they learn
-    from."""
+    """The problems that `check_minimum_k` finds in all points and their versions. properties: as
+    of that function."""
     for point in sweep.points:
         for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
             for problem in check_minimum_k(config.privacy.models, *properties) if config else ():

@@ -1,4 +1,4 @@
-"""One point of a sweep: rows are anonymized in memory, learned from, and measured."""
+"""Tries one point of a sweep: anonymizes rows in memory, learns from them and measures them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,9 +39,9 @@ class Result:
         n_rows: Released rows.
         n_cells: Cells.
         least_persons: Persons of the smallest class.
-        figures: Losses and scores by name, None where not defined; None after an error.
-        seconds: Its duration.
-        error: The kind and the text of an error, without raw values.
+        figures: Losses and scores by name; None if one is not defined. None after an error.
+        seconds: The duration of the point.
+        error: The type and the text of an error, without raw values.
     """
 
     n_rows: int = 0
@@ -61,7 +61,7 @@ def try_point(
         point: The point.
         table: The case's rows, in a fixed order.
         schema: Its columns.
-        version: The columns as the point's `version` releases them, if it has one.
+        version: The columns as released by the point's `version`; None without one.
     """
     from threadpoolctl import threadpool_limits
 
@@ -94,13 +94,25 @@ def _sampled(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Trial:
+    """A point with its data.
+
+    Attributes:
+        point: The point.
+        table: The rows, sampled if the point has a sample.
+        schema: The columns.
+        version: The columns as released by the point's `version`; None without one.
+    """
+
     point: Point
     table: pa.Table
     schema: Schema
     version: Schema | None
 
     def run(self) -> tuple[InMemory, dict[str, float | None]]:
-        """What was made of the rows that are not held out, and all that was found."""
+        """The release of the point, and its scores and comparisons by name.
+
+        With `split: before` the release is of the training rows only, else of all rows.
+        """
         learn = self.point.trial.learn
         if learn is None:
             made = self._anonymized(self.table)
@@ -121,8 +133,7 @@ class _Trial:
         return made, {**self._compared(made, raw), **scores}
 
     def _version(self, target: LearnTarget, raw: pa.Table) -> "_Release | None":
-        """The release that rows to learn from are of, if it is not the point's own; raw: these rows
-        as they are."""
+        """The release to learn from; None if it is the point's own. raw: its source rows."""
         learn, config, schema = self.point.trial.learn, self.point.version, self.version
         if learn is None or learn.version is None or config is None or schema is None:
             return None
@@ -131,8 +142,8 @@ class _Trial:
         return _Release(made, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
-        """The mean scores over the folds of the training rows, each tested on after the others
-        were anonymized alone."""
+        """The mean scores of cross-validation within the training rows `raw`. For each fold, the
+        other rows are anonymized and learned from, and the fold is tested on."""
         learn, left = scored.learn, np.arange(raw.num_rows)
         found: list[dict[str, float | None]] = []
         for fold in range(learn.folds):
@@ -162,7 +173,7 @@ class _Trial:
         return anonymize_table(table, self.schema, self.point.config, self._owner(table))
 
     def _owner(self, table: pa.Table) -> Ints | None:
-        """int64[n]: the data controllers that rows are dealt to; None of one."""
+        """int64[n]. The controller of each row, dealt at random by person; None for one."""
         count = self.point.trial.controllers
         if count == 1:
             return None
@@ -172,7 +183,7 @@ class _Trial:
         return owner
 
     def _compared(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
-        """What needs no model. table: what `made` was made of."""
+        """The figures that need no model. table: the source rows of `made`."""
         found, cluster = self._moments(made, table), self.point.trial.cluster
         if cluster is not None:
             targets = [column.id for column in self.schema.of(Role.TARGET)]
@@ -181,8 +192,13 @@ class _Trial:
         return found
 
     def _moments(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
-        """How far the continuous columns' means moved, in deviations, and their variances, as a
-        share: the worst of them; of columns that are released as numbers."""
+        """The largest changes among continuous columns that are released as numbers.
+
+        Returns:
+            `mean_error`: the change of the mean, in standard deviations of the source.
+            `variance_error`: the relative change of the variance. Both are None without such
+            columns.
+        """
         moved, varied = [], []
         for column in self.schema.quasi_identifiers:
             if column.scale is not Scale.CONTINUOUS or not is_number(column.released_type):
@@ -197,20 +213,27 @@ class _Trial:
 
 @dataclass(frozen=True)
 class _Release:
-    """What was made of a table, and how its rows become features."""
+    """A release, and the features of its rows."""
 
     made: InMemory
     features: Features
 
     def examples(self, rows: Ints, target: LearnTarget) -> Examples:
-        """Those of the table's rows that are released."""
+        """The examples of some rows of the table, without suppressed ones. rows: places in it."""
         chosen = self.made.released.take(pa.array(np.flatnonzero(np.isin(self.made.rows, rows))))
         return examples(chosen, self.features, target, released=True)
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """How much models learn."""
+    """Scores of models that learn from a release and from its source.
+
+    Attributes:
+        learn: The settings.
+        target: The target of the models.
+        seed: The seed of the point.
+        featured: Fits features to rows.
+    """
 
     learn: Learn
     target: LearnTarget
@@ -218,7 +241,13 @@ class _Scored:
     featured: Callable[[pa.Table], Features]
 
     def before(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
-        """made: of the training rows, which are `raw`; held: the test rows."""
+        """The scores with `split: before`.
+
+        Args:
+            made: The release of the training rows.
+            raw: The training rows of the source.
+            held: The test rows of the source.
+        """
         found = self.of_release(made, raw, held)
         return {**found, **self._of_raw(*self._plain(self.featured(raw), raw, held))}
 
@@ -238,8 +267,19 @@ class _Scored:
         train: Ints,
         test: Ints,
     ) -> dict[str, float | None]:
-        """known, told: all rows, as released to learn from and to test on; train, test: places of
-        the rows to learn from and to test on, which are `raw` and `held` as they are."""
+        """The scores with `split: after`.
+
+        Args:
+            known: The release to learn from, of all rows.
+            told: The release to test on, of all rows.
+            raw: The training rows of the source.
+            held: The test rows of the source.
+            train: int64[number of training rows]. Their places in the table.
+            test: int64[number of test rows]. Their places in the table.
+
+        Raises:
+            InputError: The releases have different features.
+        """
         if known.features.names != told.features.names:
             raise InputError("learn.version.set: its columns have other features than the point's")
         plain = given, asked = self._plain(told.features, raw, held)
@@ -252,14 +292,14 @@ class _Scored:
     def _plain(
         self, features: Features, raw: pa.Table, held: pa.Table
     ) -> tuple[Examples, Examples]:
-        """The rows to learn from and to test on as they are."""
+        """The examples of the training rows and of the test rows in the source."""
         given, asked = (
             examples(rows, features, self.target, released=False) for rows in (raw, held)
         )
         return given, asked
 
     def _of_raw(self, given: Examples, asked: Examples) -> dict[str, float | None]:
-        """What the same model learns from rows as they are, and what no model at all is worth."""
+        """The scores of the same kind of model with source rows, and of guesses without a model."""
         known = baseline(given, asked, n_classes=self.target.n_classes)
         found = {f"baseline_{k}": v for k, v in _named(known).items()}
         return {**{f"raw_{k}": v for k, v in self._scores(given, asked).items()}, **found}
@@ -271,7 +311,7 @@ class _Scored:
 
 @dataclass(frozen=True)
 class _Model:
-    """A model, by what it learns from."""
+    """A model to fit. Two are equal if their settings and the digests of their examples are."""
 
     digest: bytes
     learner: Learner
@@ -280,7 +320,7 @@ class _Model:
     given: Examples = field(compare=False, repr=False)
 
 
-# Points that differ in k alone have a model of the raw rows in common.
+# Cached, since points that differ in k only share the model of the raw rows.
 @lru_cache(maxsize=8)
 def _learned(model: _Model) -> Callable[[Examples], Scores]:
     return learn_model(model.learner, model.given, n_classes=model.n_classes, seed=model.seed)
@@ -298,7 +338,7 @@ def _named(scores: Scores) -> dict[str, float | None]:
 
 
 def _means(found: list[dict[str, float | None]]) -> dict[str, float | None]:
-    """The mean of each score, None where a fold has none."""
+    """The mean of each score over folds, as `cv_` names; None if a fold lacks the score."""
     names = dict.fromkeys(name for each in found for name in each)
     values = {name: [each.get(name) for each in found] for name in names}
     return {
