@@ -8,12 +8,14 @@ from anonlib.compiled import njit
 
 @njit
 def shortest_path(numeric: Floats, nominal: Codes, n_categories: Ints, order: Ints, k: int) -> Ints:
-    """int64[n], the cell of every row: runs of k to 2k - 1 rows in this order, of the least sum of
-    squared distances from their centroids. Of several the one whose last cell has fewest rows,
-    then the one before it, and so on.
+    """int64[n]. The cell of each row.
 
-    The last cell of the first `stop` rows is tried from its end: its rows are added one by one, as
-    differences from the last one, whose sums round less than those of the values.
+    Cells are runs of k to 2k - 1 rows in this order, with the least sum of squared distances from
+    their centroids. Of several ways, it takes the one whose last cell has fewest rows, then whose
+    cell before that has fewest, and so on.
+
+    For the first `stop` rows, the last cell is extended from its end, row by row. Its sums are
+    of differences from its last row: they round less than sums of the values.
     """
     n, p, q = len(order), numeric.shape[1], nominal.shape[1]
     start = np.zeros(q + 1, np.int64)
@@ -48,8 +50,11 @@ def shortest_path(numeric: Floats, nominal: Codes, n_categories: Ints, order: In
 
 @njit
 def _loss(squares: float, total: Floats, unlike: int, m: int) -> float:
-    """The sum of squared distances of m rows from their centroid: of their numeric columns the sum
-    of squares and the totals, of the nominal ones the (ordered) pairs that differ."""
+    """The sum of squared distances of m rows from their centroid.
+
+    squares, total: the sum of squares, and the sums, of the numeric columns. unlike: the ordered
+    pairs of rows that differ, summed over the nominal columns.
+    """
     result = squares
     for j in range(len(total)):
         result -= total[j] * total[j] / m
@@ -58,7 +63,8 @@ def _loss(squares: float, total: Floats, unlike: int, m: int) -> float:
 
 @njit
 def _runs(begin: Ints, order: Ints) -> Ints:
-    """The cells on the path that ends with the last row."""
+    """The cells of the path to the last row: a cell that ends before `stop` begins at
+    begin[stop]."""
     cell = np.empty(len(order), np.int64)
     stop, number = len(order), 0
     while stop > 0:

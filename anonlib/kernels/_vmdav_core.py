@@ -12,9 +12,15 @@ from anonlib.kernels._search import Nearest, find_nearest, make_nearest, measure
 
 
 class RowRest(NamedTuple):
-    """Rows and the cells they are in. first, weight: [m], tuple i has the weight[i] rows from
-    first[i] on; left: [m], how many of them, the last ones, are in no cell yet; rows: [1], their
-    sum. cell: [n], -1 for none."""
+    """The rest: rows that are not in a cell yet, by tuple; and the cells of the others.
+
+    Attributes:
+        first: int64[m]. The first row of each tuple.
+        weight: int64[m]. The rows of each tuple, which follow each other.
+        left: int64[m]. How many of them, the last ones, are not in a cell yet.
+        rows: int64[1]. The sum of `left`.
+        cell: int64[n]. The cell of each row; -1 for none.
+    """
 
     first: Ints
     weight: Ints
@@ -24,8 +30,15 @@ class RowRest(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The tuples of the cell that is being made. item: [2k], of which the first size[0] are in
-    use; low, high: [d], the box around them. box: [2, d, L], for the search."""
+    """The tuples of the cell that is being made.
+
+    Attributes:
+        item: int64[2k]. The tuples.
+        size: int64[1]. The places of `item` in use, which are the first ones.
+        low: float64[d]. The lower corner of the box around the tuples.
+        high: float64[d]. Its upper corner.
+        box: float64[2, d, L]. Scratch of searches: the boxes of leaves.
+    """
 
     item: Ints
     size: Ints
@@ -38,12 +51,20 @@ class Group(NamedTuple):
 def vmdav(
     value: Floats, p: int, outermost: Ints, first: Ints, weight: Ints, k: int, gain: float
 ) -> Ints:
-    """int64[n], the cell of every row; -1 for at most k - 1 rows that are left over.
+    """Makes cells of k to 2k - 1 rows of n rows that have m distinct tuples.
 
-    value: float64[m, p + q], distinct tuples, codes after the numeric columns; tuple i has the
-    weight[i] rows from first[i] on. outermost: [m], the tuples in the order in which they begin
-    cells. A row joins a full cell if its squared distance from that is below `gain` times its
-    squared distance from other rows.
+    Args:
+        value: float64[m, p + q]. The distinct tuples: numeric columns, then codes.
+        p: Numeric columns.
+        outermost: int64[m]. The tuples in the order in which they begin cells.
+        first: int64[m]. The first row of each tuple.
+        weight: int64[m]. The rows of each tuple, which follow each other.
+        k: The fewest rows of a cell.
+        gain: gamma**2. A row joins a cell of k or more rows if its squared distance from the cell
+            is below `gain` times its squared distance from the nearest other remaining row.
+
+    Returns:
+        int64[n]. The cell of each row; -1 for rows left over, at most k - 1.
     """
     n, d = weight.sum(), value.shape[1]
     rest = RowRest(first, weight, weight.copy(), np.full(1, n), np.full(n, -1, np.int64))
@@ -62,7 +83,7 @@ def vmdav(
         while gain > 0.0 and n_rows < 2 * k - 1:
             closest, near = _closest(leaves, group)
             find_nearest(leaves, closest, 2, rest.left, pair)
-            # On top is the second row, which is at distance 0 where the tuple has two.
+            # On top is the second row. Its distance is 0 if the tuple has two rows.
             if not near < gain * pair.distance[0]:
                 break
             _take(leaves, rest, closest, 1, group, n_cells)
@@ -79,14 +100,14 @@ def vmdav(
 def _begin(
     leaves: KdLeaves, rest: RowRest, center: int, k: int, heap: Nearest, group: Group, cell_id: int
 ) -> None:
-    """Makes the k rows nearest to tuple `center`, its own first, a cell."""
+    """Makes a cell of the k rows nearest to tuple `center`, its own rows first."""
     find_nearest(leaves, center, k, rest.left, heap)
     group.size[0] = 0
     for j in range(len(group.low)):
         group.low[j], group.high[j] = np.inf, -np.inf
     for place in range(heap.size[0]):
         item = heap.item[place]
-        # Of the farthest tuple (on top) only as many rows as are missing.
+        # The farthest tuple (place 0) gives only the rows that the cell still needs.
         extra = heap.weight[0] - k if place == 0 else 0
         _take(leaves, rest, item, rest.left[item] - extra, group, cell_id)
 
@@ -113,8 +134,8 @@ def _take(
 
 @njit
 def _closest(leaves: KdLeaves, group: Group) -> tuple[int, float]:
-    """The tuple of the rest that is nearest to any of the group, the lowest of several, and its
-    squared distance."""
+    """The tuple of the rest that is nearest to any tuple of the group, and its squared distance; of
+    several, the lowest."""
     _bound_below(leaves, leaves.low, leaves.high, leaves.used[0], group.low, group.high)
     best, result = np.inf, -1
     for place in range(group.size[0]):
@@ -134,8 +155,8 @@ def _closest(leaves: KdLeaves, group: Group) -> tuple[int, float]:
 def _bound_below(
     leaves: KdLeaves, low: Floats, high: Floats, n: int, below: Floats, above: Floats
 ) -> None:
-    """Sets near[:n] to the squared distances of the box from `below` to `above` from the boxes
-    from low[:, i] to high[:, i]."""
+    """Sets near[i], for i < n, to the squared distance between two boxes: the one from `below` to
+    `above`, and the one from low[:, i] to high[:, i]."""
     near = leaves.near
     for i in range(n):
         near[i] = 0.0
@@ -150,8 +171,8 @@ def _bound_below(
 
 @njit
 def _gather(leaves: KdLeaves, group: Group, within: float) -> int:
-    """Lists in `order` the leaves with near <= within, and their boxes in the group's. Returns how
-    many."""
+    """Lists in `order` the leaves with near <= within, and copies their boxes to `group.box`.
+    Returns their number."""
     order, n = leaves.order, 0
     for leaf in range(leaves.used[0]):
         order[n] = leaf
@@ -167,7 +188,8 @@ def _gather(leaves: KdLeaves, group: Group, within: float) -> int:
 def _look(
     leaves: KdLeaves, leaf: int, point: Floats, best: float, result: int
 ) -> tuple[float, int]:
-    """`best` and `result`, or what of the leaf is nearer to `point`: squared distance, tuple."""
+    """The nearest tuple so far: its squared distance and number. That is (best, result), or a tuple
+    of the leaf that is nearer to `point`."""
     size, distance, item = leaves.size[leaf], leaves.distance, leaves.item
     measure_leaf(leaves.tile, leaf, size, point, leaves.p, distance)
     for i in range(size):

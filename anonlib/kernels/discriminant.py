@@ -1,8 +1,8 @@
-"""Linear discriminants of a block's classes, from moments that are exact in any order.
+"""Linear discriminants of a block's classes, from moments that are exact in any order of rows.
 
-Coordinates: the numeric columns, then, scaled by the square root of 1/2, the indicators of the
-categories of each nominal column that has at most MOST_INDICATORS: distances of these points are
-those of `mdav`.
+The coordinates are the numeric columns, then the indicators of the categories of each nominal
+column with at most MOST_INDICATORS of them, scaled by the square root of 1/2. Distances of these
+points are those of `mdav`.
 """
 
 import numpy as np
@@ -12,9 +12,10 @@ from anonlib.table.block import MOST_INDICATORS, Block, ClassMoments
 
 #: Added to the variance of every coordinate, as a share of the mean variance.
 RIDGE = 1e-6
-#: A direction nearer than this to the span of those before it is noise.
+#: A direction is noise if its distance from the span of the earlier ones is below this.
 SAME = 1e-3
-#: Integers are multiplied in pieces of BITS bits, ROWS rows at once, so that floats hold the sums.
+#: Integers are multiplied in pieces of BITS bits, for ROWS rows at once: floats hold these sums
+#: exactly.
 BITS, ROWS = 17, 1 << 13
 
 
@@ -35,13 +36,13 @@ def class_moments(block: Block) -> ClassMoments:
 
 
 def _indicated(block: Block) -> Ints:
-    """int64[q]: how many indicators a nominal column has."""
+    """int64[q]. The indicators of each nominal column; 0 with more than MOST_INDICATORS."""
     few = block.n_categories <= MOST_INDICATORS
     return np.where(few, block.n_categories, 0)
 
 
 def _coordinates(block: Block, rows: slice) -> Ints:
-    """int64[rows, d]: numeric columns in units of GRID, and indicators."""
+    """int64[rows, d]. The numeric columns in units of GRID, then the indicators."""
     numeric = (block.numeric[rows] / GRID).astype(np.int64)
     found = [numeric]
     for codes, width in zip(block.nominal[rows].T, _indicated(block), strict=True):
@@ -64,7 +65,7 @@ def _moments(x: Ints, codes: Ints, n_classes: int) -> ClassMoments:
 
 
 def _pieces(x: Ints) -> list[Floats]:
-    """Parts of x, each below 2**BITS: it is the sum of the i-th times 2**(BITS * i)."""
+    """Splits x into pieces below 2**BITS: x is the sum of pieces[i] * 2**(BITS * i)."""
     sign, rest = np.sign(x), np.abs(x)
     found = []
     while rest.any():
@@ -74,19 +75,21 @@ def _pieces(x: Ints) -> list[Floats]:
 
 
 def _exact(values: Floats, shift: int) -> Integers:
-    """Whole floats as Python integers, times 2**shift."""
+    """Integer-valued floats as Python integers, times 2**shift."""
     result: Integers = values.astype(np.int64).astype(object) * (1 << shift)
     return result
 
 
 def discriminants(block: Block) -> Floats:
-    """float64[n, r]: where the rows stand along the directions that set the classes apart, at most
-    one less than there are classes. Cost O(n d^2 + d^3), or O(n d + d^3) with moments given.
+    """float64[n, r]. The scores of the rows along the r directions that separate the classes.
 
-    The directions are orthonormal. They span what the leading generalized eigenvectors of between-
-    and within-class covariance span: the inverse of the latter, or, which spans the same, of their
-    sum, times the class means. That is found by solving, without an eigenproblem, so that equal
-    eigenvalues and signs leave no choice.
+    r is at most the number of classes - 1. The directions are orthonormal. They span the same space
+    as the leading generalized eigenvectors of the between- and the within-class covariance: the
+    inverse of the within-class covariance, or (as here) of the sum of both, times the class means.
+    That is the solution of a linear system. Unlike an eigenproblem, it leaves nothing open for
+    equal eigenvalues or signs.
+
+    Cost O(n d^2 + d^3), or O(n d + d^3) if the block has moments.
     """
     moments = class_moments(block) if block.moments is None else block.moments
     p = block.numeric.shape[1]
@@ -104,7 +107,7 @@ def discriminants(block: Block) -> Floats:
 
 
 def _directions(moments: ClassMoments, p: int) -> Floats:
-    """float64[r, d] on GRID: a unit of each coordinate along each direction."""
+    """float64[r, d] on GRID. What one unit of each coordinate adds along each direction."""
     covariance, shift = _spread(moments, p)
     d = len(covariance)
     mean_variance = covariance.trace() / max(d, 1)
@@ -115,7 +118,7 @@ def _directions(moments: ClassMoments, p: int) -> Floats:
     # The last class adds nothing: weighted by their sizes, the classes' means sum to 0.
     for direction in _solve(covariance, shift[:-1].T).T:
         rest = direction.copy()
-        for other in [*found, *found]:  # again, to take out what rounding left
+        for other in [*found, *found]:  # twice: the second time removes rounding errors
             rest -= (rest @ other) * other
         length = float(np.linalg.norm(rest))
         if length > SAME * np.linalg.norm(direction):
@@ -124,8 +127,10 @@ def _directions(moments: ClassMoments, p: int) -> Floats:
 
 
 def _spread(moments: ClassMoments, p: int) -> tuple[Floats, Floats]:
-    """The covariance of all rows, and the difference from their mean of that of each class that
-    has rows. Figures are rounded to floats, then scaled."""
+    """The covariance of all rows; and for each class with rows, its mean minus the mean of all.
+
+    Both are rounded to floats, then scaled.
+    """
     present = moments.counts > 0
     counts, sums = moments.counts[present], moments.sums[present]
     n, total = int(counts.sum()), sums.sum(axis=0)
@@ -140,7 +145,7 @@ def _spread(moments: ClassMoments, p: int) -> tuple[Floats, Floats]:
 
 
 def _units(d: int, p: int, numeric: float) -> Floats:
-    """float64[d]: how long a unit of each coordinate is."""
+    """float64[d]. The length of one unit of each coordinate."""
     return np.where(np.arange(d) < p, numeric, np.sqrt(0.5))
 
 

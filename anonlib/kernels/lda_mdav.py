@@ -1,4 +1,4 @@
-"""LDA-MDAV: MDAV on points stretched along the directions that set the classes apart."""
+"""LDA-MDAV: MDAV on points stretched along the directions that separate the classes."""
 
 from typing import ClassVar
 
@@ -14,19 +14,20 @@ from anonlib.table.block import Block
 class LdaMdav(Mdav):
     """MDAV after linear discriminant analysis: cells are thin across the border of two classes.
 
-    The points (nominal columns as their scaled indicators) are rotated so that the first axis is
-    the discriminant of two classes, or the first L - 1 span those of L, and these are stretched
-    by `alpha`. Rotation keeps distances, so the squared distance is that of `mdav` plus
-    (alpha**2 - 1) times the squared difference along each of these axes: the columns stay as they
-    are, and sqrt(alpha**2 - 1) times each discriminant, on the grid, comes as one column more. At
-    alpha = 1, or without differences between the classes, the cells are those of `mdav`.
+    The points (nominal columns as their scaled indicators) are rotated so that the first L - 1 axes
+    span the discriminants of L classes. Then these axes are stretched by `alpha`. A rotation keeps
+    distances. So the squared distance is that of `mdav` plus (alpha**2 - 1) times the squared
+    difference along each of these axes. It is computed on the columns as they are, plus one column
+    for each discriminant: sqrt(alpha**2 - 1) times the score, rounded to GRID. At alpha = 1, or
+    without differences between the classes, the cells are those of `mdav`.
 
-    The discriminants are the within-class covariance's inverse times the differences of the class
-    means. To every variance in that covariance 1e-6 of the mean total variance is added (a ridge):
-    with a column that is constant within all classes it is regular, too, and such a column counts
-    for much where it tells classes apart, for nothing where it does not. Of the nominal columns
-    those of more than 100 categories take no part in the discriminants. A missing class is a class;
-    one without rows is none. As many classes as coordinates leave nothing to favour.
+    The discriminants are the inverse of the within-class covariance times the differences of the
+    class means. A ridge, 1e-6 of the mean total variance, is added to every variance. So the
+    covariance is regular even with a column that is constant within all classes. Such a column
+    counts for much if it tells classes apart, and for nothing if it does not. Nominal columns with
+    more than 100 categories take no part in the discriminants. Missing values of the target are a
+    class; classes without rows are left out. With as many classes as coordinates, the discriminants
+    favour hardly any direction over another.
 
     With the block's `moments`, all blocks of a table have the same discriminants; otherwise each
     has its own.

@@ -16,19 +16,19 @@ from anonlib.table.block import MOST_INDICATORS, Block
 class Univariate(Kernel):
     """Optimal microaggregation of sorted rows, by a shortest path; k is the block's `min_rows`.
 
-    Of all ways to cut the sorted rows into cells of k rows or more, the one of the least sum of
-    squared distances (as for `mdav`) from the centroids. For a single numeric column no other
-    cells lose less. Rows that are sorted alike stay in their order; of equally good ways the one
-    whose last cell has fewest rows, then the one before it, and so on.
+    Of all ways to cut the sorted rows into cells of k rows or more, it takes the one with the least
+    sum of squared distances (as for `mdav`) from the centroids. For a single numeric column no
+    other cells lose less. Of equally good ways, it takes the one whose last cell has fewest rows,
+    then whose cell before that has fewest, and so on.
 
-    Rows are sorted along `projection`:
+    Rows are sorted along `projection`; rows of equal values keep their order:
 
-    - principal: the first principal component of the numeric columns and the indicators of the
-      nominal ones, scaled by the square root of 1/2 (no column of more than 100 categories), of
-      covariances that are exact in any order of rows. Its largest weight, the first of several, is
+    - principal: The first principal component of the numeric columns and of the indicators of
+      nominal columns with at most 100 categories, scaled by the square root of 1/2. Covariances
+      are exact in any order of rows. The weight of largest magnitude (the first of several) is
       positive.
-    - first: the first numeric column; where there is none, the codes of the first nominal one,
-      whose equal values lie side by side then.
+    - first: The first numeric column. Without one: the codes of the first nominal column, so that
+      rows of equal codes are neighbours.
 
     Cells that fail the models are merged with near ones (`merge_failing`).
     """
@@ -67,7 +67,7 @@ def _first(block: Block) -> Floats:
 
 
 def _principal(block: Block) -> Floats:
-    """float64[n] on GRID, the rows along the first principal component."""
+    """float64[n] on GRID. The score of each row on the first principal component."""
     weights = iter(_component(block))
     scores = np.zeros(block.n)
     for column in block.numeric.T:
@@ -79,10 +79,10 @@ def _principal(block: Block) -> Floats:
 
 
 def _component(block: Block) -> Floats:
-    """float64[d]: what a unit of each numeric column and each indicator adds to the score."""
+    """float64[d]. What one unit of each numeric column or indicator adds to the score."""
     from threadpoolctl import threadpool_limits
 
-    # As one class; the products are exact integers, in units of GRID.
+    # All rows as one class. The products are exact integers, in units of GRID.
     moments = class_moments(replace(block, target=np.zeros(block.n), n_classes=1))
     total = moments.sums[0]
     covariance = (block.n * moments.products - np.outer(total, total)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""V-MDAV: cells of variable size around the rows that are farthest out."""
+"""V-MDAV: cells of variable size around the rows that are farthest from the centroid."""
 
 from typing import ClassVar
 
@@ -14,17 +14,17 @@ from anonlib.table.block import Block
 class VMdav(Kernel):
     """MDAV that lets cells grow: k is the block's `min_rows`, a cell has k to 2k - 1 rows.
 
-    While 2k rows remain: the remaining row farthest from the centroid of all rows and its k - 1
-    nearest are a cell. Then, as long as the cell has fewer than 2k - 1 rows: the remaining row
-    nearest to any row of the cell, at distance d_in, joins it if d_in < gamma * d_out, where d_out
-    is that row's distance from the nearest other remaining row. At the end k or more that remain
-    are one cell; of fewer, each joins the cell whose centroid, before any of them joins, is
-    nearest.
+    While at least 2k rows remain, the remaining row farthest from the centroid of all rows and its
+    k - 1 nearest remaining rows are a cell. Then the cell grows, up to 2k - 1 rows: d_in is the
+    distance of the remaining row nearest to any row of the cell, d_out that row's distance from
+    the nearest other remaining row. The row joins if d_in < gamma * d_out; else the cell is
+    complete. At the end, k or more remaining rows are one cell. Fewer rows each join the cell with
+    the nearest centroid; centroids are computed before any of them joins.
 
-    These distances are not squared, and this is the tail, that give the losses known for
-    gamma = 0.2: going on while k remain instead would give 22.88 instead of 22.89 on Tarragona,
-    k = 5; squared distances 5.69 instead of 5.66 on Census, k = 3. The centroid is computed once:
-    the order in which rows begin cells is settled beforehand.
+    d_in and d_out are not squared, and cells begin only while 2k rows remain: so the losses are
+    those known for gamma = 0.2. Beginning cells while k rows remain would give 22.88 instead of
+    22.89 on Tarragona, k = 5; squared distances would give 5.69 instead of 5.66 on Census, k = 3.
+    The centroid is computed once, so the order in which rows begin cells is known in advance.
 
     Distances and ties are those of `mdav`; d_in < gamma * d_out is decided on squares. Cells that
     fail the models are merged with near ones (`merge_failing`).
@@ -60,7 +60,7 @@ class VMdav(Kernel):
 
 
 def _outermost(block: Block, value: Floats) -> Ints:
-    """int64[m]: the tuples, those farthest from the centroid of all rows first."""
+    """int64[m]. The tuples, sorted by descending distance from the centroid of all rows."""
     n, p, count = block.n, block.numeric.shape[1], block.tuples.count
     distance = np.zeros(len(value))
     for column in value[:, :p].T:

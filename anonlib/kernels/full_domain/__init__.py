@@ -14,25 +14,28 @@ from anonlib.table.block import Block
 class FullDomain(Kernel):
     """The node of the generalization lattice at which the table loses least.
 
-    A node has a height for each nominal column: values are released as the highest node above them
-    (or themselves) that is no higher (`Tree.raised`); the highest node is all roots. Rows with
-    equal nodes are a cell; the rows of cells that fail a model are suppressed, and a node is
-    allowed where these are at most `block.may_suppress`. The loss is the sum over rows and columns
-    of `Tree.loss` of the released node, 1 for suppressed rows, in whole steps of GRID (2^-20). Of
-    equal losses, the node of the least sum of heights, then of the least heights in order of
-    columns. The same as of looking at all nodes:
+    A lattice node has a height for each nominal column. A value is released as the highest tree
+    node, itself or above it, that is no higher than this (`Tree.raised`). Rows that are released
+    alike are a class; each class that holds the models is a cell, the rows of others are
+    suppressed. A lattice node is allowed if it suppresses at most `block.may_suppress` rows. Its
+    loss is the sum, over rows and columns, of `Tree.loss` of the released tree nodes, and 1 for
+    suppressed rows, in whole steps of GRID (2^-20). Of equal losses, the node with the least sum of
+    heights is taken, then the one with the least heights in order of columns.
 
-    - generalizing alone loses more further up, so nodes that lose more by that than the best one
-      found are left out;
-    - classes of fewer than `min_rows` rows fail, and so do the classes that they are made of: the
-      nodes below one where these have too many rows are left out, and the others lose at least
-      what these do. With models of which a class holds when a part of it does (k-anonymity,
-      distinct l-diversity, p-sensitivity), or if no row may be suppressed, it is so for all that
-      fail. With others, of shares and distances, a union with a class that fails may fail;
-    - the nodes above one where all classes hold lose more than that.
+    The result is that of a search of all lattice nodes, but most are ruled out:
 
-    After a first descent from the roots, nodes are looked at from the most general of those that
-    may be the best. Numeric columns are not looked at. The lattice has at most 2^22 nodes.
+    - Generalization alone loses more further up. A node that so loses more than the best one found
+      is ruled out.
+    - Classes of fewer than `min_rows` rows fail, and so do their parts at the nodes below. If these
+      rows are too many to suppress, the nodes below are ruled out. Else the nodes below lose at
+      least as much by suppression. The same is true of all failing classes if no row may be
+      suppressed, or under models that a class holds as soon as a part of it does (k-anonymity,
+      distinct l-diversity, p-sensitivity). It is not true of models of shares and distances: a
+      class that fails may have parts that hold.
+    - Nodes above one where all classes hold lose more than that node.
+
+    The search first descends from the roots. Then it evaluates the nodes that may still be the
+    best, most general first. Numeric columns are ignored. The lattice has at most 2^22 nodes.
     """
 
     type: ClassVar[str] = "full_domain"
@@ -54,7 +57,9 @@ class FullDomain(Kernel):
     def find(self, block: Block) -> KernelResult:
         """The cells, and the chosen height of every column.
 
-        Raises InputError when the lattice has too many nodes.
+        Raises:
+            InputError: The lattice has too many nodes.
+            InfeasibleError: The block does not hold its models as one cell.
         """
         if block.n == 0:
             return KernelResult(np.zeros(0, np.int64), np.zeros(block.nominal.shape[1], np.int64))

@@ -5,18 +5,25 @@ import numpy as np
 from anonlib.arrays import Codes, Ints
 from anonlib.compiled import njit
 
-#: Keys are hashed modulo 2^42: times the multiplier, they stay within 63 bits.
+#: Keys are hashed modulo 2^42: a key times the multiplier fits into 63 bits.
 MASK = 2**42 - 1
 MULTIPLIER = 1_000_003
 
 
 @njit
 def find_equal_tuples(codes: Codes, rows: Ints, node: Ints, start: Ints) -> tuple[Ints, Ints, Ints]:
-    """int64[m], the class of each tuple, those of equal nodes being one; and of each class,
-    numbered by first tuples, which that is, and how many rows it has.
+    """Groups tuples with equal nodes into classes, by a hash table.
 
-    Code c of column j is generalized to node[start[j] + c]. A hash table of the classes; where
-    hashes are equal, the nodes are compared.
+    Args:
+        codes: int32[m, q]. The codes of each tuple.
+        rows: int64[m]. The rows of each tuple.
+        node: int64. Code c of column j is generalized to node[start[j] + c].
+        start: int64[q]. See `node`.
+
+    Returns:
+        int64[m]. The class of each tuple. Classes are numbered by first tuples.
+        int64[classes]. The first tuple of each class.
+        int64[classes]. The rows of each class.
     """
     m, q = codes.shape
     size = 1

@@ -12,19 +12,24 @@ from anonlib.errors import InputError
 from anonlib.hierarchy.tree import Tree
 from anonlib.table.block import Block
 
-#: What is lost of a value of which all is lost: losses are counted in steps of GRID.
+#: The loss of a value that is lost entirely, in steps of GRID.
 ALL = round(1 / GRID)
-#: More than any loss: nodes with it are out.
+#: Greater than any loss: the bound of nodes that are ruled out.
 OUT = 2**61
-#: The largest lattice: its nodes take 24 bytes each.
+#: The most nodes of a lattice. A node takes 24 bytes.
 MOST_NODES = 2**22
 
 Heights = tuple[int, ...]
 
 
 class LatticeColumn(NamedTuple):
-    """A nominal column at all heights 0..h. node: int64[h + 1, c], what each code is generalized
-    to; loss: int64[h + 1, c], what that loses of a row; total: int64[h + 1], of all rows."""
+    """A nominal column with c codes, at all heights 0..h.
+
+    Attributes:
+        node: int64[h + 1, c]. The node to which each code is generalized.
+        loss: int64[h + 1, c]. The loss of that node per row, in steps of GRID.
+        total: int64[h + 1]. The loss of all rows.
+    """
 
     node: Ints
     loss: Ints
@@ -32,8 +37,13 @@ class LatticeColumn(NamedTuple):
 
 
 class NodeClasses(NamedTuple):
-    """The tuples that are one at a node: id[i] is the class of tuple i; of each class, the first
-    tuple and the rows."""
+    """The classes at a lattice node.
+
+    Attributes:
+        id: int64[m]. The class of each tuple.
+        first: int64[classes]. The first tuple of each class.
+        rows: int64[classes]. The rows of each class.
+    """
 
     id: Ints
     first: Ints
@@ -41,17 +51,31 @@ class NodeClasses(NamedTuple):
 
 
 class Failing(NamedTuple):
-    """What fails at a node: its rows, and what they lose besides what generalization takes."""
+    """The failing classes at a lattice node.
+
+    Attributes:
+        rows: Their rows.
+        loss: What their suppression loses in addition to generalization.
+    """
 
     rows: int
     loss: int
 
 
 class HeightLattice:
-    """A block's distinct tuples and all ways to generalize each column to a height.
+    """The generalization lattice of a block, over its m distinct tuples.
 
-    codes: int32[m, q], rows: int64[m]. n_looks: how often classes have been made.
-    Raises InputError where it has more than MOST_NODES nodes.
+    Attributes:
+        shape: [q]. The number of heights of each nominal column.
+        block: The block.
+        codes: int32[m, q]. The codes of each tuple.
+        rows: int64[m]. The rows of each tuple.
+        columns: [q]. Each nominal column at all heights.
+        start: int64[q]. Where the codes of each column begin, side by side.
+        n_looks: How often `classes` was called.
+
+    Raises:
+        InputError: The lattice has more than MOST_NODES nodes.
     """
 
     def __init__(self, block: Block):
@@ -82,7 +106,7 @@ class HeightLattice:
         return NodeClasses(*find_equal_tuples(self.codes, self.rows, joined, self.start))
 
     def failing(self, heights: Heights, classes: NodeClasses, fails: Bools) -> Failing:
-        """What it means that these classes fail."""
+        """The rows of these classes, and the loss of suppressing them."""
         rows, codes = classes.rows[fails], self.codes[classes.first[fails]]
         left = np.full(len(rows), ALL * len(heights))
         for j, (column, h) in enumerate(zip(self.columns, heights, strict=True)):
@@ -90,12 +114,12 @@ class HeightLattice:
         return Failing(int(rows.sum()), int(rows @ left))
 
     def holding(self, classes: NodeClasses) -> Bools:
-        """bool[classes]: which of them hold every model."""
+        """bool[classes]. Which classes hold every model."""
         return self.block.holds(classes.id[self.block.tuples.id], len(classes.rows))
 
 
 def _column(tree: Tree, rows: Ints) -> LatticeColumn:
-    """The column of a hierarchy, and of how many rows have each code."""
+    """The column with this hierarchy. rows: int64[c], the rows of each code."""
     steps = np.rint(tree.loss * ALL).astype(np.int64)
     codes = np.arange(len(rows))
     node = np.stack([tree.raised(codes, h) for h in range(int(tree.heights[-1]) + 1)])
@@ -103,11 +127,22 @@ def _column(tree: Tree, rows: Ints) -> LatticeColumn:
 
 
 class LatticeSearch:
-    """The node of least loss among those where the classes that fail have few enough rows; of
-    several, that of the least sum of heights, then of the least heights in order of columns.
+    """The search for the node of least loss among those that suppress at most `may_suppress` rows.
 
-    floor: int64[shape], what generalizing alone loses. lower: int64[shape], no less is lost at a
-    node; OUT where it can't be the one, or has been looked at.
+    Of several, it takes the one of the least sum of heights, then of the least heights in order of
+    columns.
+
+    Attributes:
+        block: The block.
+        lattice: Its lattice.
+        floor: int64[shape]. The loss of each node by generalization alone.
+        height: int64[shape]. The sum of the heights of each node.
+        lower: int64[shape]. A lower bound of the loss of each node; OUT if the node was evaluated
+            or is ruled out.
+        closed: Whether all classes that fail at a node give bounds of the nodes below; else only
+            those with too few rows do.
+        best: The best node so far.
+        least: Its loss.
     """
 
     def __init__(self, block: Block):
@@ -115,8 +150,8 @@ class LatticeSearch:
         self.floor = _sums([column.total for column in self.lattice.columns])
         self.height = _sums([np.arange(n) for n in self.lattice.shape])
         self.lower = self.floor.copy()
-        # Whether a class holds the models if a part of it does: what fails at a node then fails at
-        # all nodes below it. Other models hold of a union for sure only if they do of all parts.
+        # If a class holds the models as soon as a part of it does, all parts of a failing class
+        # fail. Under other models one part fails at least; without suppression that is enough.
         self.closed = block.may_suppress == 0 or not (
             block.joint or any(model.looks_at == "counts" for model in block.models)
         )
@@ -125,15 +160,15 @@ class LatticeSearch:
         self.lower[self.best] = OUT
 
     def run(self) -> Heights:
-        """The node; `least` is its loss."""
+        """Returns the best node; `least` is its loss."""
         self._descend()
         while (heights := self._next()) is not None:
             self._look(heights)
         return self.best
 
     def _descend(self) -> None:
-        """A first node that loses little: from the top, ever one column lower, where that takes off
-        most."""
+        """Finds a first node of low loss: from the top, it lowers one column at a time, the one
+        that saves most."""
         heights, columns = self.best, set(range(len(self.best)))
         while columns := {j for j in columns if heights[j] > 0}:
             lower = {j: (*heights[:j], heights[j] - 1, *heights[j + 1 :]) for j in columns}
@@ -144,7 +179,7 @@ class LatticeSearch:
                 columns.remove(j)
 
     def _next(self) -> Heights | None:
-        """Of the nodes that may be the best, one far up: if it isn't allowed, none below is."""
+        """The highest of the nodes that may be the best: if it is not allowed, no node below is."""
         open_ = self.lower < self.least
         if open_.any():
             return self._at(int(np.argmax(np.where(open_, self.height, -1))))
@@ -158,7 +193,7 @@ class LatticeSearch:
         return (loss, sum(heights), heights) < (self.least, sum(self.best), self.best)
 
     def _look(self, heights: Heights) -> bool:
-        """Evaluates a node, and says whether it is the best so far."""
+        """Evaluates a node. Returns whether it is the best so far."""
         floor, may = int(self.floor[heights]), self.block.may_suppress
         classes = self.lattice.classes(heights)
         small = classes.rows < self.block.min_rows
@@ -171,13 +206,13 @@ class LatticeSearch:
         self._rule_out_below(heights, below)
         if better:
             self.best, self.least = heights, floor + failing.loss
-            if failing.rows == 0:  # then nothing fails further up
+            if failing.rows == 0:  # no class fails at the nodes above either: they lose more
                 self.lower[tuple(slice(h, None) for h in heights)] = OUT
         return better
 
     def _rule_out_below(self, heights: Heights, failing: Failing) -> None:
-        """What fails at this node fails at those below it, and loses no less besides what
-        generalization takes."""
+        """Raises the bounds of the nodes below, where the parts of failing classes fail too and
+        their suppression loses no less."""
         nodes = tuple(slice(h + 1) for h in heights)
         if failing.rows > self.block.may_suppress:
             self.lower[nodes] = OUT
@@ -188,5 +223,5 @@ class LatticeSearch:
 
 
 def _sums(columns: Sequence[Ints]) -> Ints:
-    """At every node the sum of what the columns have at its heights."""
+    """For every node, the sum of the columns' values at its heights."""
     return reduce(np.add.outer, columns, np.zeros((), np.int64))

@@ -19,18 +19,19 @@ from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row, writable_contiguous
 from anonlib.table.block import Block
 
-#: How many steps between two cells are judged at once where models look at more than rows.
+#: The steps between two cells that are judged at once, if models look at more than rows.
 OPTIONS = 4
-#: The long search keeps groups that have lost up to this share of the loss of a cell, at first.
+#: The initial slack of the long search, as a share of the mean loss of a cell: a group may end this
+#: much worse and is still kept.
 SLACK = 0.35
-#: Rounds of the long search until the near cells are looked for anew.
+#: After this many rounds, the long search computes the near cells anew.
 REFRESH = 16
-#: The state of the random numbers at the start of the long search.
+#: The initial state of the random numbers.
 SEED = 88172645463325252
 
 
 class Start(BaseModel):
-    """A kernel as a config names it: its type, and its parameters beside it."""
+    """A kernel as in a config: its type, and its parameters beside it."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     type: str
@@ -43,22 +44,23 @@ def _start(given: Any) -> Any:
 class Refine(Kernel):
     """Descent from the cells of another kernel, or a longer search that begins there.
 
-    The loss is the sum over the rows of the squared distance from the centroid of their cell, as
-    for `mdav`. A step moves one row to another cell, or swaps two rows of two cells, so that the
-    loss falls and both cells hold the models; cells of 2k rows or more are split (the row farthest
-    from the centroid and the k - 1 nearest to it make a cell), k being the block's `min_rows`.
-    Steps are looked for between a cell and the `n_neighbours` whose centroids are nearest, in
-    order; the best one is taken. The descent ends where there is none left, or after `passes`.
-    Where models look at more than the number of rows, a pass takes at most one step a cell, and
-    of two cells only the best 4 steps are tried. A step must gain 1e-9 of the distances it is
-    computed from: the cells never lose more than those of the start.
+    The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell,
+    as for `mdav`. k is the block's `min_rows`. A step moves one row to another cell, or swaps two
+    rows of two cells. The loss falls, and both cells hold the models. Cells of 2k rows or more are
+    split: the row farthest from the centroid and its k - 1 nearest rows become a cell. Steps are
+    searched between a cell and each of the `n_neighbours` cells with the nearest centroids, in
+    order; the best step of two cells is taken. The descent ends when no step is left, or after
+    `passes`. If models look at more than the number of rows, a pass takes at most one step per
+    cell, and only the best 4 steps of two cells are tried. A step must gain at least 1e-9 of the
+    distances from which it is computed. So the cells never lose more than those of the start.
 
-    The long search is `effort` rounds. Each makes groups of a cell and its neighbours, changes the
-    first cell of each (its rows go to the others, or it is merged with one and, where rows only
-    count, cut off again around a row that is drawn), descends within the groups, and takes back
-    those that have lost more than a slack, which shrinks to nothing. The cells of the least loss
-    ever seen descend once more. A round takes about as long as a pass; 4000 bring the usual
-    benchmark tables within 1 % of the least loss known. Random numbers have a fixed seed.
+    The long search has `effort` rounds. A round makes groups, each of a cell and its neighbours,
+    and upsets the first cell of each group. That cell is merged with another one; if only the
+    number of rows counts, k rows around a random row are then split off, or the rows of the first
+    cell are distributed to the others instead. Then the round descends within the groups, and takes
+    back groups that have lost more than a slack, which shrinks to 0. At the end, the cells of the
+    least loss seen descend once more. A round takes about as long as a pass; 4000 rounds bring the
+    usual benchmark tables within 1 % of the least known loss. Random numbers have a fixed seed.
     """
 
     type: ClassVar[str] = "refine"
@@ -81,7 +83,7 @@ class Refine(Kernel):
     @field_validator("start")
     @classmethod
     def _known(cls, start: Start) -> Start:
-        """Raises ValueError, without the values given, when there is no such kernel."""
+        """Raises ValueError if there is no such kernel; its text has none of the given values."""
         try:
             registry.build("kernel", start.model_dump())
         except ConfigError as error:
@@ -117,7 +119,7 @@ class Refine(Kernel):
         return found
 
     def _searched(self, block: Block, cell_id: Ints) -> Ints:
-        """The cells of least loss that the long search saw."""
+        """The cells of the least loss that the long search has seen."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 
         work = _work(block, cell_id, self.n_neighbours)
@@ -140,7 +142,15 @@ class Refine(Kernel):
 
 
 class Work(NamedTuple):
-    """What the cores work on; `batch` is None where steps need no judging."""
+    """The arrays of the cores.
+
+    Attributes:
+        state: A `RefineState`.
+        near: int64[c, L]. The cells near each cell, nearest first; -1 for none.
+        seen: int32[c, L]. The clock when two near cells were last searched for steps.
+        steps: A `Steps`.
+        batch: A `Batch`; None if steps need no judging.
+    """
 
     state: Any
     near: Ints
@@ -165,7 +175,8 @@ def _work(block: Block, cell_id: Ints, n_neighbours: int) -> Work:
 
 
 def _descend(block: Block, work: Work, passes: int) -> None:
-    """Descends in the core alone where rows only count, else judges every batch of steps."""
+    """Descends. The core does all of it if only the number of rows counts; else the models judge
+    each batch of steps."""
     from anonlib.kernels.refine.descent import descend, propose_steps, take
 
     state, near, seen, steps, batch = work

@@ -1,7 +1,7 @@
 """Descent: steps between near cells, until none lowers the loss.
 
-Models that look at more than the number of rows get the steps in batches: proposed for many pairs
-of cells at once, judged outside, then taken.
+For models that look at more than the number of rows, steps come in batches: the core proposes them
+for many pairs of cells, the caller judges them, and the core takes those that are allowed.
 """
 
 from typing import NamedTuple
@@ -27,9 +27,10 @@ from anonlib.kernels.refine.state import (
 
 @njit
 def near_cells(state: RefineState, room: int) -> Ints:
-    """int64[c, room], the cells near each one, nearest first; -1 where there are no more.
+    """int64[c, room]. The cells near each cell, nearest first; -1 if there are no more.
 
-    Cells are as near as their centroids, with the most frequent category of each nominal column.
+    The distance is that of the means of the numeric columns and the most frequent category of each
+    nominal column.
     """
     p, q = state.numeric.shape[1], state.nominal.shape[1]
     near = np.full((len(state.rows), room), -1)
@@ -73,8 +74,10 @@ def _modes(state: RefineState, cell: int, mode: Floats) -> None:
 
 @njit
 def descend(state: RefineState, near: Ints, seen: Codes, k: int, passes: int, steps: Steps) -> None:
-    """Takes the best step between two near cells until none is left, in at most `passes`
-    passes over all cells. Cells keep k rows; cells of 2k rows or more are split."""
+    """Takes steps between near cells until none is left, in at most `passes` passes over all cells.
+
+    Cells keep at least k rows; cells of 2k rows or more are split.
+    """
     _split_large(state, near, seen, k)
     for _ in range(passes):
         if not exchange(state, near, seen, k, steps):
@@ -84,8 +87,10 @@ def descend(state: RefineState, near: Ints, seen: Codes, k: int, passes: int, st
 
 @njit
 def exchange(state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps) -> bool:
-    """Goes over all cells once, and takes the best step between two near ones as long as there is
-    one. Cells keep k rows. Returns whether there was a step."""
+    """One pass over all cells: takes the best step of a cell and a near one while there is one.
+
+    Cells keep at least k rows. Returns whether there was a step.
+    """
     before = state.clock[0]
     for a in range(len(state.rows)):
         slot = 0 if state.rows[a] > 0 else -1
@@ -98,7 +103,7 @@ def exchange(state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps) 
 
 @njit
 def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
-    """Takes the first of the steps between two cells."""
+    """Takes the first, which is the best, of the steps between two cells."""
     if steps.leaves[0] >= 0:
         move_row(state, steps.leaves[0], b)
     if steps.comes[0] >= 0:
@@ -121,9 +126,10 @@ def _split_large(state: RefineState, near: Ints, seen: Codes, k: int) -> None:
 
 @njit
 def free_cell(state: RefineState, cell: int) -> int:
-    """A free cell that can take part of a cell: its group's own, or one of no group; -1 if none.
+    """A free cell for a part of `cell`: the center of its group, or a cell without a group; -1 if
+    there is none.
 
-    A free cell of another group may be needed to take back what that has lost.
+    Free cells of other groups are not used: these may need them when they are taken back.
     """
     group = state.group[cell]
     if group < len(state.center):
@@ -149,8 +155,8 @@ def farthest_row(state: RefineState, cell: int) -> int:
 
 @njit
 def mark_nearest(state: RefineState, center: int, k: int) -> None:
-    """Sets `lean` to -1 for a row and the k - 1 of its cell nearest to it, and to 0 or more for the
-    others there."""
+    """Marks a row and the k - 1 nearest rows of its cell: `lean` is -1 for them, and 0 or more for
+    the other rows of the cell."""
     first = state.first[state.cell[center]]
     row = first
     while row >= 0:
@@ -169,7 +175,7 @@ def mark_nearest(state: RefineState, center: int, k: int) -> None:
 
 @njit
 def split_cell(state: RefineState, cell: int, new: int) -> None:
-    """Moves the rows that are marked to a free cell."""
+    """Moves the marked rows (see `mark_nearest`) to the free cell `new`."""
     row = state.first[cell]
     while row >= 0:
         following = state.after[row]
@@ -181,7 +187,7 @@ def split_cell(state: RefineState, cell: int, new: int) -> None:
 
 @njit
 def settle(state: RefineState, near: Ints, seen: Codes, cell: int, new: int) -> None:
-    """Gives a cell that was split off the group and the near cells of the other part."""
+    """Gives `new`, which was split off `cell`, the group and the near cells of `cell`."""
     state.group[new] = state.group[cell]
     missing = True
     for t in range(near.shape[1]):
@@ -193,14 +199,22 @@ def settle(state: RefineState, near: Ints, seen: Codes, cell: int, new: int) -> 
         near[new, -1] = cell
 
 
-#: The places of the counters in `Batch.size`: steps, and rows of these steps.
+#: The counters of `Batch.size`: steps, and rows of these steps.
 N_STEPS, N_ROWS = range(2)
 
 
 class Batch(NamedTuple):
-    """Steps to be judged. Step s is between cells a[s] and b[s]; row[i] would be in the first of
-    them if side[i] is 2s, in the second if it is 2s + 1. size: int64[2], counters, by `N_STEPS` and
-    `N_ROWS`. whole: [c], the clock when a cell was last proposed to be split."""
+    """Steps to be judged.
+
+    Attributes:
+        a: int64. The first cell of each step.
+        b: int64. The second cell of each step.
+        row: int64[2n]. The rows of both cells of step 0, of step 1, ...
+        side: int64[2n]. Where each of these rows would be after its step s: 2s for the first cell,
+            2s + 1 for the second.
+        size: int64[2]. Counters, see `N_STEPS` and `N_ROWS`.
+        whole: int64[c]. The clock when the split of each cell was last proposed.
+    """
 
     a: Ints
     b: Ints
@@ -212,7 +226,7 @@ class Batch(NamedTuple):
 
 @njit
 def make_batch(n: int, c: int, room: int) -> Batch:
-    """A batch for n rows in c cells, with up to `room` steps between two of them."""
+    """A batch for n rows in c cells, with up to `room` steps between two cells."""
     most = (room + 1) * c
     return Batch(
         np.empty(most, np.int64),
@@ -229,7 +243,10 @@ def propose_steps(
     state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps, batch: Batch
 ) -> None:
     """Fills the batch: splits of cells of 2k rows or more, then the best steps between two cells.
-    A cell takes part in one split, or in steps with one other cell; its group is inverted."""
+
+    A cell takes part in one split, or in steps with one other cell. Until `take`, its group is
+    inverted (~group).
+    """
     batch.size[:] = 0
     for a in range(len(state.rows)):
         if state.group[a] < 0 or state.rows[a] < 2 * k or state.changed[a] <= batch.whole[a]:
@@ -243,7 +260,7 @@ def propose_steps(
     for a in range(len(state.rows)):
         if state.group[a] < 0:
             continue
-        slot = 0 if state.rows[a] > 0 else -1  # no literal: those compile anew
+        slot = 0 if state.rows[a] > 0 else -1  # a literal would compile `next_steps` again
         if slot == 0:
             slot = next_steps(state, near, seen, a, slot, k, steps)
         if slot < 0:
@@ -251,7 +268,7 @@ def propose_steps(
         b = near[a, slot]
         rows = _listed(steps) * (state.rows[a] + state.rows[b])
         if batch.size[N_STEPS] > 0 and batch.size[N_ROWS] + rows > len(batch.row):
-            seen[a, slot] = 0  # another time
+            seen[a, slot] = 0  # no room: searched again later
             continue
         _add_steps(state, batch, a, b, steps)
         state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
@@ -259,7 +276,7 @@ def propose_steps(
 
 @njit
 def _listed(steps: Steps) -> int:
-    """How many steps there are."""
+    """The number of steps in the list."""
     n = 0
     while n < len(steps.gain) and (steps.leaves[n] >= 0 or steps.comes[n] >= 0):
         n += 1
@@ -268,7 +285,7 @@ def _listed(steps: Steps) -> int:
 
 @njit
 def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -> None:
-    """Adds the steps between two cells, as far as there is room."""
+    """Adds the steps between two cells to the batch, while there is room."""
     rows = state.rows[a] + state.rows[b]
     for i in range(_listed(steps)):
         leaves, comes = steps.leaves[i], steps.comes[i]
@@ -277,7 +294,7 @@ def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -
         for cell in (a, b):
             row = state.first[cell]
             while row >= 0:
-                # -1 is for the second cell, as mark_nearest has it.
+                # -1 marks the rows of the second cell, as in mark_nearest.
                 state.lean[row] = -1.0 if (cell == b) != (row in (leaves, comes)) else 0.0
                 row = state.after[row]
         _add(state, batch, a, b)
@@ -285,7 +302,7 @@ def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -
 
 @njit
 def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
-    """Adds the step after which those rows of two cells are in `b` whose `lean` is -1."""
+    """Adds a step: of the rows of both cells, those with a `lean` of -1 would be in `b`."""
     s, i = batch.size
     batch.a[s], batch.b[s] = a, b
     for cell in (a, b):
@@ -300,7 +317,7 @@ def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
 
 @njit
 def take(state: RefineState, near: Ints, seen: Codes, batch: Batch, allowed: Bools) -> None:
-    """Takes the steps that are allowed: of those between the same two cells, the first."""
+    """Takes the allowed steps; of several between the same two cells, the first."""
     i = 0
     for s in range(batch.size[N_STEPS]):
         a, b = batch.a[s], batch.b[s]

@@ -1,4 +1,4 @@
-"""The long search: groups of near cells are upset, descend again, and go back if they end worse."""
+"""The long search: upsets groups of near cells, and takes back groups that end worse."""
 
 from typing import Any
 
@@ -18,19 +18,27 @@ from anonlib.kernels.refine.state import (
     move_row,
 )
 
-#: Fewest cells of a group, unless there are fewer in all.
+#: The fewest cells of a group, unless there are fewer cells in total.
 FEW = 4
 
 
 @njit
 def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> Floats:
-    """Makes groups, each of a cell and those near it that are in none yet, and upsets the first
-    cell of each. float64[groups], the loss of each before.
+    """Makes groups, each of a cell and the near cells without a group, and upsets the first cell.
 
-    The cell is merged with another one of its group. With k > 0 more is done, rows being all that
-    counts: a row of the merged cell is drawn and split off with its k - 1 nearest; or, half the
-    time, the cell is not merged, but each of its rows goes where it adds least. random: [1], the
-    state of the random numbers. order: [c], scratch.
+    That cell is merged with another one of its group. With k > 0, a random row of the merged cell
+    and its k - 1 nearest are then split off. Half the time, the cell is not merged; instead each
+    of its rows moves to the cell of the group where it adds least.
+
+    Args:
+        state: The cells. They are updated.
+        near: int64[c, L]. The cells near each cell; -1 for none.
+        random: uint64[1]. The state of the random numbers.
+        order: int64[c]. Scratch.
+        k: Rows of a cell, if only their number counts; else 0.
+
+    Returns:
+        float64[groups]. The loss of each group before.
     """
     n = _make_groups(state, near, random, order)
     loss = group_loss(state, n)
@@ -51,7 +59,7 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
 
 @njit
 def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> int:
-    """Cells that are in no group are each one of their own, above those that are counted."""
+    """Makes the groups 0..n-1 and returns n. Cell i without a group gets the number c + i."""
     c, group = len(state.rows), state.group
     used = 0
     for i in range(c):
@@ -81,7 +89,7 @@ def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> in
 
 @njit
 def _others(state: RefineState, near: Ints, a: int, g: int) -> int:
-    """How many cells near `a` are in group g."""
+    """The number of cells near `a` that are in group g."""
     result = 0
     for b in near[a]:
         result += b >= 0 and state.group[b] == g
@@ -90,7 +98,8 @@ def _others(state: RefineState, near: Ints, a: int, g: int) -> int:
 
 @njit
 def _merge(state: RefineState, near: Ints, a: int, number: int) -> int:
-    """Puts all rows of a cell into one of the others of its group. Returns which."""
+    """Moves all rows of cell `a` into the cell at place `number` among the others of its group.
+    Returns that cell."""
     into = a
     for b in near[a]:
         if b >= 0 and state.group[b] == state.group[a]:
@@ -105,7 +114,7 @@ def _merge(state: RefineState, near: Ints, a: int, number: int) -> int:
 
 @njit
 def _dissolve(state: RefineState, near: Ints, a: int) -> None:
-    """Puts each row of a cell into that of the others of its group where it adds least."""
+    """Moves each row of a cell to the other cell of its group where it adds least to the loss."""
     row = state.first[a]
     while row >= 0:
         state.own[row] = np.inf
@@ -130,7 +139,7 @@ def _dissolve(state: RefineState, near: Ints, a: int) -> None:
 
 @njit
 def _draw(random: Any) -> float:
-    """A random number from 0 to below 1, by a xorshift generator."""
+    """A random number in [0, 1), by a xorshift generator."""
     z = random[0]
     z ^= z << np.uint64(13)
     z ^= z >> np.uint64(7)
@@ -141,7 +150,7 @@ def _draw(random: Any) -> float:
 
 @njit
 def group_loss(state: RefineState, n: int) -> Floats:
-    """float64[n], the loss of each group."""
+    """float64[n]. The loss of each of the groups 0..n-1."""
     loss = np.zeros(n)
     for cell in range(len(state.rows)):
         if state.group[cell] < n:
@@ -151,8 +160,10 @@ def group_loss(state: RefineState, n: int) -> Floats:
 
 @njit
 def take_back_groups(state: RefineState, cell: Ints, changed: Ints, worse: Bools) -> None:
-    """Puts the rows of the groups that are worse back into their cells, which are as unchanged as
-    they were then."""
+    """Moves the rows of worse groups back to their cells, and resets `state.changed` of these.
+
+    cell: int64[n]. The cell of each row before. changed: int64[c]. `state.changed` before.
+    """
     n = len(worse)
     for row in range(len(cell)):
         group = state.group[state.cell[row]]

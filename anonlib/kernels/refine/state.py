@@ -1,13 +1,14 @@
 """The state of refining: the cells of the rows, and the steps that lower their loss.
 
-The loss is the sum over the rows of the squared distance from the centroid of their cell. A step
-transfers a row to another cell, or swaps two rows. Its gain follows from squared distances before
-the step:
+The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell. A
+step transfers a row to another cell, or swaps two rows. All distances below are squared, and are
+those before the step:
 
 - transfer: a row leaves a cell of n rows, at distance x from its centroid, for a cell of m rows, at
   distance y from its centroid. Gain: x n / (n - 1) - y m / (m + 1).
-- swap: the lean of each row to its new cell (its distance from its own centroid less its distance
-  from the other centroid), plus the distance of the two rows times 1 / n + 1 / m.
+- swap: two rows change places. The lean of a row is its distance from its own centroid minus its
+  distance from the other one. Gain: the leans of both rows, plus the distance between the rows
+  times (1 / n + 1 / m).
 """
 
 from typing import NamedTuple
@@ -22,29 +23,32 @@ FREE = 2**40
 
 
 class RefineState(NamedTuple):
-    """n rows in at most c cells; a cell without rows is free.
+    """n rows in at most c cells. A cell without rows is free.
+
+    The rows of a cell are a linked list: first[cell], after[first[cell]], ..., -1.
 
     Attributes:
-        numeric: [n, p]. The numeric columns.
-        nominal: [n, q]. The nominal columns.
-        cell: [n]. The cell of each row.
-        after: [n]. The rows of a cell are a chain: first[cell], after[row], ..., -1.
-        own: [n]. Squared distance of a row from the centroid of its cell.
-        lean: [n]. Work space: a figure of each row and one other cell.
-        first: [c]. The first row of each cell.
-        rows: [c]. The rows of each cell.
-        total: [c, p]. Sums of the numeric columns.
-        mean: [c, p]. Means of the numeric columns.
-        spread: [c]. Sum over the nominal columns of half of (1 + the sum of squared shares).
-        radius: [c]. The largest `own` of a cell.
-        loss: [c]. The sum of `own` over a cell.
-        changed: [c]. clock[0] at the last change of a cell.
-        clock: [1]. Counts changes.
-        group: [c]. Rows move between cells of one group only.
-        center: [c]. center[g] is the cell that group g was made around.
-        tally: Work space: rows by category; column h begins at start[h].
-        start: [q + 1]. See `tally`.
-        blur: [1]. More than the rounding error of a distance from a centroid.
+        numeric: float64[n, p]. The numeric columns.
+        nominal: int32[n, q]. The codes of the nominal columns.
+        cell: int64[n]. The cell of each row.
+        after: int64[n]. The next row of the same cell; -1 after the last.
+        own: float64[n]. The squared distance of each row from the centroid of its cell.
+        lean: float64[n]. Scratch: a number for each row and one other cell.
+        first: int64[c]. The first row of each cell; -1 without rows.
+        rows: int64[c]. The rows of each cell.
+        total: float64[c, p]. Sums of the numeric columns.
+        mean: float64[c, p]. Means of the numeric columns.
+        spread: float64[c]. The sum, over the nominal columns, of (1 + the sum of squared shares)
+            / 2.
+        radius: float64[c]. The largest `own` of each cell.
+        loss: float64[c]. The sum of `own` over each cell.
+        changed: int64[c]. clock[0] at the last change of each cell.
+        clock: int64[1]. Counts changes.
+        group: int64[c]. The group of each cell. Rows move only between cells of one group.
+        center: int64[c]. center[g] is the cell around which group g was made.
+        tally: int64. Scratch: rows by category. Column h begins at start[h].
+        start: int64[q + 1]. See `tally`.
+        blur: float64[1]. Greater than the rounding error of a distance from a centroid.
     """
 
     numeric: Floats
@@ -73,7 +77,7 @@ class RefineState(NamedTuple):
 def make_refine_state(
     numeric: Floats, nominal: Codes, n_categories: Ints, cell: Ints, c: int
 ) -> RefineState:
-    """The rows in cells 0..c-1 as given, all of one group. Cost O(n (p + q))."""
+    """The state of rows in the given cells, 0..c-1, as one group. Cost O(n (p + q))."""
     n, p, q = len(cell), numeric.shape[1], nominal.shape[1]
     start = np.zeros(q + 1, np.int64)
     for h in range(q):
@@ -105,7 +109,7 @@ def make_refine_state(
         _put(state, row, cell[row])
         for j in range(p):
             largest = max(largest, abs(numeric[row, j]))
-    # A mean is off by 2**-53 of the largest value at most, a sum of p squares by p times that.
+    # The error of a mean is at most 2**-53 of the largest value; of a sum of p squares, p times it.
     state.blur[0] = 2.0**-49 * p * largest
     for i in range(c):
         describe_cell(state, i)
@@ -115,14 +119,14 @@ def make_refine_state(
 
 @njit
 def gather(state: RefineState) -> None:
-    """Makes all cells with rows one group."""
+    """Puts all cells with rows into one group."""
     for i in range(len(state.rows)):
         state.group[i] = 0 if state.rows[i] > 0 else FREE
 
 
 @njit
 def _put(state: RefineState, row: int, cell: int) -> None:
-    """Puts a row that is in no cell in front of a cell's chain."""
+    """Makes a row without a cell the first row of a cell."""
     state.cell[row] = cell
     state.after[row] = state.first[cell]
     state.first[cell] = row
@@ -133,7 +137,7 @@ def _put(state: RefineState, row: int, cell: int) -> None:
 
 @njit
 def move_row(state: RefineState, row: int, cell: int) -> None:
-    """Moves a row to another cell; `change` must follow."""
+    """Moves a row to another cell. The caller must then call `change`."""
     old = state.cell[row]
     if state.first[old] == row:
         state.first[old] = state.after[row]
@@ -150,7 +154,7 @@ def move_row(state: RefineState, row: int, cell: int) -> None:
 
 @njit
 def change(state: RefineState, a: int, b: int) -> None:
-    """Describes two cells between which rows have moved."""
+    """Describes two cells after rows have moved between them, and advances the clock."""
     describe_cell(state, a)
     describe_cell(state, b)
     state.clock[0] += 1
@@ -159,7 +163,7 @@ def change(state: RefineState, a: int, b: int) -> None:
 
 @njit
 def describe_cell(state: RefineState, cell: int) -> None:
-    """Computes all that follows from the rows of a cell."""
+    """Computes `mean`, `spread`, `radius` and `loss` of a cell, and `own` of its rows."""
     numeric, mean, own, after = state.numeric, state.mean, state.own, state.after
     p, n, first = numeric.shape[1], state.rows[cell], state.first[cell]
     for j in range(p):
@@ -185,7 +189,7 @@ def describe_cell(state: RefineState, cell: int) -> None:
 
 @njit
 def _describe_nominal(state: RefineState, cell: int) -> None:
-    """Computes the spread of a cell, and adds what the nominal columns contribute to `own`."""
+    """Computes `spread` of a cell, and adds the nominal columns to `own` of its rows."""
     n, q = state.rows[cell], state.nominal.shape[1]
     count_categories(state, cell)
     squares = 0
@@ -203,7 +207,7 @@ def _describe_nominal(state: RefineState, cell: int) -> None:
 
 @njit
 def count_categories(state: RefineState, cell: int) -> None:
-    """Counts the categories of the rows of a cell in the tally, which is 0."""
+    """Counts the categories of a cell's rows in `tally`, which must be 0 before."""
     row = state.first[cell]
     while row >= 0:
         for h in range(state.nominal.shape[1]):
@@ -213,7 +217,7 @@ def count_categories(state: RefineState, cell: int) -> None:
 
 @njit
 def clear(state: RefineState, cell: int) -> None:
-    """Sets the tally to 0 after a cell was counted."""
+    """Resets `tally` to 0 after a cell was counted."""
     row = state.first[cell]
     while row >= 0:
         for h in range(state.nominal.shape[1]):
@@ -223,7 +227,7 @@ def clear(state: RefineState, cell: int) -> None:
 
 @njit
 def in_common(state: RefineState, row: int) -> int:
-    """How many counted categories are those of a row."""
+    """The tally of a row's categories, summed over the nominal columns."""
     result = 0
     for h in range(state.nominal.shape[1]):
         result += state.tally[state.start[h] + state.nominal[row, h]]
@@ -232,14 +236,15 @@ def in_common(state: RefineState, row: int) -> int:
 
 @njit
 def from_nominal(state: RefineState, row: int, cell: int) -> float:
-    """What the nominal columns add to the squared distance of a row from the centroid of the cell
-    that is counted."""
+    """What the nominal columns add to the squared distance of a row from the centroid of `cell`,
+    which must be counted in `tally`."""
     return float(max(state.spread[cell] - in_common(state, row) / state.rows[cell], 0.0))
 
 
 @njit
 def from_centroid(state: RefineState, row: int, cell: int) -> float:
-    """The squared distance of a row from the centroid of the cell that is counted."""
+    """The squared distance of a row from the centroid of `cell`, which must be counted in
+    `tally`."""
     result = 0.0
     for j in range(state.numeric.shape[1]):
         gap = state.numeric[row, j] - state.mean[cell, j]
@@ -249,13 +254,18 @@ def from_centroid(state: RefineState, row: int, cell: int) -> float:
     return result
 
 
-#: What a step must gain, as a share of the squared distances that it is computed from.
+#: The least gain of a step, as a share of the squared distances from which it is computed.
 LEAST = 1e-9
 
 
 class Steps(NamedTuple):
-    """The best steps found between two cells, best first: the gain, the row that leaves the first
-    cell for the second, and the one that comes from there; -1 for none."""
+    """The best steps between two cells, best first.
+
+    Attributes:
+        gain: float64[room]. The gain of each step.
+        leaves: int64[room]. The row that moves from the first cell to the second; -1 for none.
+        comes: int64[room]. The row that moves from the second cell to the first; -1 for none.
+    """
 
     gain: Floats
     leaves: Ints
@@ -264,7 +274,7 @@ class Steps(NamedTuple):
 
 @njit
 def make_steps(room: int) -> Steps:
-    """Work space for `room` steps."""
+    """An empty list for `room` steps."""
     return Steps(np.zeros(room), np.full(room, -1), np.full(room, -1))
 
 
@@ -272,12 +282,19 @@ def make_steps(room: int) -> Steps:
 def next_steps(
     state: RefineState, near: Ints, seen: Codes, a: int, slot: int, k: int, steps: Steps
 ) -> int:
-    """The first slot from `slot` on that has a cell near `a` with steps; -1 if there is none.
+    """The first slot, from `slot` on, whose cell has steps with cell `a`; -1 if there is none.
 
-    near: [c, L], the cells near each one, -1 for none. seen: [c, L], the clock when the two were
-    last looked at: they are again when one has changed. k: cells keep k rows.
+    Args:
+        state: The cells.
+        near: int64[c, L]. The cells near each cell, by slot; -1 for none.
+        seen: int32[c, L]. The clock when these two cells were last searched. They are searched
+            again after one of them has changed.
+        a: A cell.
+        slot: The first slot to search.
+        k: The rows that every cell keeps.
+        steps: Receives the steps.
     """
-    # Once for all pairs of cells: taking an array out of the state costs as much as a few rows.
+    # Arrays are taken out of the state once: each time costs as much as a few rows.
     numeric, mean, after, own, lean = state.numeric, state.mean, state.after, state.own, state.lean
     first, rows, radius, changed = state.first, state.rows, state.radius, state.changed
     nominal, group, now, blur = state.nominal, state.group, state.clock[0], state.blur[0]
@@ -313,7 +330,7 @@ def next_steps(
 
 @njit
 def _mark(near: Ints, seen: Codes, a: int, slot: int, now: int) -> None:
-    """Notes that cell `a` and the one in a slot are looked at, on both sides."""
+    """Records in `seen` of both cells that `a` and the cell in a slot are searched now."""
     seen[a, slot] = now
     b = near[a, slot]
     for t in range(near.shape[1]):
@@ -323,7 +340,7 @@ def _mark(near: Ints, seen: Codes, a: int, slot: int, now: int) -> None:
 
 @njit
 def _between(mean: Floats, a: int, b: int) -> float:
-    """The squared distance of two centroids in the numeric columns."""
+    """The squared distance between two centroids, in the numeric columns."""
     result = 0.0
     for j in range(mean.shape[1]):
         gap = mean[a, j] - mean[b, j]
@@ -333,17 +350,21 @@ def _between(mean: Floats, a: int, b: int) -> float:
 
 @njit
 def _least(between: float, radius: float, other: float, blur: float) -> float:
-    """What a step must gain so that it is not due to rounding. Arguments: the squared distance of
-    the two centroids, and the largest ones of rows from them."""
+    """The least gain that rounding alone cannot explain.
+
+    between: the squared distance between the two centroids. radius, other: the largest squared
+    distance of a row from its centroid, for each cell.
+    """
     reach = np.sqrt(between) + np.sqrt(radius) + np.sqrt(other)
     return float(LEAST * (between + radius + other) + blur * reach)
 
 
 @njit
 def _most(between: float, radius: float, other: float, both: float) -> float:
-    """What a swap can gain at most. Arguments as for `_least`.
+    """An upper bound of the gain of a swap. Arguments as for `_least`; both: 1 / n + 1 / m.
 
-    A row at distance r of its centroid leans r**2 - (d - r)**2 at most to one at distance d.
+    The lean of a row is at most r**2 - (d - r)**2: r is its distance from its own centroid, d the
+    distance between the centroids.
     """
     far, reach = np.sqrt(between), np.sqrt(radius) + np.sqrt(other)
     return float(2.0 * far * (reach - far) + both * (far + reach) ** 2)
@@ -351,7 +372,7 @@ def _most(between: float, radius: float, other: float, both: float) -> float:
 
 @njit
 def _clear(steps: Steps, least: float) -> None:
-    """Empties the list; a step must gain more than `least`."""
+    """Empties the list. Steps that are then added must gain more than `least`."""
     for i in range(len(steps.gain)):
         steps.gain[i] = least
         steps.leaves[i] = steps.comes[i] = -1
@@ -361,8 +382,8 @@ def _clear(steps: Steps, least: float) -> None:
 def _lean(
     numeric: Floats, mean: Floats, after: Ints, own: Floats, lean: Floats, row: int, cell: int
 ) -> float:
-    """Sets, for a row and all after it, how much nearer it is to the centroid of another cell than
-    to its own in the numeric columns. Returns the most."""
+    """Sets the lean of a row, and of all rows after it, to another cell, in the numeric columns.
+    Returns the largest lean."""
     most = -np.inf
     while row >= 0:
         distance = 0.0
@@ -377,7 +398,7 @@ def _lean(
 
 @njit
 def _lean_nominal(state: RefineState, a: int, b: int) -> float:
-    """Adds the nominal columns to what the rows of `a` lean to `b`. Returns the most."""
+    """Adds the nominal columns to the lean of the rows of `a` to `b`. Returns the largest lean."""
     count_categories(state, b)
     most = -np.inf
     row = state.first[a]
@@ -393,7 +414,8 @@ def _lean_nominal(state: RefineState, a: int, b: int) -> float:
 def _transfers(
     after: Ints, own: Floats, lean: Floats, row: int, n: int, m: int, steps: Steps, mover: Ints
 ) -> None:
-    """Offers the transfers of a row, and of all after it, from their n rows to m others."""
+    """Offers the transfers of a row, and of all rows after it, from its cell of n rows to a cell of
+    m rows. mover: `steps.leaves` or `steps.comes`."""
     left, entered = n / (n - 1), m / (m + 1)
     while row >= 0:
         gain = left * own[row] - entered * (own[row] - lean[row])
@@ -414,10 +436,11 @@ def _swaps(
     bound: tuple[float, float, float],
     steps: Steps,
 ) -> None:
-    """Offers the swaps of `row`, and of all after it, with the rows from `first` on.
+    """Offers the swaps of `row`, and of all rows after it, with the rows from `first` on.
 
-    bound: what those lean at most, their largest squared distance from their centroid, and what
-    the distance of two rows is multiplied by; it is at most twice the sum of theirs from there.
+    bound: the largest lean of the rows from `first` on; their largest squared distance from their
+    centroid; and 1 / n + 1 / m. The squared distance between two rows is at most twice the sum of
+    their squared distances from that centroid.
     """
     most, radius, both = bound
     while row >= 0:
@@ -438,7 +461,7 @@ def _swaps(
 
 @njit
 def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
-    """The squared distance of two rows."""
+    """The squared distance between two rows."""
     result = 0.0
     for j in range(numeric.shape[1]):
         gap = numeric[row, j] - numeric[other, j]
@@ -450,7 +473,7 @@ def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
 
 @njit
 def _offer(steps: Steps, gain: float) -> int:
-    """Makes a place for a step that gains more than the last one."""
+    """Makes room for a step that gains more than the last one. Returns its place."""
     i = len(steps.gain) - 1
     while i > 0 and steps.gain[i - 1] < gain:
         steps.gain[i] = steps.gain[i - 1]
