@@ -1,5 +1,8 @@
-"""Partitioners: the steps that turn a table into blocks. Most grow a frozen tree on a sample, which
-gives every row its leaf, row by row; some work inside the tasks."""
+"""Partitioners: the steps that turn a table into blocks.
+
+Most of them grow a tree on a sample. The tree is then frozen and gives every row its leaf. Others
+split blocks inside the tasks.
+"""
 
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
@@ -26,7 +29,12 @@ __all__ = [
 
 
 class Leaf(NamedTuple):
-    """A leaf of a tree that grows, and the sampled rows in it, ascending."""
+    """A leaf of a growing tree.
+
+    Attributes:
+        id: The leaf's id in its `Grower`.
+        rows: int64[], ascending. The sampled rows in the leaf.
+    """
 
     id: int
     rows: Ints
@@ -39,40 +47,51 @@ class Partitioner(Plugin):
 
     @property
     def needs_target(self) -> bool:
-        """Whether it looks at the target."""
+        """Whether the step reads the target."""
         return False
 
     @property
     def needs_context(self) -> bool:
-        """Whether it looks at the insensitive columns."""
+        """Whether the step reads the insensitive columns."""
         return False
 
     @property
     def whole(self) -> int | None:
-        """The most rows of a table that it keeps in one block; None where it cuts."""
+        """The most rows that the step keeps in one block; None if it cuts the table."""
         return None
 
 
 class TreePartitioner(Partitioner):
     """Cuts the leaves of the steps before it."""
 
-    #: Whether it goes on until leaves have at most as many rows as a block may have.
+    #: Whether the step bounds leaves: it cuts until each has at most the rows of a block.
     bounds: ClassVar[bool] = False
 
     @abstractmethod
     def grow(
         self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
     ) -> list[Leaf]:
-        """Cuts a leaf of `grower`; returns the leaves that it became.
+        """Cuts one leaf. The result depends on the arguments only.
 
-        most: the sampled rows that leaves aim at having at most, for steps that bound them. A pure
-        function of the arguments.
+        Args:
+            sample: The sampled rows.
+            grower: The tree, which gets the new cuts.
+            leaf: The leaf to cut.
+            most: The largest size to aim for, in sampled rows, for steps that bound leaves.
+            seed: The seed of random choices.
+
+        Returns:
+            The leaves that replace `leaf`.
         """
 
 
 class TaskPartitioner(Partitioner):
-    """Parts each block inside its task, before the kernel: the last step of a chain."""
+    """Splits each block inside its task, before the kernel. The last step of a chain."""
 
     @abstractmethod
     def parts(self, block: Block, seed: int) -> list[Ints]:
-        """The rows, ascending, of the parts of a block that holds the models: so does each."""
+        """Splits a block that holds the models into parts that hold them too.
+
+        Returns:
+            The rows of each part, ascending.
+        """

@@ -1,8 +1,7 @@
-"""Bisecting k-means with a least size: the cluster whose split gains most is split in two, until
-there are enough.
+"""Bisecting k-means with a least cluster size.
 
-Distances are those of kernels: a nominal column is the indicators of its categories, scaled by the
-square root of 1/2.
+The cluster whose split gains most is split in two, until there are enough clusters. Distances are
+those of kernels: a nominal column counts as indicators of its categories, scaled by sqrt(1/2).
 """
 
 from typing import NamedTuple
@@ -12,20 +11,31 @@ import numpy as np
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit, sort
 
-#: Each side of a split has this share of the rows or more, so that the tree of splits is not deep.
+#: Least share of the rows on each side of a split. It keeps the tree of splits flat.
 SHARE = 1 / 64
-#: Lloyd steps of a split.
+#: Lloyd steps per split.
 STEPS = 4
 
 
 class ClusterWork(NamedTuple):
-    """n rows, in the order of their clusters; `order`: [n], a cluster is a run of it.
+    """n rows sorted by cluster, and work space for splits.
 
-    lean: [n], by row, its squared distance from the first side of a split less that from the
-    second, or that from one point. key, item: [n], scratch. Of both sides, rows: [2], how many;
-    mean: [2, p], of the numeric columns; tally: [2, all categories], rows by category, column h
-    from start[h] on, 0 between uses; spread: [2], the sum over the nominal columns of half of 1 +
-    the sum of squared shares.
+    A split has two sides, 0 and 1.
+
+    Attributes:
+        numeric: float64[n, p]. The numeric columns.
+        nominal: [n, q]. The codes of the nominal columns.
+        order: int64[n]. Row numbers; the rows of a cluster are one run `a..b` of it.
+        lean: float64[n]. By row: its squared distance from side 0 minus that from side 1, or its
+            squared distance from one point.
+        key: float64[n]. Scratch.
+        item: int64[n]. Scratch.
+        rows: int64[2]. Rows on each side.
+        mean: float64[2, p]. Means of the numeric columns on each side.
+        tally: int64[2, all categories]. Rows per category on each side; 0 between uses.
+        start: int64[q + 1]. The categories of column h are `start[h]..start[h + 1]` of a tally.
+        spread: float64[2]. On each side, the sum over nominal columns of
+            (1 + sum of squared shares of categories) / 2.
     """
 
     numeric: Floats
@@ -43,11 +53,21 @@ class ClusterWork(NamedTuple):
 
 @njit
 def bisecting(numeric: Floats, nominal: Codes, n_categories: Ints, k: int, m: int) -> Ints:
-    """int64[n]: the cluster of every row, of at most m clusters with k rows or more each.
+    """Clusters n rows into at most m clusters of at least k rows.
 
-    Fewer than m where no cluster has two different rows and 2k of them. Cost O(n (d + log n)) a
-    level of the tree of splits, of which there are about log2(m), more where few rows lie far out;
-    and O(m^2).
+    There are fewer than m clusters if none is left to split: one can be split only if it has 2k
+    rows that are not all equal. Cost: O(n (d + log n)) per level of the tree of splits, plus
+    O(m^2). There are about log2(m) levels, more if a few rows lie far out.
+
+    Args:
+        numeric: float64[n, p]. The numeric columns.
+        nominal: [n, q]. The codes of the nominal columns.
+        n_categories: int64[q]. Categories of each nominal column.
+        k: The least rows of a cluster.
+        m: The most clusters.
+
+    Returns:
+        int64[n]. The cluster of each row.
     """
     work = _make_work(numeric, nominal, n_categories)
     n = len(numeric)
@@ -93,10 +113,12 @@ def _make_work(numeric: Floats, nominal: Codes, n_categories: Ints) -> ClusterWo
 
 @njit
 def _split(work: ClusterWork, a: int, b: int, k: int) -> tuple[int, float]:
-    """Orders the run a..b so that the sides of its best split follow each other: where the second
-    one begins, and by how much the sum of squares falls; (a, 0.0) where there is no split.
+    """Splits the run a..b in two, and orders it so that side 0 comes first.
 
-    Begins with the row farthest from the centroid, and the row farthest from that.
+    The first centres are the row farthest from the centroid, and the row farthest from that row.
+
+    Returns:
+        Where side 1 begins, and by how much the sum of squares falls; (a, 0.0) without a split.
     """
     least = max(k, int(np.ceil(SHARE * (b - a))))
     if b - a < 2 * least:
@@ -128,7 +150,7 @@ def _split(work: ClusterWork, a: int, b: int, k: int) -> tuple[int, float]:
 
 @njit
 def _describe(work: ClusterWork, side: int, a: int, b: int) -> None:
-    """Computes the centroid of a run as that of a side, and counts its categories."""
+    """Makes the run a..b a side: its size, means, tally and spread."""
     work.rows[side] = b - a
     work.mean[side] = 0.0
     for i in range(a, b):
@@ -144,7 +166,7 @@ def _describe(work: ClusterWork, side: int, a: int, b: int) -> None:
 
 @njit
 def _count(work: ClusterWork, side: int, a: int, b: int, step: int) -> None:
-    """Adds `step` to the tally of a side for every category of every row of a run."""
+    """Adds `step` to a side's tally for every category of every row in a run."""
     for i in range(a, b):
         for h in range(work.nominal.shape[1]):
             work.tally[side, work.start[h] + work.nominal[work.order[i], h]] += step
@@ -152,7 +174,7 @@ def _count(work: ClusterWork, side: int, a: int, b: int, step: int) -> None:
 
 @njit
 def _in_common(work: ClusterWork, row: int, side: int) -> int:
-    """How many counted categories are those of a row."""
+    """The sum of a side's tally over the categories of a row."""
     result = 0
     for h in range(work.nominal.shape[1]):
         result += work.tally[side, work.start[h] + work.nominal[row, h]]
@@ -161,7 +183,7 @@ def _in_common(work: ClusterWork, row: int, side: int) -> int:
 
 @njit
 def _from_centroid(work: ClusterWork, row: int, side: int) -> float:
-    """The squared distance of a row from the centroid of a side that is counted."""
+    """The squared distance of a row from a side's centroid. The side's tally must be set."""
     result = 0.0
     for j in range(work.numeric.shape[1]):
         gap = work.numeric[row, j] - work.mean[side, j]
@@ -171,7 +193,7 @@ def _from_centroid(work: ClusterWork, row: int, side: int) -> float:
 
 @njit
 def _apart(work: ClusterWork, row: int, other: int) -> float:
-    """The squared distance of two rows."""
+    """The squared distance between two rows."""
     result = 0.0
     for j in range(work.numeric.shape[1]):
         gap = work.numeric[row, j] - work.numeric[other, j]
@@ -183,7 +205,7 @@ def _apart(work: ClusterWork, row: int, other: int) -> float:
 
 @njit
 def _farthest(work: ClusterWork, a: int, b: int) -> int:
-    """The row of a run with the largest `lean`, the first of several."""
+    """The row of a run with the largest `lean`; the first of ties."""
     best = work.order[a]
     for i in range(a + 1, b):
         if work.lean[work.order[i]] > work.lean[best]:
@@ -193,11 +215,12 @@ def _farthest(work: ClusterWork, a: int, b: int) -> int:
 
 @njit
 def _divide(work: ClusterWork, a: int, b: int, least: int) -> int:
-    """Orders a run by `lean`; where its second side begins.
+    """Sorts a run by `lean`; returns where side 1 begins.
 
-    That is the boundary between two values, with `least` rows on both sides, after which the sum of
-    squares of `lean` is lowest: other than at 0, rows that lie close together stay so where `least`
-    moves it. The middle where there is none.
+    It begins at the boundary between two distinct values, with at least `least` rows on both sides,
+    that makes the sum of squares of `lean` within the sides lowest. A boundary at 0, moved to leave
+    `least` rows, could separate rows that lie close together. Without such a boundary side 1 begins
+    in the middle.
     """
     n, key, item = b - a, work.key[a:b], work.item[a:b]
     total = 0.0
@@ -220,8 +243,10 @@ def _divide(work: ClusterWork, a: int, b: int, least: int) -> int:
 
 @njit
 def _gain(work: ClusterWork, a: int, middle: int, b: int) -> float:
-    """What the sum of squares falls by: the distance of both centroids, times the product of the
-    numbers of rows over their sum."""
+    """By how much a split lowers the sum of squares.
+
+    This is the squared distance of the centroids times n0 n1 / (n0 + n1), the sides' rows.
+    """
     _describe(work, 0, a, middle)
     _describe(work, 1, middle, b)
     distance = work.spread[0] + work.spread[1] - work.nominal.shape[1]

@@ -1,4 +1,4 @@
-"""Trees that grow: the sample that partitioners see, and their cuts."""
+"""Growing trees: the sample that partitioners see, and the cuts that they make."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,31 +11,46 @@ from anonlib.arrays import Bools, Ints
 from anonlib.partition.cuts import Singles, score_rows, with_one, with_threshold
 from anonlib.table.block import Block
 
-#: Most categories of a nominal column that have a coordinate of their own.
+#: At most this many categories of a nominal column get a coordinate.
 TOP_CATEGORIES = 8
-#: Rarer categories don't guide the cuts.
+#: Categories with at most this share of the rows get no coordinate, and so don't guide cuts.
 MIN_SHARE = 0.02
-#: Two rows of different categories are at squared distance 1, as in kernels.
+#: The value of an indicator. It puts rows of different categories at squared distance 1, as in
+#: kernels.
 INDICATOR = np.float32(np.sqrt(0.5))
 
 
 class Below(NamedTuple):
-    """Rows whose value of a column is below the threshold go left. Columns 0..p-1 are the block's
-    numeric columns, p..p+q-1 the codes of its nominal columns."""
+    """Rows with a value below the threshold go left.
+
+    Attributes:
+        column: 0..p-1 is a numeric column of the block, p..p+q-1 the codes of a nominal one.
+        threshold: The lowest value that goes right.
+    """
 
     column: int
     threshold: float
 
 
 class Among(NamedTuple):
-    """Rows whose code of a nominal column, p..p+q-1, is among `codes` go left."""
+    """Rows with one of the given codes go left.
+
+    Attributes:
+        column: p..p+q-1, a nominal column of the block.
+        codes: The codes that go left.
+    """
 
     column: int
     codes: Ints
 
 
 class Plane(NamedTuple):
-    """Rows with weights @ coordinates below the threshold go left."""
+    """Rows on one side of a hyperplane go left: weights @ coordinates < threshold.
+
+    Attributes:
+        weights: float32[coordinates]. See `Sample.coordinates`.
+        threshold: The lowest product that goes right.
+    """
 
     weights: Singles
     threshold: float
@@ -50,9 +65,9 @@ class Sample:
 
     Attributes:
         block: The rows.
-        place: int64[m]. The place of each row in the order of a seeded hash. The rows with the
-            lowest places are again a sample.
-        share: The share of the table's rows; exactly 1.0 for all rows.
+        place: int64[m]. The rank of each row by a seeded hash. The rows with the lowest places
+            are a smaller random sample.
+        share: The share of the table's rows that are sampled; exactly 1.0 for all rows.
     """
 
     block: Block
@@ -61,15 +76,20 @@ class Sample:
 
     @cached_property
     def values(self) -> Singles:
-        """float32[m, p + q]: the columns that `Below` and `Among` name, as plans see them. On GRID,
-        numbers of less than 16 standard deviations are exact."""
+        """float32[m, p + q]. The columns of `Below` and `Among`, as plans see them.
+
+        Numbers on GRID within 16 standard deviations are exact in float32.
+        """
         block = self.block
         return np.column_stack([block.numeric, block.nominal]).astype(np.float32)
 
     @cached_property
     def tops(self) -> list[tuple[int, int]]:
-        """Column and code of the most frequent categories, ties in their order. The first of a
-        column is there however rare: a table of such columns must have something to cut by."""
+        """(column, code) of the most frequent categories; ties by code.
+
+        Each column's most frequent category is included, however rare: a table of such columns must
+        have something to cut by.
+        """
         found = []
         p = self.block.numeric.shape[1]
         for j in range(self.block.nominal.shape[1]):
@@ -81,13 +101,13 @@ class Sample:
 
     @cached_property
     def coordinates(self) -> Singles:
-        """float32[m, p + tops]: the points that distances are between."""
+        """float32[m, p + tops]. The rows as points: numeric columns, then indicators of `tops`."""
         numbers = self.values[:, : self.block.numeric.shape[1]]
         indicators = [(self.values[:, j] == c) * INDICATOR for j, c in self.tops]
         return np.column_stack([numbers, *indicators]).astype(np.float32)
 
     def left(self, cut: Cut, rows: Ints) -> Bools:
-        """bool[rows]: which of the rows go left, as plans have it everywhere."""
+        """bool[rows]. Whether each row goes left. Plans decide it the same way everywhere."""
         match cut:
             case Below(column, threshold):
                 below: Bools = self.values[rows, column] < np.float32(threshold)
@@ -99,13 +119,20 @@ class Sample:
 
 
 def along(weights: Singles, threshold: float, x: Singles) -> npt.NDArray[np.float32]:
-    """float32[n]: weights @ x - threshold, as plans have it everywhere."""
+    """float32[n]. weights @ x - threshold, with the rounding of plans."""
     return score_rows(with_threshold(weights[None], np.array([threshold])), with_one(x))
 
 
 @dataclass(frozen=True)
 class CutTree:
-    """A forest of cuts: a child or root c >= 0 is inner node c, c < 0 is leaf -1 - c."""
+    """A forest of cuts. A child or root c >= 0 is the inner node c; c < 0 is the leaf -1 - c.
+
+    Attributes:
+        cuts: The cut of each inner node.
+        left: int32[i]. The left child of each inner node.
+        right: int32[i]. The right child of each inner node.
+        roots: int32[r]. The root of each tree.
+    """
 
     cuts: tuple[Cut, ...]
     left: npt.NDArray[np.int32]
@@ -114,16 +141,18 @@ class CutTree:
 
 
 class Grower:
-    """Builds a `CutTree` by cutting leaves one at a time; begins with `n_roots` leaves, its roots
-    0..n_roots-1."""
+    """Builds a `CutTree` by cutting leaves, one at a time.
+
+    At first the leaves are the roots, 0..n_roots-1.
+    """
 
     def __init__(self, n_roots: int = 1):
-        self._cuts: list[tuple[Cut, int, int]] = []  # with the children
-        self._inner: list[int] = [-1] * n_roots  # child -> inner node, or -1 while it is a leaf
+        self._cuts: list[tuple[Cut, int, int]] = []  # each with its children
+        self._inner: list[int] = [-1] * n_roots  # by node id: its inner node, or -1 for a leaf
         self._n_roots = n_roots
 
     def cut(self, leaf: int, cut: Cut) -> tuple[int, int]:
-        """Makes an inner node of a leaf; returns its two new leaves."""
+        """Replaces a leaf by an inner node. Returns the ids of its left and right leaf."""
         left, right = len(self._inner), len(self._inner) + 1
         self._inner[leaf] = len(self._cuts)
         self._inner += [-1, -1]
@@ -131,7 +160,7 @@ class Grower:
         return left, right
 
     def tree(self) -> CutTree:
-        """The forest, its leaves numbered in the order in which they were made."""
+        """The forest so far. Its leaves are numbered in the order in which they were made."""
         numbers = self.leaves()
 
         def child(c: int) -> int:
@@ -145,5 +174,5 @@ class Grower:
         )
 
     def leaves(self) -> dict[int, int]:
-        """The number in the tree of each leaf."""
+        """By leaf id: its number in `tree()`."""
         return {c: i for i, c in enumerate(c for c, n in enumerate(self._inner) if n < 0)}

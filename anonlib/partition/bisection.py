@@ -1,4 +1,4 @@
-"""Splitting a block that is too large, inside its task."""
+"""Splits a block that is too large, inside its task."""
 
 import numpy as np
 
@@ -7,11 +7,16 @@ from anonlib.table.block import Block
 
 
 def bisect(block: Block, max_rows: int) -> list[Ints]:
-    """Row indices (ascending) of parts of at most `max_rows` rows, each of which holds the models.
+    """Halves a block until its parts have at most `max_rows` rows.
 
-    A part is cut at the boundary nearest to its median, along the column of largest spread that
-    allows it; rows that all agree are halved in canonical order, which is that of their hash.
-    What can't be cut without breaking a model stays whole. Cost O(n (p + q) log(n / max_rows)).
+    Every part holds the models. A part is cut at the boundary nearest to its median, along the
+    column of largest spread where both halves hold the models. If no column allows it, as with rows
+    that all agree, the part is halved in canonical order, the order of the rows' hash. A part that
+    can't be cut without breaking a model stays whole, even if it is too large.
+    Cost O(n (p + q) log(n / max_rows)).
+
+    Returns:
+        The rows of each part, ascending.
     """
     done: list[Ints] = []
     todo = [np.arange(block.n)]

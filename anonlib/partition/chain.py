@@ -1,5 +1,5 @@
-"""The chain of a config's steps: the forest that they grow on a sample, and, in memory, the blocks
-of a whole table."""
+"""Runs the chain of a config's steps: grows their forest on a sample, and cuts a table in memory
+into blocks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from anonlib.partition import (
 from anonlib.partition.kmeans import KMeansPartitioner
 from anonlib.table.block import Block, part
 
-#: Leaves aim at this share of max_rows, since a sample does not see their exact size.
+#: Leaves aim at this share of max_rows: a sample only estimates their size.
 FILL = 0.5
 
 
@@ -27,7 +27,7 @@ class Forest(NamedTuple):
     """A forest on a sample of m rows.
 
     Attributes:
-        tree: The trees, numbered through.
+        tree: All trees; leaves are numbered across trees.
         leaf: int64[m]. The leaf of each sampled row.
     """
 
@@ -43,16 +43,16 @@ def grow(
     root: Ints,
     n_rows: Ints,
 ) -> Forest:
-    """Grows the forest of all tree-growing steps.
+    """Grows the forest of all steps that grow trees.
 
-    The size bound comes last: the last step that bounds leaves, or k-means if there is none, cuts
-    leaves of more than max_rows rows. A chain that keeps the table whole has no bound.
+    Leaves of more than max_rows rows are cut by the steps that bound leaves. Without such a step,
+    k-means is added at the end, unless a step keeps the table whole.
 
     Args:
-        sample: m rows.
+        sample: m sampled rows.
         steps: The chain.
-        max_rows: The size that leaves aim at, in rows of the table.
-        seed: Seed of the steps.
+        max_rows: The most rows of a leaf, in rows of the table, estimated from the sample.
+        seed: The seed of the steps.
         root: int64[m]. The tree of each sampled row.
         n_rows: int64[r]. Rows of the table in each tree.
     """
@@ -82,7 +82,11 @@ def grow(
 
 
 def parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:
-    """The rows, ascending, of the parts that a chain's last step makes of a block in its task."""
+    """Splits a block by the chain's task step; one part if the chain has none.
+
+    Returns:
+        The rows of each part, ascending.
+    """
     for step in steps:
         if isinstance(step, TaskPartitioner):
             return step.parts(block, seed)
@@ -92,10 +96,19 @@ def parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:
 def blocks(
     block: Block, steps: Sequence[Partitioner], max_rows: int, seed: int, place: Ints
 ) -> list[Ints]:
-    """The rows, ascending, of the blocks of a table in memory, without controllers: exactly those
-    of a release whose sample is the whole table, where no block needs repair.
+    """Cuts a table in memory into blocks. Controllers are ignored.
 
-    place: as in `Sample`.
+    The blocks are exactly those of a release whose sample is the whole table, if none needs repair.
+
+    Args:
+        block: All rows of the table.
+        steps: The chain.
+        max_rows: The most rows of a block.
+        seed: The seed of the steps.
+        place: int64[n]. See `Sample`.
+
+    Returns:
+        The rows of each block, ascending.
     """
     sample = Sample(block, place, 1.0)
     grown = grow(sample, steps, max_rows, seed, np.zeros(block.n, np.int64), np.array([block.n]))

@@ -1,11 +1,11 @@
-"""Plans: binary trees of linear cuts, evaluated row by row in the JVM and in numpy alike.
+"""Binary trees of linear cuts, evaluated row by row. The JVM and numpy give the same leaves.
 
-One shape serves every partitioner: a k-means split is the hyperplane between two centres, a
-Mondrian or decision-tree cut has a single weight. Assigning a row costs O(depth * features).
+All partitioners share one form: a k-means split is the hyperplane between two centres, a Mondrian
+or decision-tree cut has a single weight. To find the leaf of a row costs O(depth * features).
 
 Features, weights and thresholds are float32, and products are summed in the order of Spark's
-`vector_inner_product`, so that both give the same leaf. A cut with the single weight 1 is exact:
-x - t is negative if and only if x < t, in floating point too.
+`vector_inner_product`, so both sides round alike. A cut with the single weight 1 is exact: x - t is
+negative if and only if x < t, in floating point too.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,24 @@ from anonlib.arrays import Ints
 
 Singles = npt.NDArray[np.float32]
 
-#: The inner product adds up this many products at a time.
+#: Spark's inner product sums this many products at a time.
 CHUNK = 8
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """A forest with i inner nodes, r roots and i + r leaves.
+    """A forest with i inner nodes, r roots and i + r leaves, on f features.
 
     Inner node j sends a row to `left[j]` if `weights[j] @ features < threshold[j]`, else to
-    `right[j]`. A child or root c >= 0 is an inner node (a child c > j), c < 0 the leaf -1 - c.
+    `right[j]`. A child or root c >= 0 is an inner node, c < 0 is the leaf -1 - c. Inner nodes come
+    before their children: c > j.
+
+    Attributes:
+        weights: float32[i, f]. The weights of each cut.
+        threshold: float32[i]. The threshold of each cut.
+        left: int32[i]. The left child of each inner node.
+        right: int32[i]. The right child of each inner node.
+        roots: int32[r]. The root of each tree.
     """
 
     weights: Singles
@@ -51,7 +59,7 @@ class Cuts:
 
     @property
     def root_of_leaf(self) -> Ints:
-        """int64[leaves]: the root above each leaf."""
+        """int64[leaves]. The tree of each leaf, 0..r-1."""
         result = np.zeros(self.n_leaves, np.int64)
         below = [(child, root) for root, child in enumerate(self.roots.tolist())]
         while below:
@@ -63,11 +71,16 @@ class Cuts:
         return result
 
     def levels(self) -> list[tuple[Singles, Ints]]:
-        """The forest level by level, for a walk by look-ups: (weights, child) for each.
+        """The forest level by level, for a walk by look-ups.
 
-        A row begins at the place of its root. A row at place p of a level goes to place child[p],
-        or child[p] + 1 if weights[p] @ (features, -1, 0, ...) >= 0; child[p] is even where that
-        can be. Leaves are handed down to the last level, whose child is the leaf's id.
+        A row starts at the place of its root. From place p of a level it goes to place child[p] of
+        the next, or to child[p] + 1 if weights[p] @ (features, -1, 0, ...) >= 0. At an inner node
+        child[p] is even. A leaf above the last level is repeated on every level below it. On the
+        last level child[p] is the id of the leaf.
+
+        Returns:
+            (weights, child) of each level: float32[places, f + 1 filled to chunks] and
+            int64[places].
         """
         result = []
         places = self.roots.astype(np.int64)  # the node or leaf at each place
@@ -87,7 +100,7 @@ class Cuts:
         return [*result, (np.zeros((0, cuts.shape[1]), np.float32), -1 - places)]
 
     def to_dict(self) -> dict[str, Any]:
-        """For the private run record."""
+        """The forest as lists, for the private run record."""
         return {
             "weights": self.weights.tolist(),
             "threshold": self.threshold.tolist(),
@@ -98,7 +111,7 @@ class Cuts:
 
 
 def no_cuts(n_features: int, n_roots: int) -> Cuts:
-    """A forest without cuts: each of its n_roots roots is a leaf."""
+    """A forest without cuts: each root is a leaf."""
     none = np.zeros(0, np.float32)
     ids = np.zeros(0, np.int32)
     roots = -1 - np.arange(n_roots, dtype=np.int32)
@@ -106,8 +119,12 @@ def no_cuts(n_features: int, n_roots: int) -> Cuts:
 
 
 def score_rows(cuts: Singles, rows: Singles) -> Singles:
-    """float32[n]: the inner products of n cuts, or one, and n rows, as made by `with_threshold`
-    and `with_one`."""
+    """float32[n]. weights @ features - threshold of each row; negative if the row goes left.
+
+    Args:
+        cuts: float32[n or 1, w]. One cut per row, or one for all rows, from `with_threshold`.
+        rows: float32[n, w]. The rows, from `with_one`.
+    """
     total = np.zeros(len(rows), np.float32)
     for start in range(0, rows.shape[1], CHUNK):
         part = cuts[:, start] * rows[:, start]
@@ -118,12 +135,12 @@ def score_rows(cuts: Singles, rows: Singles) -> Singles:
 
 
 def with_threshold(weights: Singles, threshold: Singles) -> Singles:
-    """The weights of cuts, with their thresholds as one more, filled with 0 to whole chunks."""
+    """The weights of cuts, with the threshold as the last weight, zero-padded to whole chunks."""
     return _filled(np.column_stack([weights, threshold]))
 
 
 def with_one(features: Singles) -> Singles:
-    """The features of rows, with -1 for the threshold, filled with 0 to whole chunks."""
+    """The features of rows, with -1 as the last feature, zero-padded to whole chunks."""
     return _filled(np.column_stack([features, np.full(len(features), -1)]))
 
 

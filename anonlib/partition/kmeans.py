@@ -1,4 +1,4 @@
-"""Coarse k-means blocks, as a tree of 2-means splits."""
+"""Blocks by k-means, as a tree of 2-means splits."""
 
 import heapq
 from math import ceil
@@ -12,7 +12,7 @@ from anonlib.partition import Grower, Leaf, Plane, Sample, TreePartitioner
 from anonlib.partition._tree import along
 from anonlib.partition.cuts import Singles
 
-#: Sampled rows that splits are fitted on: this many for each leaf, and at least MIN_FITTED.
+#: Splits are fitted on this many sampled rows per leaf, and on at least MIN_FITTED.
 FITTED_PER_LEAF = 256
 MIN_FITTED = 10_000
 
@@ -20,10 +20,10 @@ MIN_FITTED = 10_000
 class KMeansPartitioner(TreePartitioner):
     """Bisecting k-means: the heaviest block is split by 2-means until there are enough.
 
-    A row follows the nearer centre at each split, so it passes log2(blocks) distances instead of
-    all of them, and merging a block with its sibling is merging with the nearest. A split that
-    leaves less than `balance` of the rows on a side is moved along its axis, as far as repeated
-    tuples let it: blocks of like size, and a flat tree.
+    A row goes to the nearer centre at each split. So it costs log2(blocks) distances instead of one
+    per block, and a block's sibling is also its nearest block, for merging. A split that leaves
+    less than `balance` of the rows on a side is moved along its axis, as far as repeated tuples
+    allow. This makes blocks of similar size and a flat tree.
     Centres are fitted by scikit-learn in one thread on the weighted sample.
     Reference: Steinbach, Karypis, Kumar, A comparison of document clustering techniques, 2000.
     Cost O(m f log(n_leaves)) for a sample of m rows and f features.
@@ -47,7 +47,7 @@ class KMeansPartitioner(TreePartitioner):
         x, weight = _distinct(sample.coordinates[few])
         heap = [(-len(few), leaf, np.arange(len(weight)))]
         done: list[Leaf] = []
-        with threadpool_limits(1):  # the sum over threads would depend on their number
+        with threadpool_limits(1):  # sums would depend on the number of threads
             while heap and len(heap) + len(done) < n_leaves:
                 _, open_, rows = heapq.heappop(heap)
                 plane = self._split(x[rows], weight[rows], seed)
@@ -63,7 +63,7 @@ class KMeansPartitioner(TreePartitioner):
         return done + [open_ for _, open_, _ in heap]
 
     def _split(self, x: Singles, weight: Ints, seed: int) -> Plane | None:
-        """The hyperplane between two centres; None when all rows agree."""
+        """The hyperplane halfway between two centres; None if all rows agree."""
         from sklearn.cluster import KMeans as TwoMeans
 
         if len(x) < 2 or (x == x[0]).all():
@@ -78,7 +78,7 @@ class KMeansPartitioner(TreePartitioner):
         return Plane(weights, self._balanced(along(weights, 0.0, x), weight, halfway))
 
     def _balanced(self, along: Singles, weight: Ints, threshold: float) -> float:
-        """The threshold, moved where it leaves too few of the rows on a side."""
+        """The threshold, moved if it leaves too few rows on a side."""
         least, total = self.balance * weight.sum(), weight.sum()
         low = weight[along < threshold].sum()
         if least <= low <= total - least:
@@ -99,7 +99,7 @@ def _low(plane: Plane, x: Singles) -> Bools:
 
 
 def _distinct(values: Singles) -> tuple[Singles, Ints]:
-    """The distinct rows in order of first appearance, and how often each stands."""
+    """The distinct rows in order of first appearance, and how often each occurs."""
     unique, first, count = np.unique(values, axis=0, return_index=True, return_counts=True)
     order = np.argsort(first, kind="stable")
     return unique[order], count[order]

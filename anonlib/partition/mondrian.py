@@ -1,4 +1,4 @@
-"""The top levels of Mondrian, as cuts of the whole table."""
+"""Blocks by Mondrian: the top levels of its tree, on the whole table."""
 
 from math import ceil
 from typing import ClassVar
@@ -11,11 +11,11 @@ from anonlib.partition import Below, Grower, Leaf, Sample, TreePartitioner
 
 class MondrianPartitioner(TreePartitioner):
     """Cuts at medians, as the kernel `mondrian` does in its mode `strict`, until blocks are small
-    enough: by the same widths, boundaries, order of dimensions and privacy models. Inside the
-    blocks the kernel goes on where this stops: while the table has at most `sample_rows` rows, the
-    release is that of Mondrian on the whole table. Of larger tables the medians are those of the
-    sample, and both sides must hold their share of the rows that the models ask for.
-    Numbers beyond 16 standard deviations are told apart in 24 bits.
+    enough. Widths, boundaries, order of dimensions and privacy models are those of the kernel,
+    which goes on inside the blocks. A table of at most `sample_rows` rows is released as by
+    Mondrian on the whole table. For a larger table the medians are those of the sample, and each
+    side needs its share of the rows that the models require.
+    Numbers beyond 16 standard deviations are compared in 24 bits.
 
     Reference: K. LeFevre, D. DeWitt, R. Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE
     2006. Cost O(m (d + log m) log(blocks)) for a sample of m rows and d dimensions.
@@ -42,7 +42,7 @@ class MondrianPartitioner(TreePartitioner):
 
 
 def _cut(sample: Sample, rows: Ints) -> Below | None:
-    """The cut of the widest dimension that has an allowed one."""
+    """The median cut of the widest dimension where it is allowed; None if there is none."""
     width = _widths(sample, rows)
     for j in np.argsort(-width, kind="stable").tolist():
         if width[j] <= 0.0:
@@ -54,7 +54,7 @@ def _cut(sample: Sample, rows: Ints) -> Below | None:
 
 
 def _widths(sample: Sample, rows: Ints) -> Floats:
-    """The range of each dimension as a share of that of the whole table; 0 where that is none."""
+    """The range of each dimension, divided by its range in the whole table; 0 if that is 0."""
     block = sample.block
     scale = np.concatenate([block.widths, np.maximum(block.n_categories - 1, 0)])
     ranges = [np.ptp(block.numeric[rows], axis=0), np.ptp(block.nominal[rows], axis=0)]
@@ -63,8 +63,10 @@ def _widths(sample: Sample, rows: Ints) -> Floats:
 
 
 def _median(values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:
-    """Where the right side begins: the boundary between two distinct values with nearest to half
-    of the rows on its left, the lower of two."""
+    """The lowest value on the right of the median boundary.
+
+    This boundary has nearest to half of the rows on its left; of two such ones it is the lower.
+    """
     distinct, counts = np.unique(values, return_counts=True)
     below = np.cumsum(counts)[:-1]
     return float(distinct[1 + np.argmin(np.abs(2 * below - len(values)))])

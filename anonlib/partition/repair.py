@@ -1,4 +1,4 @@
-"""Repair: leaves that could not hold the privacy models are merged with the nearest."""
+"""Repair: merges leaves that fail the privacy models with the nearest leaves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from anonlib.privacy.shares import group_codes, sum_counts
 
 @dataclass(frozen=True)
 class Joint:
-    """How often each combination of the protected columns occurs in each leaf.
+    """How often each combination of protected values occurs in each leaf.
 
     Attributes:
-        ids: The protected columns.
+        ids: The s protected columns.
         leaf: int64[e]. The leaf of each entry.
-        value: int64[e, s]. Its codes; MISSING where missing.
-        count: int64[e]. Its rows.
+        value: int64[e, s]. The codes of each entry; MISSING for a missing value.
+        count: int64[e]. The rows of each entry.
     """
 
     ids: tuple[str, ...]
@@ -29,14 +29,20 @@ class Joint:
     count: Ints
 
     def merged(self, group: Ints) -> "Joint":
-        """The same with leaves as groups; those of group -1 are left out."""
+        """The counts with leaves replaced by their groups. Leaves of group -1 are left out."""
         leaf = group[self.leaf]
         kept = leaf >= 0
         return Joint(self.ids, leaf[kept], self.value[kept], self.count[kept])
 
     def known(self, id: str, references: dict[str, Reference], shared: bool) -> KnownGroups:
-        """The groups of rows that agree on all but one column. Persons who may have several rows
-        are not counted in them: none is certain."""
+        """The groups of rows that agree on all protected columns but one.
+
+        Args:
+            id: The column that is left out.
+            references: By column: its distribution in the whole table.
+            shared: Whether a person may have rows in several leaves. Then groups count 0 persons,
+                since no larger number is certain.
+        """
         j = self.ids.index(id)
         others = np.delete(self.value, j, axis=1)
         group, leaf = group_codes(self.leaf, np.unique(others, axis=0, return_inverse=True)[1])
@@ -54,13 +60,13 @@ class BlockCounts:
     Attributes:
         n_rows: int64[b]. Rows.
         n_persons: int64[b]. Persons.
-        sketches: By protected column: int64[b, words]. A sketch of its values; no more bits are
-            set than there are distinct values.
+        sketches: By protected column: int64[b, words], a sketch of its values in each leaf. It has
+            at most as many bits set as there are distinct values.
         shared: Whether a person may have rows in several leaves.
         counts: By protected column that a model counts: its exact counts.
-        references: By the same columns: their distributions.
-        joint: Counts of all protected columns together, if models are to hold where the others are
-            known; else None.
+        references: By the same columns: their distributions in the whole table.
+        joint: Joint counts of all protected columns, if models must hold against somebody who knows
+            the others; else None.
     """
 
     n_rows: Ints
@@ -72,8 +78,10 @@ class BlockCounts:
     joint: Joint | None = None
 
     def merged(self, group: Ints, n_groups: int) -> "BlockCounts":
-        """The counts of unions of leaves, with a lower bound of the persons. Leaves of group -1 are
-        left out."""
+        """The counts of groups of leaves. Leaves of group -1 are left out.
+
+        With `shared`, persons are a lower bound.
+        """
         kept = group >= 0
         sketches = {}
         for id, words in self.sketches.items():
@@ -83,7 +91,7 @@ class BlockCounts:
         n_rows = np.bincount(group[kept], self.n_rows[kept], n_groups).astype(np.int64)
         n_persons = n_rows
         if self.shared:
-            # All persons of one leaf may be among those of another: the largest count is certain.
+            # The leaves may share their persons. Only the largest count is certain.
             n_persons = np.zeros(n_groups, np.int64)
             np.maximum.at(n_persons, group[kept], self.n_persons[kept])
         counts = {id: _united(counted, group) for id, counted in self.counts.items()}
@@ -91,7 +99,7 @@ class BlockCounts:
         return BlockCounts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
     def of(self, leaves: Ints) -> "BlockCounts":
-        """The counts of some leaves, numbered anew."""
+        """The counts of some leaves, renumbered from 0."""
         sketches = {id: words[leaves] for id, words in self.sketches.items()}
         counts = {id: self._some(id, leaves) for id in self.counts}
         joint = None
@@ -112,13 +120,16 @@ class BlockCounts:
 
     @cached_property
     def _starts(self) -> dict[str, Ints]:
-        """Where the entries of each leaf begin, and where the last one's end."""
+        """By column: int64[b + 1]. Where the entries of each leaf begin, and the end of all."""
         leaves = np.arange(len(self.n_rows) + 1)
         return {id: np.searchsorted(of.cell, leaves) for id, of in self.counts.items()}
 
     def hold(self, models: Sequence[PrivacyModel]) -> Bools:
-        """bool[b]: which leaves certainly hold every model. Values that share a bit count as one,
-        which can only make a leaf look less diverse than it is."""
+        """bool[b]. Whether each leaf certainly holds every model.
+
+        Values that share a bit of a sketch count as one. So a leaf can look less diverse than it
+        is, never more.
+        """
         sensitive = {id: _bits(words) for id, words in self.sketches.items()} | self.counts
         known = {}
         if self.joint is not None:
@@ -133,14 +144,18 @@ class BlockCounts:
 
 @dataclass(frozen=True)
 class Demands:
-    """The models that leaves must hold: `sets` of models, and bool[b, sets], which of them each
-    leaf is asked. A union of leaves is asked all that its leaves are."""
+    """The models that leaves must hold. A union of leaves must hold all models of its leaves.
+
+    Attributes:
+        sets: Sets of models.
+        asked: bool[b, sets]. Whether each leaf must hold each set.
+    """
 
     sets: tuple[tuple[PrivacyModel, ...], ...]
     asked: Bools
 
     def held(self, counts: BlockCounts) -> Bools:
-        """bool[b]: which leaves hold what they are asked."""
+        """bool[b]. Whether each leaf certainly holds its models."""
         result = np.ones(len(self.asked), np.bool_)
         for s, models in enumerate(self.sets):
             if self.asked[:, s].any():
@@ -148,26 +163,26 @@ class Demands:
         return result
 
     def merged(self, group: Ints, n_groups: int) -> "Demands":
-        """The demands on unions of leaves; leaves of group -1 are left out."""
+        """The demands on groups of leaves. Leaves of group -1 are left out."""
         asked = np.zeros((n_groups, len(self.sets)), np.bool_)
         np.logical_or.at(asked, group[group >= 0], self.asked[group >= 0])
         return Demands(self.sets, asked)
 
 
 def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
-    """The same models for all leaves."""
+    """Demands with the same models for all leaves."""
     return Demands((tuple(models),), np.ones((n_leaves, 1), np.bool_))
 
 
 def _united(counts: SparseCounts, group: Ints) -> SparseCounts:
-    """The counts with leaves as groups."""
+    """The counts with leaves replaced by their groups; group -1 is left out."""
     cell = group[counts.cell]
     kept = cell >= 0
     return sum_counts(cell[kept], counts.value[kept], counts.count[kept])
 
 
 def _bits(words: Ints) -> SparseCounts:
-    """The set bits as values that stand once."""
+    """The set bits of sketches, as values that occur once."""
     flat = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1)
     cell, value = np.nonzero(flat)
     return SparseCounts(cell.astype(np.int64), value.astype(np.int64), np.ones(len(cell), np.int64))
@@ -176,12 +191,22 @@ def _bits(words: Ints) -> SparseCounts:
 def merge_small(
     cuts: Cuts, root: Ints, counts: BlockCounts, centers: Floats, demands: Demands
 ) -> Ints:
-    """int64[b]: the block of every leaf, ids 0..m-1; -1 where its root is.
+    """Merges leaves until every block holds its models.
 
-    `root` is the tree of each leaf; those beyond the leaves of `cuts` hang directly on their roots.
-    While a group of leaves fails, it joins the group with the nearest centre within the smallest
-    subtree that holds another one, then within its tree. Every tree must hold the models as a
-    whole: it ends as one block at worst. Cost O(b log b) when few fail.
+    While a group of leaves fails, it joins another group: the one with the nearest centre in the
+    smallest subtree that has another group, or else in the whole tree. Every tree must hold its
+    models as a whole; at worst it becomes one block. Cost O(b log b) if few leaves fail.
+
+    Args:
+        cuts: The forest.
+        root: int64[b]. The tree of each leaf; -1 leaves it out. Leaves beyond those of `cuts` are
+            children of their roots.
+        counts: The counts of the b leaves.
+        centers: float64[b, f]. The centre of each leaf.
+        demands: The models of each leaf.
+
+    Returns:
+        int64[b]. The block of each leaf, 0..m-1; -1 if `root` is -1.
     """
     group = np.where(root >= 0, np.arange(len(root)), -1)
     members = {leaf: np.array([leaf]) for leaf in np.flatnonzero(root >= 0).tolist()}
@@ -200,14 +225,14 @@ def merge_small(
 
 
 def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
-    """Whether the union of some leaves certainly holds what it is asked."""
+    """Whether a union of leaves certainly holds its models."""
     one = np.zeros(len(leaves), np.int64)
     asked = Demands(demands.sets, demands.asked[leaves]).merged(one, 1)
     return bool(asked.held(counts.of(leaves).merged(one, 1))[0])
 
 
 def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:
-    """For each leaf the sets of leaves around it, smallest first: its subtrees, and its tree."""
+    """For each leaf, the leaves of each subtree around it, smallest first, then of its tree."""
     below: list[Ints] = [np.zeros(0, np.int64)] * len(cuts.threshold)
     around: list[list[Ints]] = [[] for _ in root]
     for j in range(len(cuts.threshold) - 1, -1, -1):

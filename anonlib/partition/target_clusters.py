@@ -11,8 +11,9 @@ from anonlib.kernels.merge import merge_failing, writable_contiguous
 from anonlib.partition import TaskPartitioner
 from anonlib.table.block import Block
 
-#: Clusters that a cluster exchanges rows with, and passes until these are looked for anew.
+#: A cluster exchanges rows with this many near clusters.
 NEIGHBOURS = 32
+#: Near clusters are found again after this many passes.
 PASSES = 2
 #: The descent ends when PASSES passes gain less than this share of the sum of squares.
 LEAST = 2.0**-8
@@ -21,21 +22,25 @@ LEAST = 2.0**-8
 class TargetClusters(TaskPartitioner):
     """Clusters by all columns but the sensitive ones and the target: k-means with a least size.
 
-    A block of n persons becomes about n / 2k clusters of at least k rows, k being the block's
-    `min_rows`; rows that all agree stay together. The cluster whose split by 2-means gains most is
-    split until there are enough. Then rows go over to a near cluster, or change places with a row
-    of it, where the sum of squared distances from the centroids falls most and both keep k rows:
-    the steps of `refine`. Then clusters that fail a model are merged in rounds (`merge_failing`)
-    until all hold:
+    A block of n persons becomes about n / 2k clusters of at least k rows, where k is the block's
+    `min_rows`. A cluster whose rows all agree is not split. There are three phases:
 
-    - growth: where that adds least to the sum of squares.
-    - nearest: with the cluster of the nearest centroid, of several that of most distinct sensitive
-      values, as in the paper. The larger a cluster, the more central is its centroid: one swallows
-      many (on Customer_segmentation, k = 5 and l = 2, 1,334 of 8,819 rows, not 135).
+    1. The cluster whose split by 2-means gains most is split, until there are enough clusters.
+    2. A row moves to a near cluster, or swaps with a row of one, where this lowers the sum of
+       squared distances from the centroids most and both clusters keep k rows: the steps of
+       `refine`.
+    3. Clusters that fail a model are merged in rounds (`merge_failing`) until all hold the models.
+
+    `merge` says what a failing cluster is merged with:
+
+    - growth: the cluster where this adds least to the sum of squares.
+    - nearest: the cluster with the nearest centroid; of ties, the one with most distinct sensitive
+      values, as in the paper. The larger a cluster, the more central its centroid, so one cluster
+      swallows many (on Customer_segmentation, k = 5 and l = 2, 1,334 of 8,819 rows, not 135).
 
     Distances are those of `mdav`. With `nominal: codes` a nominal column counts as its codes,
-    standardized in the block, as in the paper: for a release that will be clustered in this form.
-    There are no random numbers.
+    standardized in the block, as in the paper. This suits a release that will be clustered by such
+    codes. No random numbers are used.
 
     Source: TA_DA, section IV-B; its constrained k-means solves a min-cost flow at every step.
     Bisecting: Steinbach, Karypis, Kumar, A comparison of document clustering techniques, 2000.
@@ -70,7 +75,7 @@ def _persons(block: Block) -> int:
 
 
 def points_of(block: Block, nominal: str) -> Block:
-    """The block with what distances are between as its columns."""
+    """The block with the columns that distances use: context included, codes as `nominal` says."""
     numbers, codes = [block.numeric], [block.nominal]
     if block.context is not None:
         numbers.append(block.context.numeric)
@@ -91,7 +96,11 @@ def _standardized(codes: Codes) -> Floats:
 
 
 def _clustered(points: Block, n_clusters: int) -> Ints:
-    """int64[n]: about n_clusters clusters of at least min_rows rows; models are not looked at."""
+    """Phases 1 and 2: clusters of at least min_rows rows. Models are ignored.
+
+    Returns:
+        int64[n]. The cluster of each row; at most n_clusters.
+    """
     from anonlib.kernels.refine.descent import exchange, near_cells
     from anonlib.kernels.refine.state import make_refine_state, make_steps
     from anonlib.partition._clusters_core import bisecting

@@ -13,10 +13,10 @@ class TuplesPartitioner(Partitioner):
     released as its tuple is. Nothing is lost at the edges of blocks, and the search's cost does not
     depend on the number of rows.
 
-    It is the only step; recoders are those that work on tuples (`lca`, `suppress`, `proportional`).
-    Every row is a person: with a `unit`, blocks count persons.
+    It must be the only step. Recoders must work on tuples: `lca`, `suppress`, `proportional`. Every
+    row counts as a person; a config with a `unit` needs blocks, which count persons.
 
-    Cost: an aggregate of the table, the kernel's on `max_tuples`, and a broadcast join.
+    Cost: one aggregate of the table, the kernel on `max_tuples` tuples, and a broadcast join.
     """
 
     type: ClassVar[str] = "tuples"

@@ -11,23 +11,23 @@ class TargetTree(TreePartitioner):
     """A decision tree on the quasi-identifiers, guided by the target: rows of a block agree in what
     the target depends on, so that generalizing the block spares it.
 
-    Numeric columns are cut between two values, nominal ones by subsets of their categories
-    (`_target_subsets`). A cut leaves sides that both hold all models; the best one that does so is
-    taken, the first column, the lowest boundary of several. By k-anonymity alone every allowed
-    boundary is searched; where other models refuse a column's best 32 cuts, the next column is.
-    A numeric target is guided by its variance, whatever the criterion.
+    Cuts: numeric columns are cut between two values, nominal ones into two subsets of their
+    categories (`subsets`). Both sides of a cut must hold all models. The best such cut is taken; of
+    ties the first column, then the lowest boundary. With k-anonymity alone every allowed boundary
+    is searched. With other models, the next column is tried after a column's best 32 cuts fail.
+    For a numeric target the criterion is always variance.
 
-    Of a part of the table, models can't be judged: each side has `min_rows` times the share of the
-    rows that are sampled, and at least 50 of them; exact counts prune the tree later. It is the
-    tree of a table of these rows alone that asks for as many rows on a side. So it is that of the
-    whole table where the target is told by cuts far above chance, but for thresholds, which lie at
-    the first sampled value on the right.
+    Samples: on a part of the table, models can't be judged. Instead each side needs `min_rows`
+    times the sampled share of rows, and at least 50 sampled rows. Exact counts prune the tree
+    later. The tree is the same as that of a table of only the sampled rows with this least size of
+    a side. It is the tree of the whole table if the cuts tell the target far above chance, except
+    for thresholds: they lie at the first sampled value on the right.
 
-    Evidence: a tree goes on until its sides are too small, and fits noise. So a third of the
-    persons, by their place in the sample, does not choose the cuts but judges them: a cut counts
-    only if their target agrees (exact test). A leaf whose target is noise is cut at all with a
-    probability of `significance` at most. With each cut that counts less is asked for below it, in
-    the end only agreement that is likelier than not. `none` is the paper's tree.
+    Evidence: a tree that goes on until its sides are too small fits noise. So a third of the
+    persons, by their place in the sample, choose no cuts but judge them: a cut is made only if
+    their targets agree with it (exact test). A leaf whose target is noise is cut at all with a
+    probability of at most `significance`. Each accepted cut doubles the significance below
+    it; in the end any agreement that is likelier than not is enough. `none` is the paper's tree.
 
     Cost O(m (p + q) log m) for m sampled rows and balanced cuts; in general m (p + q) times depth.
     Source: TA_DA, section IV-A, (k,l)-compliant decision tree; with binary cuts, any models, and
@@ -60,7 +60,7 @@ class TargetTree(TreePartitioner):
         search = TreeSearch(sample, leaf.rows, self.criterion, significance)
         done = []
         nodes = [(leaf.id, 0, len(leaf.rows), 0)]
-        # Products over threads would depend on their number. Once: to set it takes milliseconds.
+        # Products would depend on the number of threads. Set once, as setting takes milliseconds.
         with threadpool_limits(1):
             while nodes:
                 id, start, stop, depth = nodes.pop()

@@ -1,7 +1,7 @@
-"""The compiled core of target-aware trees: what cuts gain, and the parting of sorted rows.
+"""The compiled core of target-aware trees: gains of cuts, and the partition of sorted rows.
 
-Classes are judged by a measure f of how many rows each has, given as a table of integers, so that
-sums are exact in any order: c log2(c) for entropy, c^2 for Gini's impurity.
+Impurity is computed from f(c), where c is the number of rows of a class: c log2(c) for entropy, c^2
+for Gini's impurity. f is a table of integers, so that sums are exact in any order.
 """
 
 from typing import NamedTuple
@@ -12,21 +12,26 @@ from anonlib.arrays import Bools, Codes, Floats, Ints
 from anonlib.compiled import njit
 from anonlib.partition.cuts import Singles
 
-#: Information is counted in units of 2^-10 bits.
+#: Units per bit: information is counted in 2^-10 bits.
 UNITS = 2.0**10
-#: Less of a row's impurity than this is rounding.
+#: A fall of Gini's impurity per row up to this is rounding.
 ROUNDING = 1e-12
 
 
 class Impurity(NamedTuple):
-    """f: int64[rows + 1]; gini: whether it is of squares."""
+    """The measure of impurity.
+
+    Attributes:
+        f: int64[rows + 1]. f(c) for 0..rows rows of a class.
+        gini: Whether f is c^2; else it is c log2(c) in UNITS.
+    """
 
     f: Ints
     gini: bool
 
 
 def make_impurity(rows: int, gini: bool) -> Impurity:
-    """The table of impurities for nodes of at most `rows` rows."""
+    """The impurity for nodes of at most `rows` rows."""
     c = np.arange(rows + 1)
     f = c**2 if gini else np.rint(c * np.log2(np.maximum(c, 1)) * UNITS).astype(np.int64)
     return Impurity(f, gini)
@@ -42,12 +47,21 @@ def boundary_gains(
     least: int,
     impurity: Impurity,
 ) -> Floats:
-    """float64[n - 1]: what a cut after each of a node's n rows gains, 0 where none may be.
+    """The gain of each cut of a node of n rows along a column. Cost O(n + n_classes).
 
-    order: int32[n], the node's rows by the column `value`: float32[m]. label: int32[m], classes;
-    guides: bool[m], the rows that gains are measured on; every: int64[n_classes], how many of them
-    the node has. A cut is between two values and leaves at least `least` rows, of all, on both
-    sides. A gain is by how much rows times impurity falls. Cost O(n + n_classes).
+    The gain is the fall of impurity times rows. A cut must lie between two distinct values.
+
+    Args:
+        order: int32[n]. The node's rows, sorted by `value`.
+        value: float32[m]. The column.
+        label: int32[m]. The class of each row.
+        guides: bool[m]. Whether gains are measured on the row.
+        every: int64[n_classes]. The node's guides of each class.
+        least: The least rows on a side, guides or not.
+        impurity: The measure of impurity.
+
+    Returns:
+        float64[n - 1]. The gain of the cut after each row; 0 where no cut is allowed.
     """
     f = impurity.f
     gains = np.zeros(len(order) - 1)
@@ -71,8 +85,16 @@ def boundary_gains(
 
 @njit
 def side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
-    """float64[s]: what s cuts gain, by the rows of each class on their left: int64[s, n_classes].
-    Cost O(s n_classes)."""
+    """The gain of each of s cuts. Cost O(s n_classes).
+
+    Args:
+        left: int64[s, n_classes]. The guides of each class on the left of each cut.
+        every: int64[n_classes]. The node's guides of each class.
+        impurity: The measure of impurity.
+
+    Returns:
+        float64[s]. The gains.
+    """
     f, noise = impurity.f, _noise(len(every))
     whole, total = f[every].sum(), every.sum()
     gains = np.empty(len(left))
@@ -85,7 +107,7 @@ def side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
 
 @njit
 def _noise(n_classes: int) -> int:
-    """What the rounding of information can do alone: no gain."""
+    """The largest gain of information that rounding alone can make."""
     return 3 * (n_classes + 1) // 2
 
 
@@ -99,8 +121,11 @@ def _gain(
     above: int,
     noise: int,
 ) -> float:
-    """What a cut gains that leaves `below` and `above` rows; the sums are of f over the classes of
-    each side and of the node."""
+    """The gain of a cut with `below` rows on its left and `above` on its right.
+
+    `sum_left`, `sum_right` and `whole` are the sums of f over the classes of each side and of the
+    node. A gain within rounding is 0.
+    """
     if below == 0 or above == 0:
         return 0.0
     f, total = impurity.f, below + above
@@ -115,8 +140,11 @@ def _gain(
 def boundary_deviations(
     order: Codes, value: Singles, target: Floats, guides: Bools, least: int
 ) -> Floats:
-    """float64[n - 1]: by how much a cut after each row lowers the sum of squared deviations of the
-    target, float64[m]; the rest as for `boundary_gains`."""
+    """The gain of each cut of a node along a column, for a numeric target: float64[m].
+
+    The gain is the fall of the sum of squared deviations of the target. Other arguments and the
+    result are those of `boundary_gains`.
+    """
     gains = np.zeros(len(order) - 1)
     total, every = 0, 0.0
     for row in order:
@@ -136,8 +164,14 @@ def boundary_deviations(
 
 @njit
 def deviation(below: int, left: float, total: int, every: float) -> float:
-    """By how much a cut of `total` rows, whose target sums to `every`, lowers its sum of squared
-    deviations, with `below` rows and the sum `left` on the left."""
+    """The fall of the sum of squared deviations of the target by a cut.
+
+    Args:
+        below: Rows on the left.
+        left: The sum of the target on the left.
+        total: Rows of the node.
+        every: The sum of the target over the node.
+    """
     above = total - below
     if below == 0 or above == 0:
         return 0.0
@@ -147,8 +181,19 @@ def deviation(below: int, left: float, total: int, every: float) -> float:
 
 @njit
 def part_lines(order: Codes, start: int, stop: int, left: Bools) -> int:
-    """Brings the rows that go left to the front of start..stop in every line of `order`, in the
-    order they have; returns where the others begin. left: bool[m]. Cost O(lines (stop - start))."""
+    """Partitions start..stop of every line of `order`: rows that go left come first.
+
+    Each side keeps its order. Cost O(lines (stop - start)).
+
+    Args:
+        order: int32[lines, m]. Rows in several orders; changed in place.
+        start: The first place of the node.
+        stop: The place after its last.
+        left: bool[m]. Whether each row goes left.
+
+    Returns:
+        Where the rows that go right begin.
+    """
     rest = np.empty(stop - start, np.int32)
     middle = start
     for line in range(len(order)):

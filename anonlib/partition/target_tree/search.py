@@ -1,5 +1,5 @@
-"""The search of a target-aware tree: how the categories of a column may be parted, which cut of a
-node is the best, and whether it tells something about the target or may be chance."""
+"""The search of a target-aware tree: subsets of categories, the best cut of a node, and the test
+whether a cut tells something about the target or is chance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,19 +23,25 @@ from anonlib.partition.target_tree.core import (
     side_gains,
 )
 
-#: Fewest sampled rows of a side, where the sample is not the whole table.
+#: The least sampled rows of a side, if the sample is not the whole table.
 MIN_SAMPLED = 50
 
-#: Cuts of a column that are tried, the best first, before the next column.
+#: At most this many cuts of a column are tried, best first, before the next column.
 TRIES = 32
 
-#: One of FOLDS persons is held back.
+#: One in FOLDS persons is held back to judge cuts.
 FOLDS = 3
 
 
 class Proposals(NamedTuple):
-    """The cuts of a column in a node. gain: float64[s]; of a nominal column also left: bool[s, c],
-    which of its groups of codes in the node, int64[c], go left."""
+    """The s possible cuts of a column in a node.
+
+    Attributes:
+        column: 0..p-1 is a numeric column, p..p+q-1 a nominal one.
+        gain: float64[s]. The gain of each cut; 0 if it is not allowed.
+        left: bool[s, c]. For a nominal column: whether each cut sends each group left.
+        groups: int64[c]. For a nominal column: the groups of codes in the node.
+    """
 
     column: int
     gain: Floats
@@ -44,7 +50,12 @@ class Proposals(NamedTuple):
 
 
 class NodeCut(NamedTuple):
-    """A cut, and bool[rows of the node]: which of them go left."""
+    """A cut of a node.
+
+    Attributes:
+        cut: The cut.
+        side: bool[rows of the node]. Whether each row goes left.
+    """
 
     cut: Cut
     side: Bools
@@ -52,8 +63,11 @@ class NodeCut(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _shared_groups(sample: Sample, held_back: bool) -> list[Ints | None]:
-    """For each nominal column of more than MOST_CATEGORIES the groups of its codes, for all trees
-    of the sample: these are compiled together, and cost by the sets of codes they tell apart."""
+    """By nominal column: the group of each code, or None for at most MOST_CATEGORIES categories.
+
+    All trees of a sample share the groups: the trees are compiled together, at a cost that grows
+    with the sets of codes they tell apart.
+    """
     search = TreeSearch(sample, np.arange(sample.block.n), "", 1.0 if held_back else None)
     guiding = np.flatnonzero(search.guides)
     found: list[Ints | None] = []
@@ -66,8 +80,14 @@ def _shared_groups(sample: Sample, held_back: bool) -> list[Ints | None]:
 
 @dataclass(frozen=True, eq=False)
 class TreeSearch:
-    """The nodes of a tree that grows on a leaf of m rows are runs start..stop of each line of
-    `order`. significance: what evidence must be below, None where none is asked for."""
+    """The search on a leaf of m rows. A node of its tree is a run start..stop in `order`.
+
+    Attributes:
+        sample: The sampled rows.
+        rows: int64[m]. The rows of the leaf.
+        criterion: The criterion of `TargetTree`.
+        significance: The significance of `TargetTree`; None if no evidence is required.
+    """
 
     sample: Sample
     rows: Ints
@@ -76,17 +96,17 @@ class TreeSearch:
 
     @property
     def p(self) -> int:
-        """The nominal columns begin at this one."""
+        """The number of numeric columns: p is the first nominal column."""
         return int(self.sample.block.numeric.shape[1])
 
     @cached_property
     def value(self) -> Singles:
-        """float32[p + q, m]: the columns of cuts."""
+        """float32[p + q, m]. The columns that cuts use, one a line."""
         return np.ascontiguousarray(self.sample.values[self.rows].T)
 
     @cached_property
     def order(self) -> Codes:
-        """int32[p + 1, m]: the rows of each node by each numeric column, and as they come."""
+        """int32[p + 1, m]. The rows of each node by each numeric column, and in the leaf's order."""
         lines = [np.argsort(column, kind="stable") for column in self.value[: self.p]]
         return np.array([*lines, np.arange(len(self.rows))], np.int32)
 
@@ -98,14 +118,14 @@ class TreeSearch:
 
     @cached_property
     def label(self) -> Codes:
-        """int32[m]: the class of each row, among those there are; 0 for a numeric target."""
+        """int32[m]. The class of each row, numbered among those in the leaf; 0 if numeric."""
         if not self.sample.block.n_classes:
             return np.zeros(len(self.rows), np.int32)
         return np.unique(self.target, return_inverse=True)[1].astype(np.int32)
 
     @cached_property
     def n_classes(self) -> int:
-        """0 for a numeric target."""
+        """The classes of the target; 0 for a numeric target."""
         return int(self.label.max(initial=-1)) + 1 if self.sample.block.n_classes else 0
 
     @cached_property
@@ -114,7 +134,7 @@ class TreeSearch:
 
     @cached_property
     def guides(self) -> Bools:
-        """bool[m]: the rows that choose cuts. A person's rows do so together, or not at all."""
+        """bool[m]. Whether a row helps to choose cuts. All rows of a person do, or none."""
         if self.significance is None:
             return np.ones(len(self.rows), np.bool_)
         guides: Bools = self._first_place % FOLDS != 0
@@ -122,13 +142,13 @@ class TreeSearch:
 
     @cached_property
     def judges(self) -> Bools:
-        """bool[m]: the rows that judge cuts, one for each person who is held back."""
+        """bool[m]. Whether a row judges cuts: one row of each person held back."""
         judges: Bools = ~self.guides & (self._first_place == self.sample.place[self.rows])
         return judges
 
     @cached_property
     def _first_place(self) -> Ints:
-        """int64[m]: the first place that the person of each row has in the leaf."""
+        """int64[m]. The lowest place, in the leaf, of the person of each row."""
         place, unit = self.sample.place[self.rows], self.sample.block.unit
         if unit is None:
             return place
@@ -140,7 +160,7 @@ class TreeSearch:
 
     @cached_property
     def least(self) -> int:
-        """The fewest rows of a side."""
+        """The least rows of a side."""
         least = self.sample.block.min_rows
         if self.sample.share == 1.0:
             return least
@@ -148,8 +168,11 @@ class TreeSearch:
 
     @cached_property
     def group_of(self) -> list[Ints]:
-        """For each nominal column, int64[codes]: the group that a code is in, -1 where the leaf has
-        no row of it. A column of many categories has the same groups in all leaves."""
+        """By nominal column: int64[codes], the group of each code.
+
+        A column of more than MOST_CATEGORIES categories has the same groups in all leaves. Else
+        each code in the leaf is its own group, and other codes are -1.
+        """
         shared = _shared_groups(self.sample, self.significance is not None)
         found = []
         for column, group in zip(self.value[self.p :], shared, strict=True):
@@ -162,8 +185,16 @@ class TreeSearch:
         return found
 
     def best(self, start: int, stop: int, depth: int) -> NodeCut | None:
-        """The cut of most gain that is allowed and has evidence; None without one. depth: how many
-        cuts the node is below the leaf."""
+        """The cut of a node with the largest gain that is allowed and has evidence.
+
+        Args:
+            start: The first place of the node in `order`.
+            stop: The place after its last.
+            depth: Cuts between the leaf and the node.
+
+        Returns:
+            The cut; None if there is none.
+        """
         if stop - start < 2 * self.least:
             return None
         rows = self.order[-1, start:stop].astype(np.int64)
@@ -178,13 +209,13 @@ class TreeSearch:
         return None
 
     def part(self, found: NodeCut, start: int, stop: int) -> int:
-        """Parts a node; returns where its right child begins."""
+        """Partitions the rows of a node by a cut; returns where its right child begins."""
         left = np.zeros(len(self.rows), np.bool_)
         left[self.order[-1, start:stop]] = found.side
         return part_lines(self.order, start, stop, left)
 
     def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
-        """The columns that gain, from the best, the first of several."""
+        """The columns with a gain, best first; ties in their order."""
         guides = self.guides[rows]
         every = np.bincount(self.label[rows[guides]], minlength=max(self.n_classes, 1))
         if not guides.any() or (self.n_classes and np.count_nonzero(every) < 2):
@@ -197,8 +228,10 @@ class TreeSearch:
         return sorted(gaining, key=lambda each: -float(each.gain.max()))
 
     def _by_ratio(self, gaining: list[Proposals], start: int, rows: Ints) -> list[Proposals]:
-        """Columns of at least mean gain first, by gain over the information of the parting itself
-        (Quinlan, C4.5, 1993, section 2.2)."""
+        """Sorts columns by gain ratio: gain over the information of the split itself.
+
+        Columns of at least mean gain come first (Quinlan, C4.5, 1993, section 2.2).
+        """
         f = self.impurity.f
         gain = [float(each.gain.max()) for each in gaining]
         ratio = []
@@ -231,7 +264,7 @@ class TreeSearch:
         sums, count = sums[there], count[there]
         left = subsets(sums[:, every > 0], count)
         seen = np.bincount(group, minlength=n)[there]
-        # Categories that no guide has here go right, to the most rows.
+        # Categories without a guide in this node go right. So most rows must be right.
         left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
         below = left @ seen
         if self.n_classes:
@@ -244,14 +277,18 @@ class TreeSearch:
         return Proposals(j, gain, left, there)
 
     def _groups(self, j: int, rows: Ints) -> Ints:
-        """The groups of some rows' codes in a nominal column."""
+        """int64[rows]. The group of each row's code in a nominal column."""
         group = self.group_of[j - self.p]
         found: Ints = group[self.value[j, rows].astype(np.int64)]
         return found
 
     def _sums(self, group: Ints, rows: Ints, n: int) -> tuple[Floats, Ints]:
-        """float64[n, classes], how many rows of each class groups 0..n-1 have, or float64[n, 1],
-        the sums of a numeric target; and int64[n], how many rows."""
+        """Sums of the target over groups 0..n-1 of some rows.
+
+        Returns:
+            float64[n, classes], the rows of each class; for a numeric target float64[n, 1], its
+            sum. And int64[n], the rows of each group.
+        """
         count: Ints = np.bincount(group, minlength=n)
         if not self.n_classes:
             return np.bincount(group, self.target[rows], n)[:, None].astype(np.float64), count
@@ -277,18 +314,19 @@ class TreeSearch:
         return NodeCut(Among(j, codes), np.isin(self._groups(j, rows), chosen))
 
     def _allowed(self, side: Bools, rows: Ints) -> bool:
-        """Whether both sides hold the models, where the rows are all there are."""
+        """Whether both sides hold the models. Always true if `least` is enough, or on a sample."""
         block = self.sample.block
         if self.sample.share < 1.0 or block.counts_rows_only:
             return True
         return bool(block.holds((~side).astype(np.int64), 2, self.rows[rows]).all())
 
     def _convinces(self, side: Bools, rows: Ints, tried: int, depth: int) -> bool:
-        """Whether the rows held back agree with those that chose a cut.
+        """Whether the rows held back agree with a cut.
 
         The cuts tried in a node share its significance: 1/2, 1/6, 1/12, ... of it, which sums to 1.
-        It doubles with each cut above, up to 1: where the columns are known to tell the target, a
-        cut too many costs less than one that is missing, since kernels cut on without looking.
+        It doubles with each cut above the node, up to 1. There the columns are known to tell the
+        target, and a cut too many costs less than a missing one: kernels cut on without looking at
+        the target.
         """
         if self.significance is None:
             return True
@@ -298,8 +336,11 @@ class TreeSearch:
         return p <= significance / (tried * (tried + 1))
 
     def _expected(self, side: Bools, rows: Ints) -> Bools:
-        """bool[rows]: whether a row should stand on the left by its target: its class has a larger
-        share there than in the node, or its number is on the left's side of the node's mean."""
+        """bool[rows]. Whether a row belongs on the left by its target.
+
+        It does if its class has a larger share there than in the node; for a numeric target, if its
+        number is on the same side of the node's mean as the mean of the left.
+        """
         guides = self.guides[rows]
         left = guides & side
         n, below = int(guides.sum()), int(left.sum())
@@ -315,7 +356,7 @@ class TreeSearch:
 
 
 def _from_the_best(gain: Floats) -> Iterator[int]:
-    """The places of the largest gains, the first of several first; at most TRIES."""
+    """At most TRIES places of the largest gains, best first; ties in their order."""
     yield int(np.argmax(gain))
     gaining = np.flatnonzero(gain > 0)
     if len(gaining) > TRIES:
@@ -330,22 +371,32 @@ MOST_EXHAUSTIVE = 8
 #: A nominal column with more categories is cut by groups of them.
 MOST_CATEGORIES = 64
 
+#: At most this many groups of categories.
 MOST_GROUPS = 32
 
-#: How many rows of the mean a category's own mean is worth where categories are grouped.
+#: When categories are grouped, each gets this many extra rows with the mean of all.
 SHRINKAGE = 10.0
 
 
 def subsets(sums: Floats, rows: Ints) -> Bools:
-    """bool[s, c]: which of c categories go left, for each of s cuts, none twice.
+    """The cuts of c categories that are tried, each once.
 
-    sums: float64[c, t], by category, the rows of each of t classes, or the sum of a numeric target
-    (t is 1); rows: int64[c], all positive. Of up to MOST_EXHAUSTIVE categories all cuts are tried:
-    where sides need so many rows, no order has them. Of more, those of the categories sorted by
-    their mean, which without such a need has the best cut for two classes and for numbers
-    (Breiman et al., Classification and regression trees, 1984, section 4.2.2); of more classes,
-    sorted along the first principal component of their shares (Coppersmith, Hong, Hosking, 1999),
-    and one category against the rest.
+    Up to MOST_EXHAUSTIVE categories, all cuts are tried: with a least size of sides, no order of
+    the categories is sure to have the best cut. More categories are sorted, and cut between two
+    neighbours:
+
+    - Two classes or a numeric target: by their mean. Without a least size this order has the best
+      cut (Breiman et al., Classification and regression trees, 1984, section 4.2.2).
+    - More classes: along the first principal component of their shares (Coppersmith, Hong, Hosking,
+      1999). Cuts of one category against the rest are tried too.
+
+    Args:
+        sums: float64[c, t]. By category: the rows of each of t classes, or the sum of a numeric
+            target, with t = 1.
+        rows: int64[c]. The rows of each category, all positive.
+
+    Returns:
+        bool[s, c]. Whether each of s cuts sends each category left.
     """
     c = len(rows)
     if c <= MOST_EXHAUSTIVE:
@@ -359,10 +410,13 @@ def subsets(sums: Floats, rows: Ints) -> Bools:
 
 
 def group_categories(sums: Floats, rows: Ints) -> Ints:
-    """int64[c]: the group, 0..MOST_GROUPS - 1, of each of many categories, in the order of the
-    target and of like numbers of rows; the arguments as for `subsets`, rows may be 0.
+    """Groups neighbouring categories in the order of the target, with similar numbers of rows.
 
-    Rare categories are drawn to the mean of all: theirs is chance.
+    Rare categories are drawn to the mean of all, since their own mean is chance. The arguments are
+    those of `subsets`, but rows may be 0.
+
+    Returns:
+        int64[c]. The group of each category, 0..MOST_GROUPS - 1.
     """
     weight = SHRINKAGE / max(rows.sum(), 1)
     along = means(sums + sums.sum(axis=0) * weight, rows + rows.sum() * weight)
@@ -374,8 +428,11 @@ def group_categories(sums: Floats, rows: Ints) -> Ints:
 
 
 def means(sums: Floats, rows: Floats | Ints) -> Floats:
-    """float64[c]: where each category stands: its mean, or share of the last of two classes, or its
-    shares along their first principal component."""
+    """float64[c]. The position of each category by its target.
+
+    This is the mean of a numeric target, or the share of the second of two classes. For more
+    classes it is the projection of their shares on the first principal component.
+    """
     shares = sums / rows[:, None]
     if sums.shape[1] <= 2:
         return np.asarray(shares[:, -1], np.float64)
@@ -387,7 +444,7 @@ def means(sums: Floats, rows: Floats | Ints) -> Floats:
 
 @cache
 def _all(c: int) -> Bools:
-    """Each way to part c categories in two, once: the first goes left."""
+    """bool[s, c]. Every split of c categories in two, once: the first category goes left."""
     found = np.zeros((2 ** (c - 1) - 1, c), np.bool_)
     found[:, 0] = True
     place = 0
@@ -399,17 +456,23 @@ def _all(c: int) -> Bools:
 
 
 def p_value(left: Bools, expected: Bools) -> float:
-    """How likely a cut that tells nothing agrees as well as this one with what was expected.
+    """The probability that a cut that tells nothing agrees at least as well with the target.
 
-    left, expected: bool[n], on which side each row stands and should stand if the cut tells
-    something; of rows that did not choose it, one for each person. One-sided exact test of
-    independence (R. A. Fisher, 1935), 1 where they agree no better than by chance. Cost O(n).
+    One-sided exact test of independence (R. A. Fisher, 1935). Cost O(n).
+
+    Args:
+        left: bool[n]. Whether each row is on the left. One row per person, who did not choose the
+            cut.
+        expected: bool[n]. Whether each row belongs on the left by its target.
+
+    Returns:
+        The probability; 1 if the agreement is no better than by chance.
     """
     n, a, b = len(left), int(left.sum()), int(expected.sum())
     both = int((left & expected).sum())
     if both * n <= a * b:
         return 1.0
-    # The hypergeometric tail: the probability of `both`, and what the next ones are of it.
+    # The hypergeometric tail: the probability of `both`, and the ratios of the next ones to it.
     more = np.arange(both, min(a, b), dtype=np.float64)
     ratios = (a - more) * (b - more) / ((more + 1) * (n - a - b + more + 1))
     ways = _log_choose(a, both) + _log_choose(n - a, b - both) - _log_choose(n, b)
