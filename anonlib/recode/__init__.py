@@ -1,6 +1,6 @@
-"""Recoders: a column and its cells -> the released column. One file each.
+"""Recoders turn a column and its cells into the released column. Each has its own file.
 
-A recoder gives one value per cell, so that all rows of a cell get the same by construction.
+A recoder gives one value per cell. So all rows of a cell are equal by construction.
 """
 
 from abc import abstractmethod
@@ -16,14 +16,14 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.registry import Plugin
 from anonlib.table.schema import Scale
 
-#: An Arrow array of any type. (Declared so, pyarrow's stubs reject what works.)
+#: An Arrow array of any type. With a more exact type, pyarrow's stubs reject working code.
 Column: TypeAlias = Any
 
-#: What a released column holds. Whoever reads it (measures, encodings, the audit) goes by this.
+#: What a released column holds. Measures, encodings and the audit read it by its form.
 #:
-#: A recoder that can write its form as text has a field `form`, which is then "text".
+#: A recoder that can also write its form as text has a field `form`, set to "text".
 #:
-#: value: one value, of the column's own type or a mean of it.
+#: value: one value of the column's own type, or a mean of such values.
 #: interval: struct<lower, upper>, both included; or text "[lower, upper]".
 #: set: an array of values, null for missing; or a JSON array as text.
 #: node: the name of a node of the column's hierarchy.
@@ -31,7 +31,7 @@ Column: TypeAlias = Any
 #: nothing: one text for all rows.
 Form: TypeAlias = Literal["value", "interval", "set", "node", "shares", "nothing"]
 
-#: A height at which all nodes are roots.
+#: A height that no hierarchy exceeds: generalized to it, every node is the root.
 HIGHEST = 2**31 - 1
 
 
@@ -40,10 +40,10 @@ class Cells:
     """The m cells of a block of n rows.
 
     Attributes:
-        id: int64[n]. The cell of each row, 0..m-1, every one in use.
-        m: Number of cells.
-        weight: int64[n] or None. Rows of the table per row; None means one. Only recoders with
-            `takes_weights` get weights.
+        id: int64[n]. The cell of each row, 0..m-1. Every cell has rows.
+        m: The number of cells.
+        weight: int64[n]. Rows of the table that each row stands for; None for one each. Only
+            recoders with `takes_weights` get weights.
     """
 
     id: Ints
@@ -52,30 +52,30 @@ class Cells:
 
     @cached_property
     def order(self) -> Ints:
-        """int64[n]: the rows sorted by cell, in block order within a cell."""
+        """int64[n]. The rows sorted by cell, in block order within a cell."""
         return np.argsort(self.id, kind="stable")
 
     @cached_property
     def count(self) -> Ints:
-        """int64[m]: rows of the table per cell."""
+        """int64[m]. Rows of the table in each cell."""
         return self.rows(self.id, self.m)
 
     def rows(self, id: Ints, n: int) -> Ints:
-        """int64[n]: rows of the table with each of the ids that the rows have."""
+        """int64[n]. Rows of the table with each id 0..n-1, where `id` has the id of each row."""
         return np.bincount(id, self.weight, minlength=n).astype(np.int64)  # exact below 2^53
 
     @cached_property
     def start(self) -> Ints:
-        """int64[m]: where each cell begins in `order`."""
+        """int64[m]. Where each cell begins in `order`."""
         return np.searchsorted(self.id[self.order], np.arange(self.m))
 
 
 class Domain(NamedTuple):
-    """What is known of all values of a column.
+    """What is known about the values of a column in the whole table.
 
     Attributes:
-        order: The categories of an ordinal column of text, from low to high; None if values order
-            themselves.
+        order: The categories of an ordinal column of text, from low to high; None for the natural
+            order.
         hierarchy: The hierarchy of a nominal column, if it has one.
     """
 
@@ -87,35 +87,46 @@ class Recoder(Plugin):
     """Turns the values of one quasi-identifier into one released value per cell."""
 
     family: ClassVar[str] = "recoder"
-    #: the scales it can recode
+    #: The scales that it can recode.
     scales: ClassVar[frozenset[Scale]]
-    #: whether it takes cells whose rows stand for several of the table
+    #: Whether a row may stand for several rows of the table, as with tuples.
     takes_weights: ClassVar[bool] = False
-    #: whether it can't recode a column without a hierarchy
+    #: Whether the column must have a hierarchy.
     needs_hierarchy: ClassVar[bool] = False
-    #: what the released column holds
+    #: What the released column holds.
     releases: ClassVar[Form] = "value"
 
     @property
     def names_nodes(self) -> bool:
-        """Whether it releases nodes of the column's hierarchy, which readers then need."""
+        """Whether it releases nodes of the column's hierarchy. Readers then need the hierarchy."""
         return self.releases in ("node", "shares")
 
     @property
     def least_level(self) -> int:
-        """The height in the hierarchy below which it releases no node; losses go by it."""
+        """The least height of a released node in the hierarchy. Losses are computed from it."""
         return HIGHEST if self.releases == "nothing" else 0
 
     @abstractmethod
     def output(self, column: pa.DataType) -> pa.DataType:
-        """The released column's type."""
+        """The type of the released column.
+
+        Raises:
+            InputError: The recoder can't take a column of this type.
+        """
 
     @abstractmethod
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
-        """The m released values, of type `output(values.type)`.
+        """Computes the released value of each cell.
 
-        `values` has the n original values of the block in the source's own type, nulls where
-        missing (NaN has become null). Computed from the present values of a cell; null where more
-        than half are missing (recoders to which missing is a category say how they go beyond
-        that).
+        It depends on the present values of the cell, and is null if more than half of the values
+        are missing. Recoders that treat missing as a category document their own rule.
+
+        Args:
+            values: [n]. The original values of the block, in the source's own type. Missing values
+                are null; NaN has become null.
+            cells: The cells.
+            domain: What is known about the column in the whole table.
+
+        Returns:
+            [m], of type `output(values.type)`. The released values.
         """

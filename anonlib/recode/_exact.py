@@ -1,7 +1,7 @@
 """Means of integers without overflow or rounding, for whole columns at once.
 
-A value is cut into limbs of 32 bits, least significant first, the last one signed. The sum of a
-limb over fewer than 2**31 rows fits 63 bits, so sums and the division are plain int64 arithmetic.
+A value is split into limbs of 32 bits, least significant first; the last limb is signed. The sum of
+a limb over fewer than 2**31 rows fits in 63 bits, so sums and division are plain int64 arithmetic.
 """
 
 from datetime import date
@@ -20,8 +20,16 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def totals(values: Column, start: Ints) -> list[Ints]:
-    """The limbs of each cell's sum; `values` (at least one, no nulls) are integers, decimals
-    (their unscaled integers), dates or timestamps."""
+    """The sum of each cell, as limbs.
+
+    Args:
+        values: Integers, decimals (as their unscaled integers), dates or timestamps. At least one,
+            none null.
+        start: int64[g]. Where each cell begins in `values`.
+
+    Returns:
+        int64[g] for each limb.
+    """
     return _carried([np.add.reduceat(limb, start) for limb in _limbs(values)])
 
 
@@ -29,7 +37,7 @@ def round_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
     """total / count, rounded half to even, as an array of type `column`."""
     remainder = np.zeros_like(count)
     quotient: list[Ints] = []
-    for limb in reversed(total):  # long division; remainder < count keeps this within 63 bits
+    for limb in reversed(total):  # long division: remainder < count, so it fits in 63 bits
         part = (remainder << _BITS) + limb
         quotient.insert(0, part // count)
         remainder = part % count
@@ -40,7 +48,7 @@ def round_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
 
 def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
     """total / count / 10**scale, correctly rounded."""
-    # Python's integers divide with one rounding; this is per cell, not per row
+    # Division of Python's integers rounds once. It runs per cell, not per row.
     numerator = sum(limb.astype(object) << (_BITS * i) for i, limb in enumerate(total))
     divisor = count.astype(object) * 10 ** max(scale, 0)
     mean: Floats = (numerator * 10 ** max(-scale, 0) / divisor).astype(np.float64)
@@ -48,15 +56,15 @@ def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
 
 
 def floats(total: list[Ints]) -> Floats:
-    """The numbers behind limbs, to 52 bits."""
+    """The numbers that limbs stand for, with 52 exact bits."""
     result = np.zeros(len(total[0]))
-    for i in reversed(range(len(total))):  # the largest first: at most one more rounding each
+    for i in reversed(range(len(total))):  # the largest first: each adds at most one rounding
         result += np.ldexp(total[i].astype(np.float64), _BITS * i)
     return result
 
 
 def round_half_even(values: Floats, column: pa.DataType) -> Column:
-    """Finite values rounded half to even, and cut to what `column` can hold, as its array."""
+    """Finite values, rounded half to even and clipped to the range of `column`, as its array."""
     low, high = _range(column)
     whole = [min(max(round(value), low), high) for value in values.tolist()]
     last = 3 if pa.types.is_decimal128(column) else 1
@@ -65,7 +73,7 @@ def round_half_even(values: Floats, column: pa.DataType) -> Column:
 
 
 def _range(column: pa.DataType) -> tuple[int, int]:
-    """The smallest and largest number behind a value; dates and timestamps of years 1 to 9999."""
+    """The least and greatest integer of a type. Dates and timestamps: of the years 1 to 9999."""
     if pa.types.is_decimal128(column):
         return 1 - 10**column.precision, 10**column.precision - 1
     low, high = -(2 ** (column.bit_width - 1)), 2 ** (column.bit_width - 1) - 1
@@ -100,8 +108,8 @@ def _carried(limbs: list[Ints]) -> list[Ints]:
 
 
 def _array(limbs: list[Ints], column: pa.DataType) -> Column:
-    """Carried limbs, which fit `column`, as an array of that type."""
-    # a shift drops what does not fit 64 bits: two's complement is right again in the sum
+    """Carried limbs as an array of type `column`, which must be able to hold them."""
+    # The shift drops bits beyond 64. In two's complement the sum is right nevertheless.
     words = [low + (high << _BITS) for low, high in zip(limbs[::2], limbs[1::2], strict=True)]
     if len(words) == 2:
         low_high = pa.py_buffer(np.stack(words, axis=1).tobytes())

@@ -1,4 +1,4 @@
-"""Centroids moved apart, so that a column keeps its variance."""
+"""Moves the means of cells apart, so that a column keeps its variance."""
 
 from math import fsum
 
@@ -7,27 +7,33 @@ import numpy as np
 from anonlib.arrays import Floats
 from anonlib.recode.grouped import GroupedValues
 
-#: Means that differ by this share of the largest value may differ by rounding alone, which the
-#: factor would blow up.
+#: Means that differ by less than this share of the largest value may differ by rounding alone. The
+#: factor would inflate that.
 ALIKE = 1e-9
 
 
 def rescale_means(grouped: GroupedValues, values: Floats, mean: Floats) -> Floats | None:
-    """float64[g]: the means of the g cells, rescaled about the mean of all values; None where that
-    changes nothing, since no value differs from its cell's mean, and where it can't be done: no
-    mean differs from another (by more than ALIKE), or a value is infinite.
+    """Rescales the means of cells about the mean of all values.
 
-    values: float64[c], as in `grouped`, and mean: float64[g]. With T the sum of squares about the
-    mean of all, W that within the cells and B = T - W that between them, the factor is
-    sqrt(T / B) = sqrt(1 + W / B): the released values have the mean and the variance of the
-    present ones. Cost O(c).
+    T is the sum of squares about the mean of all, W that within the cells, and B = T - W that
+    between them. The factor is sqrt(T / B) = sqrt(1 + W / B), so that the released values have the
+    mean and the variance of the present values. Cost O(c).
+
+    Args:
+        grouped: c present values of g cells.
+        values: float64[c]. The same values as numbers.
+        mean: float64[g]. The mean of each cell.
+
+    Returns:
+        float64[g]. The rescaled means; None if all values equal their cell's mean, if the means
+        don't differ by more than ALIKE, or if a value is infinite.
     """
     if not np.isfinite(mean).all():
         return None
-    # In units of a power of two, so that no square overflows.
+    # Scaled by a power of two, so that no square overflows.
     exponent = np.frexp(np.abs(values).max())[1]
     x, m = np.ldexp(values, -exponent), np.ldexp(mean, -exponent)
-    # fsum: the same in any order of rows.
+    # fsum gives the same sum in any order of rows.
     center = fsum((grouped.count * m).tolist()) / len(x)
     within = fsum(((x - m[grouped.cell]) ** 2).tolist())
     between = fsum((grouped.count * (m - center) ** 2).tolist())

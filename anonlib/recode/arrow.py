@@ -1,5 +1,7 @@
-"""The column types that recoders take, and values as text: exact, unambiguous, and the same on
-every machine."""
+"""The column types that recoders take, and values as text.
+
+Texts are exact, unambiguous, and the same on every machine.
+"""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -13,7 +15,7 @@ from anonlib.recode import Column
 
 
 class Kind(StrEnum):
-    """Types that are recoded in the same way; the text names them in errors."""
+    """Types that are recoded in the same way. The value names them in error texts."""
 
     INTEGER = "signed integers"
     FLOAT = "float32 and float64"
@@ -25,12 +27,12 @@ class Kind(StrEnum):
 
 
 def value_type(column: pa.DataType) -> pa.DataType:
-    """The type of the values, where a column is dictionary-encoded (Spark refuses such results)."""
+    """The type of the column's values, without dictionary encoding, which Spark refuses."""
     return column.value_type if isinstance(column, pa.DictionaryType) else column
 
 
 def kind(column: pa.DataType) -> Kind | None:
-    """The kind of a plain type; None where recoders can't take it."""
+    """The kind of a type without dictionary; None if no recoder takes it."""
     tests = {
         Kind.INTEGER: at.is_signed_integer(column),
         Kind.FLOAT: at.is_float32(column) or at.is_float64(column),
@@ -46,7 +48,16 @@ def kind(column: pa.DataType) -> Kind | None:
 def accept_type(
     recoder: str, column: pa.DataType, kinds: Collection[Kind] = tuple(Kind)
 ) -> pa.DataType:
-    """`plain(column)`. Raises InputError, with what is allowed, when its kind isn't in `kinds`."""
+    """`value_type(column)`, if a recoder takes it.
+
+    Args:
+        recoder: The recoder's name, for the error.
+        column: The column's type.
+        kinds: The kinds that the recoder takes.
+
+    Raises:
+        InputError: The kind of the column is not in `kinds`.
+    """
     result = value_type(column)
     if kind(result) not in kinds:
         allowed = ", ".join(each.value for each in Kind if each in kinds)
@@ -57,21 +68,23 @@ def accept_type(
 
 
 def iso(values: Column) -> Column:
-    """string[n], null for null, of any type that recoders take.
+    """string[n]. Values as text, of any type that recoders take. Null stays null.
 
-    Integers and decimals are without exponent, floats the shortest text that reads back as the
-    same number, dates `2020-01-31`, timestamps `2020-01-31T23:59:59.000000` with as many digits as
-    the unit has, and a `Z` behind where the type has a time zone (the text is in UTC). Strings
-    stay as they are.
+    - Integers and decimals have no exponent.
+    - A float is the shortest text that reads back as the same number.
+    - Dates are `2020-01-31`.
+    - Timestamps are `2020-01-31T23:59:59.000000`, with the digits of their unit. If the type has a
+      time zone, the text is in UTC and ends in `Z`.
+    - Strings stay as they are.
     """
     match kind(values.type):
         case Kind.TIMESTAMP:
-            # without its zone, since a cast of zoned values needs a time zone database
+            # Without its zone: to cast zoned values needs a time zone database.
             local = values.view(pa.int64()).view(pa.timestamp(values.type.unit))
             text = pc.replace_substring(local.cast(pa.string()), " ", "T")
             return text if values.type.tz is None else _enclosed("", text, "Z")
         case Kind.DECIMAL if not 0 <= values.type.scale <= 6:
-            # Arrow would write small values with an exponent; it has no other notation
+            # Arrow writes small values with an exponent, and has no other notation.
             return pa.array(
                 [None if v is None else f"{v:f}" for v in values.to_pylist()], pa.string()
             )
@@ -79,8 +92,11 @@ def iso(values: Column) -> Column:
 
 
 def json(values: Column) -> Column:
-    """string[n], null for null: each value as JSON. Numbers and booleans are bare; dates and
-    timestamps (see `iso`), infinite floats and strings are quoted."""
+    """string[n]. Each value as JSON. Null stays null.
+
+    Numbers and booleans are bare. Strings, dates and timestamps (see `iso`) and infinite floats are
+    quoted.
+    """
     text = iso(values)
     match kind(values.type):
         case Kind.INTEGER | Kind.DECIMAL | Kind.BOOLEAN:
@@ -93,7 +109,7 @@ def json(values: Column) -> Column:
 
 
 def bracket(text: Column) -> Column:
-    """string[n], null for null: "[text]"."""
+    """string[n]. Each text in brackets: "[text]". Null stays null."""
     return _enclosed("[", text, "]")
 
 

@@ -22,20 +22,20 @@ class Centroid(Recoder):
 
     Integers, decimals, dates and timestamps are averaged exactly and then rounded half to even:
     to an integer, the decimal's last digit, a day or the timestamp's unit (counted since 1970).
-    Without `keep_type`, integers and decimals give the float64 nearest to the exact mean. A mean
-    of floats never overflows, lies within the cell's range and is at most c * 2**-53 of the c
-    values' mean magnitude off; float32 is averaged in float64, then rounded. An infinite value
-    makes the mean infinite, and null where a cell has both infinities.
+    Without `keep_type`, integers and decimals give the float64 nearest to the exact mean.
 
-    With `restore_variance` the means are then rescaled about their own mean, block by block, so
-    that the block's released values have the variance of the present values that they stand for:
-    blocks that keep mean and variance are a table that keeps both. One factor for all cells of a
-    block, so the rows of a cell stay alike; but values can leave the range of the original ones,
-    and by far where a block has few cells, of nearly the same mean. Computed in float64, then
-    rounded, and cut to what the type can hold. A block with an infinite value is left as it is.
+    A mean of floats never overflows and lies within the cell's range. For c values its error is at
+    most c * 2**-53 times their mean magnitude. float32 is averaged in float64, then rounded. An
+    infinite value makes the mean infinite; both infinities in one cell make it null.
 
-    Cost O(n). Reference: MDAV-generic, section III.C.1, whose means and variances are of a table
-    that is one block.
+    With `restore_variance` the means are then rescaled about their own mean, block by block. The
+    released values of a block get the variance of the present values that they replace. If every
+    block keeps its mean and variance, so does the table. All cells of a block share one factor, so
+    the rows of a cell stay equal. But values can leave the original range, and by far if a block
+    has few cells with nearly the same mean. The rescaling is computed in float64, then rounded and
+    clipped to the type's range. A block with an infinite value is not rescaled.
+
+    Cost O(n). Reference: MDAV-generic, section III.C.1; there the whole table is one block.
     """
 
     type: ClassVar[str] = "centroid"
@@ -91,13 +91,13 @@ def _of_floats(grouped: GroupedValues, restore_variance: bool) -> Column:
 def _float_means(grouped: GroupedValues, x: Floats) -> Floats:
     low = np.minimum.reduceat(x, grouped.start)
     high = np.maximum.reduceat(x, grouped.start)
-    # Scaled by a power of two to at most 1, exactly, so that no sum overflows (and none of
-    # values near the smallest number loses digits). An infinite peak must not stop that.
+    # Scaled by a power of two to at most 1, which is exact. So no sum overflows, and sums of values
+    # near the smallest number lose no digits. The peak is finite even if a value is not.
     peak = np.minimum(np.maximum(-low, high), np.finfo(np.float64).max)
     exponent = np.frexp(peak)[1]
     with np.errstate(invalid="ignore"):  # inf - inf
         total = np.add.reduceat(np.ldexp(x, -exponent[grouped.cell]), grouped.start)
-    # Rounding may carry a mean out of its cell's range: a constant cell keeps its value
+    # Rounding can move a mean out of its cell's range. Clipped, a constant cell keeps its value.
     mean = np.clip(total / grouped.count, np.ldexp(low, -exponent), np.ldexp(high, -exponent))
     result: Floats = np.ldexp(mean, exponent)
     return result

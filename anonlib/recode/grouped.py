@@ -1,4 +1,4 @@
-"""The values of a column brought together by cell: what every recoder starts from."""
+"""The values of a column grouped by cell: what recoders start from."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +16,17 @@ from anonlib.recode.arrow import Kind, kind
 
 @dataclass(frozen=True)
 class GroupedValues:
-    """The g cells (of m) that get a value, which are those with at most half their rows missing.
+    """The present values of the g released cells, of m.
 
-    values: their present values side by side, in block order within a cell: no nulls, -0.0 made
-    0.0, no dictionary. start, count: int64[g], where a cell begins there and how many values it
-    has (never none). missing: int64[g], its other rows. released: bool[m], which cells they are.
+    A cell is released if at most half of its values are missing.
+
+    Attributes:
+        values: The present values, cell after cell, in block order within a cell. There are no
+            nulls, no dictionary, and 0.0 for -0.0.
+        start: int64[g]. Where each cell begins in `values`.
+        count: int64[g]. The values of each cell, at least one.
+        missing: int64[g]. The missing values of each cell.
+        released: bool[m]. Whether each cell is released.
     """
 
     values: Column
@@ -31,11 +37,11 @@ class GroupedValues:
 
     @cached_property
     def cell(self) -> Ints:
-        """int64[len(values)]: the cell, 0..g-1, of every value."""
+        """int64[len(values)]. The cell of each value, 0..g-1."""
         return np.repeat(np.arange(len(self.count)), self.count)
 
     def spread(self, values: Column) -> Column:
-        """The m released values, given those of the g cells: the other cells are null."""
+        """The values of all m cells, given those of the g released ones; null for the others."""
         if self.released.all():
             return values
         index = np.cumsum(self.released) - 1
@@ -43,7 +49,7 @@ class GroupedValues:
 
 
 def group(values: Column, cells: Cells) -> GroupedValues:
-    """The present values by cell. Cost O(n)."""
+    """Groups the present values by cell. Cost O(n)."""
     values = normal(values)
     nulls: Column = pc.is_null(values, nan_is_null=True)
     is_missing: Bools = nulls.to_numpy(zero_copy_only=False)
@@ -57,16 +63,20 @@ def group(values: Column, cells: Cells) -> GroupedValues:
 
 
 def ascending(grouped: GroupedValues, order: tuple[str, ...] | None) -> Ints:
-    """Positions in `grouped.values`, sorted by value within each cell. Cost O(n log n)."""
+    """int64[]. Positions in `grouped.values`, sorted by value within a cell. Cost O(n log n)."""
     return _ascending(grouped, _keys(grouped.values, order))
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The distinct values of every cell, ascending, cells side by side.
+    """The r distinct values of all cells, cell after cell, ascending within a cell.
 
-    position: where in `grouped.values` one is. length: how often the cell has it. cell: 0..g-1.
-    start, count: int64[g], where the distinct values of a cell begin and how many there are.
+    Attributes:
+        position: int64[r]. A position of each in `grouped.values`.
+        length: int64[r]. How often the cell has it.
+        cell: int64[r]. Its cell, 0..g-1.
+        start: int64[g]. Where the distinct values of each cell begin.
+        count: int64[g]. The distinct values of each cell.
     """
 
     position: Ints
@@ -77,10 +87,10 @@ class Runs:
 
 
 def runs(grouped: GroupedValues, order: tuple[str, ...] | None) -> Runs:
-    """The distinct values of every cell. Cost O(n log n)."""
+    """Finds the distinct values of every cell. Cost O(n log n)."""
     keys = _keys(grouped.values, order)
     position = _ascending(grouped, keys)
-    # a run starts with each cell, and wherever the value changes
+    # A run starts with each cell, and wherever the value changes.
     new = np.zeros(len(position), np.bool_)
     new[grouped.start] = True
     keys = keys[position]
@@ -93,8 +103,10 @@ def runs(grouped: GroupedValues, order: tuple[str, ...] | None) -> Runs:
 
 
 def numbers(values: Column) -> npt.NDArray[Any]:
-    """The numbers behind values that are neither decimals nor text, none null: dates count days
-    and timestamps their unit since 1970, false is 0."""
+    """Values as numbers. They must not be null, decimal or text.
+
+    Dates are days since 1970, timestamps their units since 1970, false is 0 and true is 1.
+    """
     match kind(values.type):
         case Kind.BOOLEAN:
             values = values.cast(pa.uint8())
@@ -107,17 +119,17 @@ def numbers(values: Column) -> npt.NDArray[Any]:
 
 
 def normal(values: Column) -> Column:
-    """The values without a dictionary, -0.0 made 0.0."""
+    """The values without a dictionary, and with 0.0 for -0.0."""
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
     if kind(values.type) is Kind.FLOAT:
-        # the audit groups by value, so one zero only
+        # The audit groups by value, so there must be one zero only.
         return pc.add(values, pa.scalar(0.0, values.type))
     return values
 
 
 def _ascending(grouped: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
-    # Sorting values, then (cell, place) as one integer is faster by far than a lexsort.
+    # To sort values, then (cell, place) as one integer, is much faster than a lexsort.
     by_value = np.argsort(keys)
     n = len(keys)
     pair = grouped.cell[by_value] * n + np.arange(n)
@@ -126,7 +138,7 @@ def _ascending(grouped: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
 
 
 def _keys(values: Column, order: tuple[str, ...] | None) -> npt.NDArray[Any]:
-    """Numbers that compare as the values do (text by code point, or by its place in `order`)."""
+    """Sort keys: numbers in the order of the values (text by `order`, else by code point)."""
     if kind(values.type) not in (Kind.DECIMAL, Kind.TEXT):
         return numbers(values)
     encoded = values.dictionary_encode()
@@ -136,7 +148,7 @@ def _keys(values: Column, order: tuple[str, ...] | None) -> npt.NDArray[Any]:
 
 def _ranks(distinct: Column, order: tuple[str, ...] | None) -> npt.NDArray[Any]:
     if order is not None:
-        # a value that isn't in `order` becomes a null, which to_numpy() refuses
+        # A value that is not in `order` becomes null, which to_numpy() refuses.
         places: Column = pc.index_in(distinct, value_set=pa.array(order, distinct.type))
         ranks: npt.NDArray[Any] = places.to_numpy()
         return ranks

@@ -16,9 +16,9 @@ class Interval(Recoder):
     """The least and the greatest present value, both included; null where more than half are
     missing.
 
-    As `struct<lower, upper>` of the column's own type, or as text "[lower, upper]": dates and
-    timestamps in ISO 8601 (UTC, with a `Z`, where the column has a time zone), strings as JSON
-    strings, so that one with a comma is no riddle. Text compares by its place in the column's
+    It is a `struct<lower, upper>` of the column's own type, or text "[lower, upper]". In text,
+    dates and timestamps are ISO 8601 (in UTC, with a `Z`, if the column has a time zone). Strings
+    are JSON strings, so that commas in them are unambiguous. Strings compare by the column's
     `order`, else by code point.
 
     Cost O(n log n).

@@ -16,12 +16,12 @@ class Lca(Recoder):
     """The lowest node of the column's hierarchy that is above all values of the cell, by its name;
     without a hierarchy the text of the value that all rows have, `*` where they differ.
 
-    Missing stands right under the root: a cell of missing values only is null, one where some are
-    missing is the root. With `level`, the values of a cell are first generalized to nodes of that
-    height (`Hierarchy.levels`), so that the node released is no lower where the tree has such a
-    one; from the height of the root on, everything is the root, missing values too.
+    Missing counts as a value right under the root: a cell with only missing values is null, a cell
+    with some is the root. With `level`, values are first generalized to nodes of that height
+    (`Hierarchy.levels`), so no released node is lower if the tree has a node of that height above
+    it. From the height of the root on, everything is the root, missing values too.
 
-    Cost O(n + m h) for m cells and a tree of height h, a text for each distinct value. Reference:
+    Cost O(n + m h) for m cells and a tree of height h, plus a text per distinct value. Reference:
     proportional representation, section II.A.
     """
 

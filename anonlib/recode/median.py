@@ -13,12 +13,13 @@ from anonlib.table.schema import Scale
 class Median(Recoder):
     """The lower median of the present values; null where more than half are missing.
 
-    It is the value at place (c + 1) // 2 of c in ascending order, so one that really occurs, in
-    the column's own type. False is below true; text compares by its place in the column's
-    `order`, else by code point.
+    Of c values in ascending order it is number (c + 1) // 2. So it is a value that occurs, in the
+    column's own type. False is below true. Text compares by the column's `order`, else by code
+    point.
 
-    Cost O(n log n). Reference: MDAV-generic, section III.C.2. Its other operator, the convex
-    median, may give a value that no row has and needs categories to count with: not offered.
+    Cost O(n log n). Reference: MDAV-generic, section III.C.2. The paper's other operator, the
+    convex median, is not offered: it can give a value that no row has, and needs arithmetic on
+    categories.
     """
 
     type: ClassVar[str] = "median"

@@ -14,11 +14,11 @@ from anonlib.table.schema import Scale
 class Mode(Recoder):
     """The most frequent value (plurality rule); of equally frequent ones the smallest.
 
-    Missing is a category of its own that competes with the others: a cell is null where more
-    rows are missing than have any single value, so always where more than half are missing,
-    but [a, b, null, null] is null too. A present value wins a tie with missing. This is the
-    value that the fewest rows of the cell differ from. Smallest means lowest in the column's
-    `order`, else by value (text by code point).
+    Missing is a category of its own. A cell is null if more rows are missing than have any single
+    value: always if more than half are missing, but [a, b, null, null] is null too. A present value
+    wins a tie with missing. The released value is the one that the fewest rows of the cell differ
+    from. The smallest value is the first in the column's `order`, else by value (text by code
+    point).
 
     Cost O(n log n). Reference: MDAV-generic, section III.C.3.
     """
@@ -35,7 +35,7 @@ class Mode(Recoder):
         distinct = runs(grouped, domain.order)
         highest = np.maximum.reduceat(distinct.length, distinct.start)
         frequent = np.flatnonzero(distinct.length == highest[distinct.cell])
-        # the first of each cell, since cells and values are both ascending
+        # The first of each cell is its smallest: cells and values are ascending.
         first = np.searchsorted(distinct.cell[frequent], np.arange(len(highest)))
         positions = distinct.position[frequent[first]]
         is_null = grouped.missing > highest

@@ -13,7 +13,7 @@ from anonlib.recode.arrow import accept_type
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.schema import Scale
 
-#: What is released: the leaves of a cell, ascending, and their shares, which are positive.
+#: The released type: the leaves of a cell, ascending, with their positive shares.
 SHARES: pa.DataType = pa.list_(pa.struct([("node", pa.int32()), ("share", pa.float64())]))
 
 
@@ -21,19 +21,20 @@ class Proportional(Recoder):
     """The share of the cell's rows that each leaf of the column's hierarchy has, where that is not
     0: an array of (node, share), ascending by node, that adds up to 1.
 
-    Nodes are numbered as in the hierarchy (`Hierarchy.names`), so their numbers tell nothing of the
-    data; missing is the number after the last. What is at or under an inner node is the sum of its
-    leaves: the encoding `proportional` adds it up. A share is the quotient of two counts, so equal
-    cells have the same bits.
+    Nodes have the numbers of the hierarchy (`Hierarchy.names`), which say nothing about the data.
+    Missing has the number after the last node. The share of an inner node is the sum of its leaves:
+    the encoding `proportional` computes it. A share is the quotient of two counts, so equal cells
+    have equal bits.
 
-    With `steps`, shares are multiples of 1 / steps: the counts in proportion rounded down, and what
-    is left given to those with the largest remainders (of equal ones to the lower node), so they
-    still add up to 1; leaves with nothing left are left out.
+    With `steps`, shares are multiples of 1 / steps. They are rounded down, and the rest goes to the
+    largest remainders (of equal ones to the lower node), so they still add up to 1. Leaves with
+    share 0 are left out.
 
-    All rows of a cell get the same shares, so the release is as anonymous as without them. But who
-    counts the rows of a cell can tell that a value occurs in it just once: the audit counts that.
+    All rows of a cell get the same shares, so the release is as anonymous as without them. But
+    somebody who counts the rows of a cell can see that a value occurs in it just once. The audit
+    counts such rows.
 
-    Cost O(n log n). Reference: proportional representation, section III.A, formula (1); there all
+    Cost O(n log n). Reference: proportional representation, section III.A, formula (1), where all
     nodes are written out.
     """
 
@@ -74,8 +75,18 @@ class Proportional(Recoder):
 
 
 def _apportioned(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> Ints:
-    """Rounds count / size to multiples of 1 / steps, by largest remainders within each cell. Pairs
-    are sorted by cell."""
+    """Rounds count / size to multiples of 1 / steps, by largest remainders within each cell.
+
+    Args:
+        cell: int64[e], ascending. The cell of each entry.
+        node: int64[e]. Its node.
+        count: int64[e]. Its rows.
+        size: int64[e]. The rows of its cell.
+        steps: The denominator.
+
+    Returns:
+        int64[e]. The numerators; those of a cell add up to `steps`.
+    """
     whole, rest = np.divmod(count * steps, size)
     given = np.zeros(int(cell[-1]) + 1 if len(cell) else 0, np.int64)
     np.add.at(given, cell, whole)

@@ -16,13 +16,12 @@ from anonlib.table.schema import Scale
 class Set(Recoder):
     """The distinct values of a cell, ascending; null where more than half are missing.
 
-    Missing is a category of its own: where some rows are missing, but no more than half, null
-    is one of the elements, the last. Ascending is by place in the column's `order`, else by
-    value (text by code point).
+    Missing is a category of its own: if some values are missing, but at most half, the last element
+    is null. Values are sorted by the column's `order`, else by value (text by code point).
 
-    The text form is a JSON array (RFC 8259), `["a, b", "c", null]`, so that values may hold
-    commas, quotes and brackets: numbers and booleans are bare; strings, dates and timestamps
-    (ISO 8601, UTC with a `Z` where the column has a time zone) and infinities are quoted.
+    The text form is a JSON array (RFC 8259), `["a, b", "c", null]`, so values may contain commas,
+    quotes and brackets. Numbers and booleans are bare. Strings, dates and timestamps (ISO 8601; in
+    UTC, with a `Z`, if the column has a time zone) and infinities are quoted.
 
     Cost O(n log n).
     """

@@ -1,4 +1,4 @@
-"""The same for all cells."""
+"""One value for all cells: nothing of the column is released."""
 
 from typing import ClassVar
 

@@ -18,17 +18,26 @@ ROOT = "*"
 
 
 class ValueLeaves(NamedTuple):
-    """leaf: int64[n], which leaf of the hierarchy each value is, -1 where it is missing."""
+    """The leaves of n values.
+
+    Attributes:
+        leaf: int64[n]. The leaf of each value in the hierarchy; -1 for a missing value.
+        hierarchy: The hierarchy.
+    """
 
     leaf: Ints
     hierarchy: Hierarchy
 
 
 def find_leaves(values: Column, hierarchy: Hierarchy | None) -> ValueLeaves:
-    """The leaves that values are, by their text; without a hierarchy, in one whose root ROOT stands
-    right over the values there are. Cost O(n), a text for each distinct value.
+    """Finds the leaf of each value by its text. Cost O(n), plus a text per distinct value.
 
-    Raises BlockError where values are no leaves.
+    Args:
+        values: [n]. The values.
+        hierarchy: The hierarchy. None makes one: the root ROOT, right above the distinct values.
+
+    Raises:
+        BlockError: A value is not a leaf of the hierarchy.
     """
     values = normal(values)
     absent: Column = pc.is_null(values, nan_is_null=True)

@@ -106,7 +106,7 @@ class TreeSearch:
 
     @cached_property
     def order(self) -> Codes:
-        """int32[p + 1, m]. The rows of each node by each numeric column, and in the leaf's order."""
+        """int32[p + 1, m]. Rows of each node by each numeric column, and in the leaf's order."""
         lines = [np.argsort(column, kind="stable") for column in self.value[: self.p]]
         return np.array([*lines, np.arange(len(self.rows))], np.int32)
 
