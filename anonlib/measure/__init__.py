@@ -1,4 +1,4 @@
-"""Measures of a release as a whole: what it kept of its source, and how risky it is."""
+"""Measures of a whole release: how useful and how risky it is."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -11,17 +11,20 @@ if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
 Cell: TypeAlias = str | int | float | None
-#: What figures are of: the whole table, columns each, or something of a measure's own (a model).
+#: What figures are about: the whole table, single columns, or the measure's own parts (models).
 Subjects: TypeAlias = Literal["table", "columns", "own"]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that a measure found.
+    """One number that a measure gives.
 
-    of: what it is about, by the name that the release has for it (a column, `a × b` for two of
-    them, a model); empty where that is the whole table. value: None where it is not defined, as
-    the note says.
+    Attributes:
+        name: Its name, one of `Measure.names`.
+        value: The number; None if it is not defined. Then the note says why.
+        of: What it is about, as named in the release: a column, `a × b` for two columns, a model.
+            Empty for the whole table.
+        note: What readers should know.
     """
 
     name: str
@@ -32,10 +35,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Series:
-    """The numbers of a plot, as a table: what the first column of `rows` says is its axis.
+    """The numbers of a plot, as a table. The first column is the axis.
 
-    They are aggregates, each of at least k persons or of none, or released values: what a report
-    may show.
+    A report shows them. So they must be released values, or aggregates of at least k persons or of
+    none.
+
+    Attributes:
+        name: Its name.
+        of: What it is about, as of a figure.
+        heads: A head per column.
+        rows: A cell per column each.
     """
 
     name: str
@@ -46,7 +55,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Findings:
-    """What one measure found."""
+    """The results of one measure: figures, and series for plots."""
 
     figures: tuple[Figure, ...] = ()
     series: tuple[Series, ...] = ()
@@ -55,21 +64,21 @@ class Findings:
 class Measure(Plugin):
     """Compares a release with its source, or attacks it.
 
-    `fidelity/` has those that compare, `risk/` those that attack (`is_risk`).
+    Measures in `fidelity/` compare; those in `risk/` attack (`is_risk`).
     """
 
     family: ClassVar[str] = "measure"
-    #: the names of the figures that it finds, which gates go by, and what each means: a short plain
-    #: phrase, and after a semicolon its range or unit and which direction is worse
+    #: the names of its figures, which gates use, and their meanings: a short plain phrase, and
+    #: after a semicolon the range or unit and the worse direction
     names: ClassVar[Mapping[str, str]]
     subjects: ClassVar[Subjects] = "own"
-    #: whether it says how risky the release is; else what the release is worth
+    #: whether it measures how risky the release is; else how useful
     is_risk: ClassVar[bool] = False
-    #: whether it is made where `evaluate` names no measures
+    #: whether it runs if `evaluate` names no measures
     usual: ClassVar[bool] = True
-    #: whether it looks at `Case.pairs`, which there are before the commit only
+    #: whether it needs `Case.pairs`, which exist before the commit only
     needs_pairs: ClassVar[bool] = False
-    #: whether it finds nothing before the commit
+    #: whether it has no values before the commit
     of_published: ClassVar[bool] = False
 
     @classmethod
@@ -84,10 +93,13 @@ class Measure(Plugin):
 
     @property
     def held_out(self) -> float:
-        """The share of persons whose rows it holds out (`Case.parts`); 0 for none."""
+        """The share of persons that it holds out (`Case.parts`); 0 for none."""
         return 0.0
 
     @abstractmethod
     def measure(self, case: "Case") -> Findings:
-        """The figures of one release; what can't be computed is a figure without a value and with
-        a note. No text holds raw values."""
+        """Measures one release.
+
+        A figure that can't be computed has no value, and a note that says why. Texts must not
+        contain raw values.
+        """

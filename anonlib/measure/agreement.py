@@ -1,4 +1,4 @@
-"""How far two clusterings of the same rows agree, from how often each pair of clusters occurs."""
+"""How far two clusterings of the same rows agree, from the counts of pairs of clusters."""
 
 from math import comb, log
 from typing import NamedTuple
@@ -7,20 +7,30 @@ from anonlib.arrays import Ints
 
 
 class Agreement(NamedTuple):
-    """ari: 1 where the clusterings are the same, 0 as far as chance alone makes them agree. nmi: 1
-    where each tells all of the other, 0 where nothing. None without rows."""
+    """How far two clusterings agree.
+
+    Attributes:
+        ari: The adjusted Rand index: 1 for equal clusterings, 0 for agreement by chance. None
+            without rows.
+        nmi: The normalized mutual information: 1 if each clustering determines the other, 0 if
+            they are independent. None without rows.
+    """
 
     ari: float | None
     nmi: float | None
 
 
 def agreement(contingency: Ints) -> Agreement:
-    """contingency: int64[a, b], the rows in each pair of clusters.
+    """Compares two clusterings.
 
-    The adjusted Rand index (L. Hubert, P. Arabie, Comparing partitions, Journal of Classification
-    2, 1985) and the mutual information over the mean of both entropies: the measures of TA_DA,
-    section VI-C, which leaves open over which mean. Two clusterings into one cluster each, or into
-    single rows, agree. Cost O(a b), in integers of any length.
+    Computes the adjusted Rand index (L. Hubert, P. Arabie, Comparing partitions, Journal of
+    Classification 2, 1985), and the mutual information divided by the arithmetic mean of both
+    entropies. TA_DA, section VI-C, uses both and does not say which mean. Two clusterings into one
+    cluster each, or into single rows each, agree.
+    Cost: O(a b), with integers of any length.
+
+    Args:
+        contingency: int64[a, b]. The rows in each pair of clusters.
     """
     cells = [int(c) for c in contingency.ravel() if c]
     rows, columns = ([int(c) for c in contingency.sum(axis=i) if c] for i in (1, 0))
@@ -33,7 +43,7 @@ def agreement(contingency: Ints) -> Agreement:
 def _adjusted_rand(n: int, cells: list[int], rows: list[int], columns: list[int]) -> float:
     together, first, second = (sum(comb(c, 2) for c in each) for each in (cells, rows, columns))
     pairs = comb(n, 2)
-    # All over pairs, and doubled, so that there are integers only.
+    # All terms are multiplied by 2 pairs, so that they are integers.
     above = 2 * (together * pairs - first * second)
     below = (first + second) * pairs - 2 * first * second
     return above / below if below else 1.0
@@ -47,5 +57,5 @@ def _information(n: int, cells: list[int], rows: list[int], columns: list[int]) 
 
 
 def _entropy(n: int, counts: list[int]) -> float:
-    """In nats; the sum in ascending order, so that it does not depend on how clusters are named."""
+    """The entropy in nats. Sums in ascending order, so that the order of clusters has no effect."""
     return sum(c / n * log(n / c) for c in sorted(counts))

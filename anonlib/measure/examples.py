@@ -1,6 +1,6 @@
-"""Learning from a release in memory: a model learns from one table and is tested on another.
+"""Learning in memory: fits a model to one table and tests it on another.
 
-The order of rows changes the last digits of a model: give tables in a fixed order.
+The order of rows affects the last digits of a model. Give tables in a fixed order.
 """
 
 import warnings
@@ -24,7 +24,7 @@ from anonlib.table.schema import Column, Scale, target_scale
 
 #: Most classes of a target.
 MOST_CLASSES = 100
-#: Most features times rows of a model that takes no sparse ones: 1.6 GB.
+#: Most features times rows for models that need dense features: 1.6 GB.
 MOST_DENSE = 200_000_000
 
 
@@ -46,7 +46,7 @@ class LearnTarget:
         return 0 if self.classes is None else len(self.classes)
 
     def values(self, table: pa.Table) -> Floats:
-        """float64[n]: codes of classes, or numbers; NaN where missing, infinite or of no class."""
+        """float64[n]. Codes of classes, or numbers. NaN for missing, infinite and other values."""
         with about(self.column.name):
             values = _present(_plain(table.column(self.column.id)))
             if self.classes is not None:
@@ -68,10 +68,15 @@ class Examples(NamedTuple):
 
 
 def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTarget:
-    """The target in a column: numbers if its scale (its type if it has none) is continuous, else
-    the classes of the tables.
+    """The target in a column: numbers or classes.
 
-    Raises InputError if there are no classes, or more than MOST_CLASSES.
+    Args:
+        column: The column.
+        scale: Numbers are predicted if it is continuous. None: the column's type decides.
+        tables: The classes are the distinct values in these tables.
+
+    Raises:
+        InputError: There are no classes, or more than MOST_CLASSES.
     """
     if (scale or target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
         return LearnTarget(column)
@@ -88,7 +93,7 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
 def examples(
     table: pa.Table, features: Features, target: LearnTarget, *, released: bool
 ) -> Examples:
-    """The rows of a table, with the columns by id, whose target is present."""
+    """The rows of a table whose target is present. Columns are named by id."""
     y = target.values(table)
     x = features.matrix(table, released=released)
     return Examples(x[~np.isnan(y)], y[~np.isnan(y)])
@@ -97,7 +102,7 @@ def examples(
 def fit_and_score(
     learner: Learner, train: Examples, test: Examples, *, n_classes: int, seed: int
 ) -> Scores:
-    """Fits a model to some examples and scores it on others, by scikit-learn in one thread.
+    """Fits a model to examples and scores it on others, with scikit-learn in one thread.
 
     Args:
         learner: The kind of model.
@@ -107,7 +112,7 @@ def fit_and_score(
         seed: Seed of the model.
 
     Returns:
-        The scores; None where there is nothing to learn from or to test on.
+        The scores. All are None if there is nothing to learn from or to test on.
     """
     return learn_model(learner, train, n_classes=n_classes, seed=seed)(test)
 
@@ -115,12 +120,13 @@ def fit_and_score(
 def learn_model(
     learner: Learner, train: Examples, *, n_classes: int, seed: int
 ) -> Callable[[Examples], Scores]:
-    """Fits a model; returns a function that scores it on examples. As `fit_and_score`."""
-    if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # no model learns of it
+    """Fits a model and returns a function that scores it on examples. Arguments as of
+    `fit_and_score`."""
+    if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # nothing to learn
         return partial(baseline, train, n_classes=n_classes)
     from threadpoolctl import threadpool_limits
 
-    # Numbers in units of their own spread: penalties and steps mean the same for all.
+    # Numbers are standardized, so that penalties and step sizes mean the same for all targets.
     mean, sd = (0.0, 1.0) if n_classes else (float(train.y.mean()), float(train.y.std()) or 1.0)
     model = _fitted(learner, train._replace(y=(train.y - mean) / sd), n_classes, seed)
 
@@ -140,7 +146,8 @@ def learn_model(
 
 
 def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
-    """What it is worth to tell the most frequent class (the first of them), or the mean."""
+    """The scores without a model: predicts the most frequent class of `train` (the first of equally
+    frequent ones), or the mean."""
     if not len(train.y) or not len(test.y):
         return Scores()
     if not n_classes:
@@ -157,7 +164,7 @@ def _fitted(learner: Learner, train: Examples, n_classes: int, seed: int) -> Any
     n = len(train.y)
     rarest = n if not n_classes else int(np.unique(train.y, return_counts=True)[1].min())
     model = learner.estimator(TaskSize(n_classes, n, rarest, seed))
-    # One thread: sums over several would depend on their number.
+    # One thread, since sums would depend on the number of threads.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(_as_taken(learner, train.x), train.y)
@@ -175,7 +182,7 @@ def _as_taken(learner: Learner, x: Sparse) -> Any:
 
 
 def _present(values: pa.Array) -> pa.Array:
-    """The values with one zero, null for NaN."""
+    """The values with -0.0 as 0.0 and NaN as null."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_nan(values), None, one_zero(values))

@@ -1,5 +1,5 @@
-"""Features for learning, the same for raw and for released rows: a model that learned from a
-release can be tested on original rows."""
+"""Features for learning. Original and released rows have the same features, so a model that learned
+from a release can be tested on original rows."""
 
 import json
 from collections.abc import Sequence
@@ -26,24 +26,24 @@ from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_numb
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
-#: How nodes of a hierarchy become features; shares of nodes are always `proportional`.
+#: How nodes of a hierarchy become features. Shares of nodes are always encoded as `proportional`.
 NodeEncoding: TypeAlias = Literal["one_class", "fill_parent", "fill_child"]
 _NODES = {cls.type: cls for cls in (OneClass, FillParent, FillChild)}
-#: Categories of a column with a feature of their own; rows of other categories have none.
+#: Most categories of a column that get a feature. Rows of other categories have none.
 MOST_CATEGORIES = 100
 
 
 @dataclass(frozen=True)
 class Feature:
-    """The features of one column: the same in the same order for original and released values.
+    """The features of one column. Original and released values have equal features in equal order.
 
     Attributes:
         column: The column.
         raw: Encoder of original values.
         released: Encoder of released values.
-        domain: What both know of the column.
-        mean: Numbers are standardized by this mean ...
-        sd: ... and this deviation.
+        domain: The categories or the hierarchy, for both encoders.
+        mean: Numbers are standardized by this mean.
+        sd: Numbers are standardized by this deviation.
     """
 
     column: Column
@@ -55,11 +55,11 @@ class Feature:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features' names, that of missing values the last."""
+        """The names of the features; the feature for missing values is the last."""
         return self.raw.names(self.column.name, self.domain)
 
     def matrix(self, values: Any, *, released: bool) -> Sparse:
-        """csr_matrix float64[n, f] of an Arrow array."""
+        """csr_matrix float64[n, f]. The features of an Arrow array of n values."""
         encoder = self.released if released else self.raw
         if not isinstance(encoder, Midpoint):
             return encoder.features(values, self.domain)
@@ -78,13 +78,21 @@ class Features:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The columns that they are made of."""
+        """The ids of the columns."""
         return tuple(feature.column.id for feature in self.columns)
 
     def matrix(self, table: pa.Table, *, released: bool) -> Sparse:
-        """csr_matrix float64[n, f]: the features of n rows, whose columns are named by id.
+        """The features of rows.
 
-        Raises InputError with the column, without a value, if a column can't be encoded.
+        Args:
+            table: n rows, with columns named by id.
+            released: Whether they are released rows, else original ones.
+
+        Returns:
+            csr_matrix float64[n, f].
+
+        Raises:
+            InputError: A column can't be encoded. The text names the column and no value.
         """
         from scipy.sparse import csr_matrix, hstack
 
@@ -99,8 +107,17 @@ class Features:
 def predictors(
     schema: Schema, targets: Sequence[str], among: Literal["released", "quasi_identifiers"]
 ) -> tuple[Column, ...]:
-    """The columns that models may learn from: the released columns without pseudonyms, `targets`
-    (ids), nested columns and suppressed columns."""
+    """The columns that models may learn from.
+
+    Args:
+        schema: All columns.
+        targets: Ids of columns to leave out.
+        among: All released columns, or quasi-identifiers only.
+
+    Returns:
+        The released columns, without pseudonyms, targets, nested columns and columns whose recoder
+        releases nothing.
+    """
     return tuple(
         column
         for column in schema.released
@@ -117,14 +134,25 @@ def fit(
     encoding: NodeEncoding = "fill_parent",
     max_categories: int = MOST_CATEGORIES,
 ) -> Features:
-    """The features of released columns, fitted on original rows that models may learn from: `raw`,
-    or a sample of them in a fixed order, with the columns by id.
+    """Fits the features of released columns.
 
-    Numbers, dates and ordinal columns (by rank): (value - mean) / sd, of intervals that of their
-    middle; 0 where missing. Nodes of a hierarchy: as `encoding` says; shares of nodes as
-    `proportional` has them, which gives original values what `fill_parent` does. Others, sets too:
-    1 for each category there is, of the `max_categories` most frequent ones. Each column has a
-    last feature for missing values.
+    - Numbers, dates and ordinal columns (by rank): (value - mean) / sd; for intervals that of the
+      middle; 0 if missing.
+    - Nodes of a hierarchy: by `encoding`. Shares of nodes: by `proportional`; then original values
+      are encoded by `fill_parent`.
+    - Others, including sets: an indicator for each of the most frequent categories.
+
+    The last feature of each column indicates missing values.
+
+    Args:
+        columns: The columns.
+        raw: Original rows that models may learn from, or a sample of them, in a fixed order.
+            Columns are named by id.
+        encoding: The encoder of nodes.
+        max_categories: Most categories of a column that get a feature.
+
+    Raises:
+        InputError: A column can't be encoded.
     """
     return Features(tuple(_fitted(c, raw, encoding, max_categories) for c in columns))
 
@@ -156,21 +184,21 @@ def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -
 
 
 def _is_measured(column: Column) -> bool:
-    """Whether its values are on a line."""
+    """Whether its values are numbers or ordinal."""
     if column.scale is None:
         return is_number(column.type)
     return column.scale is not Scale.NOMINAL
 
 
 def _most_frequent(found: Any, n: int) -> tuple[str, ...]:
-    """The n most frequent texts, of equally frequent ones the first, ascending."""
+    """The n most frequent texts, sorted. Of equally frequent ones those that sort first."""
     counts = found.drop_null().value_counts()
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     return tuple(sorted(text for text, _ in sorted(pairs, key=lambda p: (-p[1], p[0]))[:n]))
 
 
 def _numbers(values: Any, column: Column) -> Floats:
-    """float64[n]: numbers, ranks, the middles of intervals; NaN where missing or infinite."""
+    """float64[n]. Numbers, ranks or middles of intervals; NaN if missing or infinite."""
     if column.order is not None:
         values = _ranked(values, column.order)
     found = Midpoint(missing=True).features(values, EncoderDomain()).toarray()
@@ -187,7 +215,8 @@ def _matrix(numbers: Floats, mean: float, sd: float) -> Sparse:
 
 
 def _ranked(values: Any, order: tuple[str, ...]) -> Any:
-    """Ordinal text, or an interval of it as a struct or as JSON text, with ranks for texts."""
+    """Replaces ordinal texts by ranks. Intervals are structs, or JSON texts, which become the
+    middle of their ranks."""
     if pa.types.is_struct(values.type):
         ends = [_ranked(pc.struct_field(values, name), order) for name in ("lower", "upper")]
         return pa.StructArray.from_arrays(ends, ["lower", "upper"])
@@ -210,7 +239,7 @@ def _rank(text: str, place: dict[str, float]) -> float:
 
 
 def _plain(values: Any) -> Any:
-    """One Arrow array without a dictionary."""
+    """The values as one Arrow array without a dictionary."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values

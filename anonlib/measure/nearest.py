@@ -11,9 +11,9 @@ from anonlib.hierarchy.tree import Tree
 
 #: A scipy.sparse matrix.
 Sparse: TypeAlias = Any
-#: Distances that are this near to each other, in proportion, are ties: sums of squares are rounded.
+#: Distances with a smaller relative difference are equal, since sums of squares are rounded.
 TIED = 1e-9
-#: Distances that are in memory at once: as many as fit in a cache.
+#: Distances in memory at once, so that they fit in a CPU cache.
 CHUNK = 2**18
 
 
@@ -22,13 +22,15 @@ class Distances:
 
     @abstractmethod
     def squared(self, rows: slice) -> Floats:
-        """float64[rows, d]."""
+        """float64[rows, d]. The squared distances of some of the original values."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpanDistances(Distances):
-    """Distances of numbers from ranges: 0 inside, else the distance from the nearer end. A missing
-    value stands at the mean; if only one of the two is missing, that adds 1.
+    """Distances of numbers from ranges: 0 inside, else the distance from the nearer end.
+
+    A missing value has the mean. If only one of the two values is missing, the squared distance is
+    larger by 1.
 
     Attributes:
         value: float64[n]. The original numbers.
@@ -71,8 +73,8 @@ class ShareDistances(Distances):
 
 @dataclass(frozen=True, eq=False)
 class NodeDistances(Distances):
-    """Distances of leaves from nodes of a tree: 0 under the node, else the loss of the lowest node
-    above both. Missing, -1, stands right under the root.
+    """Distances of leaves from nodes of a tree: 0 below the node, else the loss of the lowest
+    common ancestor. A missing value has the code -1 and counts as a child of the root.
 
     Attributes:
         leaf: int64[n]. The original leaves.
@@ -87,7 +89,7 @@ class NodeDistances(Distances):
     def squared(self, rows: slice) -> Floats:
         leaf, node = self.leaf[rows, None], self.node[None, :]
         root = len(self.tree.parent) - 1
-        away = np.where(leaf == node, 0.0, 1.0)  # where one of them is missing
+        away = np.where(leaf == node, 0.0, 1.0)  # right for missing ones; others follow below
         away[np.broadcast_to(node == root, away.shape)] = 0.0
         r, c = np.nonzero((leaf >= 0) & (node >= 0))
         first = np.minimum(self.leaf[rows][r], self.tree.low[self.node[c]])
@@ -101,8 +103,8 @@ class MatchedColumn(NamedTuple):
     """One column of an attack.
 
     Attributes:
-        distances: From its d distinct released values.
-        place: int64[t]. The distinct value of each tuple.
+        distances: Distances from its d distinct released values.
+        place: int64[t]. The distinct value of each tuple, 0..d-1.
     """
 
     distances: Distances
@@ -139,11 +141,11 @@ class Attack:
 
     @property
     def chunk(self) -> int:
-        """Rows that are compared at once."""
+        """The number of rows to compare at once."""
         return max(1, CHUNK // max(1, len(self.n_rows)))
 
     def linked(self, rows: slice) -> Links:
-        """Links some rows to their nearest tuples. Cost O(rows t d) for d columns."""
+        """Links some rows to their nearest tuples. Cost: O(rows t) per column."""
         own = self.own[rows]
         total = np.zeros((len(own), len(self.n_rows)))
         for column in self.columns:

@@ -1,6 +1,6 @@
-"""How well predictions match what is true, from counts that add up over any parts of a table.
+"""Scores of predictions, computed from counts and sums, which add up over parts of a table.
 
-The figures are those of scikit-learn's metrics.
+All scores are defined as in scikit-learn.
 """
 
 from typing import NamedTuple
@@ -11,13 +11,17 @@ from anonlib.arrays import Floats, Ints
 
 
 class Scores(NamedTuple):
-    """What predictions of a target are worth; None where not defined.
+    """Scores of predictions. None if not defined.
 
-    Of classes: accuracy; f1, with two classes that of the last one, with more the mean weighted by
-    how many rows are of each; f1_macro, the plain mean over the classes that occur or are
-    predicted; auc, the area under the ROC curve, with more than two classes the mean of each
-    against the rest. Of numbers, in their units: rmse, the root of the mean squared error; r2, the
-    share of the variance that is explained.
+    Attributes:
+        accuracy: For classes: the share of right predictions.
+        f1: For two classes: F1 of the last class. For more: the mean, weighted by the rows of
+            each class.
+        f1_macro: For classes: the plain mean of F1 over classes that occur or are predicted.
+        auc: The area under the ROC curve. For more than two classes: the mean over each class
+            against the rest.
+        rmse: For numbers, in their unit: the root of the mean squared error.
+        r2: For numbers: the explained share of the variance.
     """
 
     accuracy: float | None = None
@@ -28,22 +32,25 @@ class Scores(NamedTuple):
     r2: float | None = None
 
 
-#: Scores of which less is better.
+#: Scores that are better if smaller.
 ERRORS = ("rmse",)
 
 
 def score(
     true: Floats, predicted: Floats, shares: Floats | None = None, n_classes: int = 0
 ) -> Scores:
-    """What n predictions are worth.
+    """Scores n predictions. Cost: O(n log n) per class.
 
-    true, predicted: float64[n], codes 0..n_classes-1, or numbers if there are no classes. shares:
-    float64[n, n_classes], how likely each class is said to be, for the area under the ROC curve.
-    Cost O(n log n).
+    Args:
+        true: float64[n]. Codes 0..n_classes-1, or numbers.
+        predicted: float64[n]. As `true`.
+        shares: float64[n, n_classes]. The predicted probability of each class. Without it, there
+            is no auc.
+        n_classes: Classes; 0 for numbers.
     """
     if n_classes == 0:
         error, varies = true - predicted, len(true) > 0 and true.min() < true.max()
-        # The mean of equal numbers may be off by a rounding error, which is no spread.
+        # The mean of equal numbers may have a rounding error, which must not count as spread.
         spread = true - true.mean() if varies else np.zeros(1)
         return number_scores(len(true), float(error @ error), float(spread @ spread))
     code = true.astype(np.int64)
@@ -54,8 +61,8 @@ def score(
 
 
 def class_scores(confusion: Ints) -> Scores:
-    """All scores but auc. confusion: int64[c, c], rows by their class, then by what they were
-    predicted to be."""
+    """All scores of classes except auc. confusion: int64[c, c], rows by true and by predicted
+    class."""
     total, hit = int(confusion.sum()), np.diagonal(confusion)
     if total == 0:
         return Scores()
@@ -67,24 +74,37 @@ def class_scores(confusion: Ints) -> Scores:
 
 
 def number_scores(n: int, squares: float, spread: float) -> Scores:
-    """squares: the sum of n squared errors; spread: that of the squared deviations from the mean
-    of what is true."""
+    """The scores of numbers.
+
+    Args:
+        n: The number of predictions.
+        squares: The sum of squared errors.
+        spread: The sum of squared deviations of the true numbers from their mean.
+    """
     if n == 0:
         return Scores()
     return Scores(rmse=float(np.sqrt(squares / n)), r2=1 - squares / spread if spread else None)
 
 
 def auc(positive: Ints, negative: Ints) -> float | None:
-    """The area under the ROC curve: how often a positive row has a larger score than a negative
-    one, ties counted as half. positive, negative: int64[s], rows by score, ascending. None without
-    rows of both kinds."""
+    """The area under the ROC curve: the probability that a positive row has a larger score than a
+    negative row. Ties count half.
+
+    Args:
+        positive: int64[s]. Positive rows by score, ascending.
+        negative: int64[s]. Negative rows by score, ascending.
+
+    Returns:
+        The area; None unless there are rows of both kinds.
+    """
     pairs = int(positive.sum()) * int(negative.sum())
     twice = 2 * (np.cumsum(negative) - negative) + negative
     return int(positive @ twice) / (2 * pairs) if pairs else None
 
 
 def mean_auc(by_class: list[float | None]) -> float | None:
-    """That of two classes is the last one's; of more the mean over those that have one."""
+    """The auc of a target: for two classes that of the last, else the mean over classes that have
+    one."""
     known = [each for each in by_class if each is not None]
     if not known:
         return None

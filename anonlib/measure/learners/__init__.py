@@ -1,4 +1,4 @@
-"""Models that learn from a release, the same in Spark ML and in scikit-learn. One file each."""
+"""Kinds of models that learn from a release, in Spark ML and in scikit-learn. One file each."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -7,8 +7,14 @@ from anonlib.registry import Plugin
 
 
 class TaskSize(NamedTuple):
-    """What a model will learn from: a target of n_classes (0: of numbers, standardized), n_rows, of
-    which the rarest class that occurs has n_rarest. seed: of what it draws."""
+    """What a model will learn from.
+
+    Attributes:
+        n_classes: Classes of the target; 0 for numbers, which are standardized.
+        n_rows: Rows.
+        n_rarest: Rows of the rarest class that occurs; `n_rows` for numbers.
+        seed: The seed of the model.
+    """
 
     n_classes: int
     n_rows: int
@@ -20,22 +26,24 @@ class Learner(Plugin):
     """A kind of model with its parameters."""
 
     family: ClassVar[str] = "learner"
-    #: what it predicts
+    #: whether it predicts classes
     classifies: ClassVar[bool]
+    #: whether it predicts numbers
     regresses: ClassVar[bool]
-    #: whether its features can't be sparse
+    #: whether it needs dense features
     dense: ClassVar[bool] = False
-    #: whether Spark ML has it
+    #: whether it is available in Spark ML
     in_spark: ClassVar[bool] = True
 
     def suits(self, n_classes: int) -> bool:
-        """Whether it predicts n_classes classes; 0 stands for numbers."""
+        """Whether it can predict so many classes; 0 stands for numbers."""
         return self.classifies if n_classes else self.regresses
 
     @abstractmethod
     def estimator(self, given: TaskSize) -> Any:
-        """A model of scikit-learn that has not learned yet."""
+        """An unfitted scikit-learn model."""
 
     def spark_estimator(self, given: TaskSize) -> Any:
-        """The same of Spark ML, for columns `features`, `label`."""
+        """An unfitted Spark ML model with the columns `features` and `label`. Raises
+        NotImplementedError if it is not `in_spark`."""
         raise NotImplementedError(self.type)

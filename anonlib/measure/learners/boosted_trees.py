@@ -8,9 +8,10 @@ from anonlib.measure.learners import Learner, TaskSize
 
 
 class BoostedTrees(Learner):
-    """Gradient-boosted trees: in scikit-learn those of histograms (of more than two classes, as
-    many trees a round), in Spark ML GBT (of more than two classes, one ensemble against the rest
-    for each).
+    """Gradient-boosted trees.
+
+    In scikit-learn: histogram-based; for more than two classes, each round adds a tree per class.
+    In Spark ML: GBT; for more than two classes, one ensemble per class against the rest.
 
     Reference: J. H. Friedman, Greedy function approximation, Annals of Statistics 29(5), 2001.
     """

@@ -10,8 +10,8 @@ from anonlib.measure.learners import Learner, TaskSize
 class LinearRegression(Learner):
     """Ridge regression of a standardized number.
 
-    The least of the sum of squared errors and `l2` times the squared weights, but for the
-    intercept: scikit-learn's alpha is l2, Spark ML's regParam l2 / n.
+    Minimizes the sum of squared errors plus `l2` times the sum of squared weights, without the
+    intercept. In scikit-learn alpha is l2; in Spark ML regParam is l2 / n.
     """
 
     type: ClassVar[str] = "linear_regression"
@@ -22,7 +22,7 @@ class LinearRegression(Learner):
     def estimator(self, given: TaskSize) -> Any:
         from sklearn.linear_model import Ridge
 
-        # Of sparse features the solution is found step by step.
+        # For sparse features the solver is iterative and needs a tolerance.
         return Ridge(alpha=self.l2, tol=1e-10)
 
     def spark_estimator(self, given: TaskSize) -> Any:

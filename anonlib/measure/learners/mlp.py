@@ -11,11 +11,12 @@ from anonlib.measure.learners import Learner, TaskSize
 class Mlp(Learner):
     """A multilayer perceptron: rectified linear units, Adam with a constant rate.
 
-    Training ends after `epochs`, or when for `patience` of them the training loss has not fallen
-    (with `early_stopping`: a tenth of the training rows, held out, are not told better). The layers
-    are by default those of TA_DA, section VI-B, which names no other parameters; proportional
-    representation, section IV.C, has `hidden: [5, 2], epochs: 500, early_stopping: false`. In
-    scikit-learn only: Spark ML's perceptron has sigmoid units, and learns from all rows at once.
+    Training ends after `epochs`, or after `patience` epochs without progress: with
+    `early_stopping`, in the score of a held-out tenth of the training rows, else in the training
+    loss. The default layers are those of TA_DA, section VI-B, which names no other parameters.
+    Proportional representation, section IV.C, uses `hidden: [5, 2], epochs: 500, early_stopping:
+    false`. Available in scikit-learn only: Spark ML's perceptron has sigmoid units, and learns from
+    all rows at once.
     """
 
     type: ClassVar[str] = "mlp"
@@ -37,7 +38,7 @@ class Mlp(Learner):
     def estimator(self, given: TaskSize) -> Any:
         from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-        # Of every class a row must be held out, and one be left.
+        # Early stopping needs a row of every class to hold out, and another one to learn from.
         can_hold_out = given.n_rarest >= 2 and given.n_rows >= 10 * max(given.n_classes, 2)
         early = self.early_stopping and can_hold_out
         n_learned = given.n_rows - ceil(given.n_rows / 10) * early

@@ -8,8 +8,10 @@ from anonlib.measure.learners import Learner, TaskSize
 
 
 class RandomForest(Learner):
-    """A random forest: each tree learns from as many rows, drawn with replacement, each cut looks
-    at the root of the number of features (a third of them for numbers).
+    """A random forest.
+
+    Each tree learns from a sample of as many rows as there are, drawn with replacement. Each cut
+    considers sqrt(f) of f features for classes, f / 3 for numbers.
 
     Reference: L. Breiman, Random forests, Machine Learning 45, 2001.
     """

@@ -1,1 +1,1 @@
-"""Measures of how risky a release is: attacker models, uniqueness, linkage, disclosure."""
+"""Measures of how risky a release is: models of attackers, uniqueness, linkage, disclosure."""

@@ -1,4 +1,4 @@
-"""Columns of original rows and of what was released, made comparable: as `Encoding` has them."""
+"""Distances of original from released values of a column, on the scales of its `Encoding`."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -23,13 +23,23 @@ Values: TypeAlias = Any
 def match_column(
     column: Column, encoding: Encoding, original: Values, released: Values
 ) -> MatchedColumn | None:
-    """The column's part of the distances of `original` values, of the source's type, from
-    `released` ones; None where all of these are the same by their recoder.
+    """A column of an attack: the distances of original from released values.
 
-    Continuous and ordinal columns are standardized (ordinal ones by their ranks): values, and the
-    ranges of intervals and of ordinal sets. Nominal columns: values, sets, shares, nodes.
+    Values of continuous columns and ranks of ordinal columns are standardized. Intervals and
+    ordinal sets count as ranges. In nominal columns, released values are values, sets, shares or
+    nodes.
 
-    Raises InputError, with the column, where released values can't be compared.
+    Args:
+        column: The column.
+        encoding: Its encoding.
+        original: The original values, of the source's type.
+        released: The released values.
+
+    Returns:
+        The column; None if its recoder releases nothing, so that all distances are equal.
+
+    Raises:
+        InputError: Released values can't be compared. The text names the column.
     """
     if column.recoder.releases == "nothing":
         return None
@@ -58,13 +68,13 @@ def _spans(column: Column, encoding: Encoding, original: Values, released: Value
 
 
 def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
-    """float64[n], standardized, missing ones at the mean; bool[n], which are missing."""
+    """float64[n], standardized values, with missing ones at the mean; bool[n], which are missing."""
     absent: Bools = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return encoding.numeric(values)[:, 0], absent
 
 
 def _ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values, Values]:
-    """The least and the greatest value that each released one stands for, of the column's type."""
+    """The least and the greatest value in each released range, of the column's type."""
     if column.recoder.releases == "interval" and pa.types.is_struct(released.type):
         return pc.struct_field(released, "lower"), pc.struct_field(released, "upper")
     if column.recoder.releases == "set":
@@ -85,7 +95,7 @@ def _present(rank: dict[str, int], texts: Iterable[str | None]) -> list[int]:
 
 
 def _read(released: Values, type: pa.DataType) -> tuple[Values, Values]:
-    """The ends of intervals as text, "[lower, upper]": as the recoder writes them."""
+    """The ends of intervals that were released as texts "[lower, upper]"."""
     if pa.types.is_string(type):
         pairs = [(None, None) if t is None else json.loads(t) for t in released.to_pylist()]
         lower, upper = zip(*pairs, strict=True)
@@ -96,7 +106,7 @@ def _read(released: Values, type: pa.DataType) -> tuple[Values, Values]:
 
 
 def _elements(released: Values) -> list[Sequence[str | None]]:
-    """The texts of the categories of each set, missing as None; a missing set is one of that."""
+    """The texts of the categories of each set, None for missing. A missing set is (None,)."""
     if pa.types.is_string(released.type):
         sets = (None if t is None else _parsed(t) for t in released.to_pylist())
         return [(None,) if each is None else each for each in sets]
@@ -111,13 +121,13 @@ def _elements(released: Values) -> list[Sequence[str | None]]:
 
 
 def _parsed(text: str) -> list[str | None]:
-    """The elements of a JSON array, as the texts that `iso` makes."""
+    """The elements of a JSON array, as texts like those of `iso`."""
     found = json.loads(text, parse_int=str, parse_float=str)
     return [str(each).lower() if isinstance(each, bool) else each for each in found]
 
 
 def _sets(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
-    """Released values, or sets of them, of a nominal column."""
+    """A nominal column that is released as values or as sets."""
     categories = iso(encoding.categories).to_pylist()
     code: dict[str | None, int] = {text: i for i, text in enumerate(categories)}
     code[None] = len(categories)
@@ -130,7 +140,7 @@ def _sets(column: Column, encoding: Encoding, original: Values, released: Values
 
 
 def _node_shares(column: Column, original: Values, released: Values) -> MatchedColumn:
-    """Leaves with their shares; missing is the node after the last."""
+    """A column that is released as shares of leaves. Missing has the code after the last node."""
     leaf, hierarchy = find_leaves(original, column.hierarchy)
     missing = len(hierarchy.names)
     pairs = [
@@ -154,7 +164,8 @@ def _shares(
 
 
 def _nodes(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
-    """Nodes by name; without a hierarchy, values by their text right under the root."""
+    """A column that is released as names of nodes. Without a hierarchy, all values are children of
+    the root."""
     flat = column.hierarchy or find_leaves(encoding.categories, None).hierarchy
     leaf, hierarchy = find_leaves(original, flat)
     number: dict[str | None, int] = {name: i for i, name in enumerate(hierarchy.names)}

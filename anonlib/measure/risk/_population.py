@@ -1,4 +1,4 @@
-"""What the sizes of a sample's classes say of the population that the sample was drawn from."""
+"""Estimates about a population from the sizes of classes in a random sample of it."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 
-#: From here on Stirling's series of log gamma, cut off after two terms, is exact in float64.
+#: For numbers from here on, two terms of Stirling's series of log gamma are exact in float64.
 LARGE = 1e4
-#: From size SERIES on, N_TERMS terms of 2F1's series are exact; scipy gives NaN for large sizes.
+#: For sizes from SERIES on, N_TERMS terms of 2F1's series are exact; scipy gives NaN for large ones.
 SERIES, N_TERMS = 32, 100
 
 
@@ -20,13 +20,16 @@ class Pitman(NamedTuple):
 
 
 def pitman(size: Ints, n_classes: Ints) -> Pitman:
-    """The model that makes a sample most likely which has n_classes[i] classes of size[i], both
-    int64[s].
+    """Fits Pitman's model to a sample, by maximum likelihood of Pitman's sampling formula.
 
-    The likelihood is that of Pitman's sampling formula; alpha, and theta for each alpha, are found
-    by bounded search. Cost O(s) for each of some thousand steps. Reference: N. Hoshino, Applying
-    Pitman's sampling formula to microdata disclosure risk assessment, Journal of Official
-    Statistics 17(4), 2001.
+    A bounded search finds alpha, and another one theta for each alpha.
+    Cost: O(s) for each of some thousand steps.
+    Reference: N. Hoshino, Applying Pitman's sampling formula to microdata disclosure risk
+    assessment, Journal of Official Statistics 17(4), 2001.
+
+    Args:
+        size: int64[s]. The sizes that classes have.
+        n_classes: int64[s]. The classes of each size.
     """
     from scipy.optimize import minimize_scalar
 
@@ -50,21 +53,32 @@ def pitman(size: Ints, n_classes: Ints) -> Pitman:
 
 
 def pitman_uniques(model: Pitman, n: int) -> float:
-    """How many classes of one person are expected among n persons: n (theta + alpha)_(n-1) over
-    (theta + 1)_(n-1), rising factorials. (Hoshino gives its limit for large n, which is Gamma(theta
-    + 1) / Gamma(theta + alpha) n^alpha.)"""
+    """The expected number of classes of one person among n persons.
+
+    It is n (theta + alpha)_(n-1) / (theta + 1)_(n-1), with rising factorials. Hoshino gives the
+    limit for large n: Gamma(theta + 1) / Gamma(theta + alpha) n^alpha.
+    """
     above = _log_rising(model.theta + model.alpha, n - 1)
     return float(n * np.exp(above - _log_rising(model.theta + 1.0, n - 1)))
 
 
 def zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
-    """The estimated probability that a class of one person in the sample is one of the population,
-    0 where there is none.
+    """Estimates the probability that a person who is unique in the sample is unique in the
+    population.
 
-    Bayes' rule, the classes of the population being as often of each size as those of the sample,
-    which is drawn without replacement. Cost O(s). Reference: L. Zayatz, Estimation of the number of
-    unique population elements using a sample, Proceedings of the Survey Research Methods Section,
-    American Statistical Association, 1991.
+    Uses Bayes' rule. The prior assumes that sizes are distributed among the population's classes
+    as among the sample's. The sample is drawn without replacement.
+    Cost: O(s).
+    Reference: L. Zayatz, Estimation of the number of unique population elements using a sample,
+    Proceedings of the Survey Research Methods Section, American Statistical Association, 1991.
+
+    Args:
+        size: int64[s]. The sizes that classes of the sample have.
+        n_classes: int64[s]. The classes of each size.
+        n_population: The persons of the population.
+
+    Returns:
+        The probability; 0 if nobody is unique in the sample.
     """
     from scipy.stats import hypergeom
 
@@ -75,13 +89,20 @@ def zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
 
 
 def expected_risk(size: Ints, fraction: float) -> Floats:
-    """float64[s]: the expected 1 / F, F the persons of the population in a class that has `size`
-    in a sample of that `fraction`.
+    """The expected value of 1 / F, where F is the number of persons in a class of the population.
 
-    F is taken to be distributed as the draws until the size-th success, which has the probability
-    `fraction`; then 1 / F is expected to be fraction / size 2F1(1, 1; size + 1; 1 - fraction).
+    F is modelled as the number of draws until the size-th success, with `fraction` as the
+    probability of success. Then 1 / F is expected to be
+    fraction / size 2F1(1, 1; size + 1; 1 - fraction).
     Reference: L. Franconi, S. Polettini, Individual risk estimation in mu-Argus: a review, Privacy
     in Statistical Databases, 2004.
+
+    Args:
+        size: int64[s]. The sizes of classes in the sample.
+        fraction: The share of the population that is in the sample.
+
+    Returns:
+        float64[s].
     """
     from scipy.special import hyp2f1
 
@@ -96,7 +117,7 @@ def expected_risk(size: Ints, fraction: float) -> Floats:
 
 
 def _likelihood(size: Ints, n_classes: Ints, model: Pitman) -> float:
-    """The logarithm of Pitman's sampling formula, but for what the model does not change."""
+    """The logarithm of Pitman's sampling formula, without terms that do not depend on the model."""
     from scipy.special import gammaln
 
     alpha, theta = model
@@ -107,7 +128,7 @@ def _likelihood(size: Ints, n_classes: Ints, model: Pitman) -> float:
 
 
 def _log_rising(x: float, n: int) -> float:
-    """log(x (x + 1) ... (x + n - 1)); differences of log gamma would cancel where x is large."""
+    """log(x (x + 1) ... (x + n - 1)). For large x, differences of log gamma would cancel."""
     from scipy.special import gammaln
 
     if x < LARGE:

@@ -1,4 +1,4 @@
-"""What an attacker learns of a person from the cell that the person is in."""
+"""What an attacker learns about a person from the person's class."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -18,23 +18,26 @@ N_BINS = 10
 class Disclosure(Measure):
     """How well sensitive values are guessed from the released quasi-identifiers.
 
-    Attribute disclosure: who knows a person's class guesses its most frequent value. By sensitive
-    column, and the target where it has a privacy model of its own:
+    Attribute disclosure: an attacker who knows a person's class guesses its most frequent value.
+    For each sensitive column, and for the target if it has its own privacy model:
 
-    - `correct`: the share of rows guessed right so; `base`: by the most frequent value of the whole
-      release; `gain`: the difference;
-    - `certainty`: the largest share of one value in any class; `certain`: the share of rows in
-      classes where one value has at least `threshold`.
+    - `correct`: the share of rows guessed right.
+    - `base`: the share guessed right by the most frequent value of the whole release.
+    - `gain`: `correct` minus `base`.
+    - `certainty`: the largest share of one value in any class.
+    - `certain`: the share of rows in classes where one value has a share of at least `threshold`.
 
-    Values are compared as the audit does; missing ones are nothing to guess: shares are those of
-    present values, and classes without any are left out.
+    Values are compared as in the audit. All shares are of present values; classes without any are
+    left out.
 
-    By quasi-identifier released as shares of its values, `lone`: the share of rows that are known,
-    by the shares and the size of their class, to be the only ones in it with their value. Whoever
-    knows such a value of a person in the table knows the person's class.
+    For each quasi-identifier released as shares of its values:
 
-    Rows are counted, with a `unit`, too. Two aggregates of the release by column, and one if there
-    are shares.
+    - `lone`: the share of rows that, as the shares and the size of their class show, are the only
+      ones in it with their value. If an attacker knows such a value of a person in the table, they
+      know the person's class.
+
+    Rows are counted, even with a `unit`.
+    Cost: two aggregates of the release per column, and one if there are shares.
     """
 
     type: ClassVar[str] = "disclosure"
@@ -79,7 +82,7 @@ class Disclosure(Measure):
         return Findings(tuple(figures), tuple(series))
 
     def _of(self, case: "Case", name: str, sensitive: Sequence[str]) -> Findings:
-        """What is learnt of one column."""
+        """The findings for one sensitive column."""
         bins, n_present, n_most = case.certainty(name, sensitive, self.threshold, N_BINS)
         if not n_present:
             note = "all values are missing"
@@ -94,7 +97,7 @@ class Disclosure(Measure):
             Figure("certainty", max(row.certainty for row in bins), name),
             Figure("certain", sum(row.certain for row in bins) / n_present, name),
         )
-        # Bins have whole classes; of what is missing there is nothing to see.
+        # Bins consist of whole classes, so each has k rows; but k rows must have a value, too.
         if not min(min(row.smallest, row.present) for row in bins) >= case.k > 0:
             return Findings(figures)
         rows = tuple(

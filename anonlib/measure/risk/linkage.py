@@ -1,4 +1,4 @@
-"""An attack on a sample of rows: which released tuple is the nearest?"""
+"""An attack on a sample of rows: links each row to the nearest released tuple."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -15,7 +15,7 @@ from anonlib.measure.risk._compared import match_column
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: Most distinct released tuples that the attack looks through.
+#: Most distinct released tuples to compare rows with.
 MAX_TUPLES = 100_000
 #: Most comparisons of a row with a tuple.
 MAX_COMPARED = 10**8
@@ -30,27 +30,33 @@ FEW = (
 class Linkage(Measure):
     """How often an attacker finds persons by the released tuple that is nearest to theirs.
 
-    Distance-based record linkage: the attacker knows the quasi-identifiers of persons, and takes
-    for theirs the nearest released tuple.
+    Distance-based record linkage: the attacker knows the quasi-identifiers of persons, and links
+    each person to the nearest released tuple.
 
-    `cell`: the share of rows whose nearest tuple is the one that they were released as; where t
-    tuples are as near, 1/t of a row. `cell_guess`: what guessing gets, one over the number of
-    tuples. `record`: the share of rows found, taking any of the rows that have the nearest tuple;
-    it is never above `record_bound`, 1/k. `record_guess`: what guessing gets, one over the number
-    of rows.
+    - `cell`: the share of rows whose nearest tuple is their own. If t tuples are equally near,
+      the row counts 1/t.
+    - `cell_guess`: the same by guessing: one over the number of tuples.
+    - `record`: the share of rows found by choosing any row that has the nearest tuple; never above
+      `record_bound`, 1/k.
+    - `record_guess`: the same by guessing: one over the number of rows.
 
-    The squared distance is the sum over the columns of the squares of: the difference, standardized
-    (ordinal columns: of ranks; 0 inside an interval, else to its nearer end; a missing value stands
-    at the mean, and adds 1 where the other is present); 0 or 1 of nominal columns (0 in a set; of
-    released shares, 1 less the value's); of nodes 0 above the value, else the loss of the lowest
-    common ancestor, as in `ncp`. Reference: J. Domingo-Ferrer, V. Torra, A quantitative comparison
-    of disclosure control methods for microdata, in: Confidentiality, Disclosure and Data Access,
-    2001; there ties go to the first.
+    The squared distance is the sum of squared differences over columns:
 
-    The rows are those of the private sample (`Case.pairs`), fewer where there are many tuples (at
-    most MAX_COMPARED comparisons); the tuples are all of the release up to MAX_TUPLES, else those
-    of the sample. With a `unit`, rows stand for persons. Cost: the sample, one aggregate of the
-    release, and the comparisons as Spark tasks.
+    - Continuous and ordinal columns: the standardized difference, of ordinal columns that of
+      ranks. 0 inside an interval, else the difference from the nearer end. A missing value has the
+      mean; if only one of the two is missing, 1 is added.
+    - Nominal columns: 0 if the value is equal or in the set, else 1. For released shares: 1 minus
+      the share of the value.
+    - Nodes: 0 if the value is below the node, else the loss of the lowest common ancestor, as in
+      `ncp`.
+
+    Rows are from the private sample (`Case.pairs`); with many tuples fewer of them, for at most
+    MAX_COMPARED comparisons. Tuples are all tuples of the release; with more than MAX_TUPLES, only
+    those of the sample. With a `unit`, rows stand for persons.
+    Cost: the sample, one aggregate of the release, and the comparisons as Spark tasks.
+    Reference: J. Domingo-Ferrer, V. Torra, A quantitative comparison of disclosure control methods
+    for microdata, in: Confidentiality, Disclosure and Data Access, 2001. There, the first of
+    equally near tuples is taken.
     """
 
     type: ClassVar[str] = "linkage"
@@ -103,7 +109,8 @@ class Linkage(Measure):
 
 
 def _tuples(case: "Case", released: pa.Table) -> tuple[pa.Table, Ints, str]:
-    """The tuples to choose from, the rows that have them, and what is to be said of that."""
+    """The released tuples to compare with, the rows of each, and a note. No tuples if there are
+    more than MAX_TUPLES."""
     found = case.tuples(released.column_names, MAX_TUPLES)
     if found is not None:
         return *found, ""
@@ -111,9 +118,15 @@ def _tuples(case: "Case", released: pa.Table) -> tuple[pa.Table, Ints, str]:
 
 
 def _attack(case: "Case", original: pa.Table, released: pa.Table, n_rows: Ints) -> Attack:
-    """The attack on original rows; `released` has the tuples, which n_rows have each, and then what
-    the originals were released as. Where no tuples are given, those of the originals are taken, of
-    k rows each."""
+    """The attack on original rows.
+
+    Args:
+        case: The case.
+        original: n original rows.
+        released: The released tuples, then n rows: the original ones as released.
+        n_rows: int64[number of tuples]. The released rows of each tuple. If empty, the tuples of
+            the n rows are used, each with k rows.
+    """
     columns = []
     for column in case.schema.quasi_identifiers:
         values = (table.column(column.id).combine_chunks() for table in (original, released))

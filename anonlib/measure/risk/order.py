@@ -1,4 +1,4 @@
-"""Does the order of the published rows say anything?"""
+"""Whether the order of published rows reveals anything."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -12,9 +12,9 @@ from anonlib.measure import Figure, Findings, Measure
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: Most distinct rows of the measure.
+#: Most distinct rows to measure.
 MAX_ROWS = 10_000
-#: By chance no correlation exceeds this many standard deviations; one is (m - 1)^(-1/2) for m rows.
+#: Correlations by chance stay below this many deviations. One is (m - 1)^(-1/2) for m rows.
 DEVIATIONS = 4.0
 
 BEFORE = "rows get their random order when they are published: `evaluate` the published table"
@@ -23,20 +23,23 @@ BEFORE = "rows get their random order when they are published: `evaluate` the pu
 class Order(Measure):
     """Whether the order of the published rows tells anything of what they hold.
 
-    `correlation`: Spearman's rank correlation, without its sign, of where rows stand in the
-    published files with what they hold, by released column; `chance`: what a random order stays
-    below.
+    - `correlation`: for each released column, the absolute value of Spearman's rank correlation
+      between the places of rows in the published files and their values.
+    - `chance`: the bound that correlations in a random order stay below.
 
-    A table written in its source's order, or block by block, would show it wherever that order has
-    to do with a released column. What it can't show is an order by something that is not released;
-    against that, publication orders rows by a hash of their released values with a fresh secret,
-    whatever the source's order was.
+    The measure detects a table written in the order of its source, or block by block, if that order
+    is related to a released column. It can't detect an order by something that is not released.
+    Publication prevents that, too: it orders rows by a hash of their released values with a fresh
+    secret, so the order of the source has no effect.
 
-    That puts equal rows side by side, which says nothing: each counts once, where it stands first.
-    Files stand in the order of their names; where they are laid out by columns, only places within
-    files are compared. Intervals count by their lower end, sets and shares by their first element,
-    text by its letters. Before the commit rows are not in their order yet: there is no value then,
-    and no release goes with a gate on it. One aggregate of the release.
+    Equal rows are next to each other, which reveals nothing, so only the first of them counts.
+    Files are ordered by name. If they are laid out by columns, only places within files are
+    compared. Intervals are ranked by their lower end, sets and shares by their first element, texts
+    alphabetically.
+
+    Before the commit rows are not in their final order. So there is no value then, and no release
+    passes a gate on it.
+    Cost: one aggregate of the release.
     """
 
     type: ClassVar[str] = "order"
@@ -47,7 +50,7 @@ class Order(Measure):
         "chance": "what correlations stay below in a random order; 0 to 1, for comparison",
     }
     of_published: ClassVar[bool] = True
-    needs_pairs: ClassVar[bool] = True  # by their links, staged rows are told from published ones
+    needs_pairs: ClassVar[bool] = True  # links distinguish staged rows from published ones
 
     def measure(self, case: "Case") -> Findings:
         rows = case.places(MAX_ROWS)
@@ -63,7 +66,7 @@ class Order(Measure):
 
 
 def _places(rows: pa.Table, *, within_files: bool) -> Floats:
-    """float64[m]: the ranks of where rows stand in the table, or in their files."""
+    """float64[m]. The ranks of rows by their places in the table, or in their files."""
     frame = rows.select(["file", "start", "offset"]).to_pandas()
     frame = frame.sort_values(["file", "start", "offset"])
     frame["place"] = np.arange(len(frame), dtype=np.float64)

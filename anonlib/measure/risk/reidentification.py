@@ -13,7 +13,7 @@ from anonlib.measure.risk._population import expected_risk
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
-#: The distribution is told at these risks: one in LEVELS[i] persons.
+#: The series of risks has these levels: one in LEVELS[i] persons.
 LEVELS = (100, 50, 20, 11, 10, 5, 3, 2)
 
 #: Most bins of a histogram.
@@ -25,21 +25,23 @@ WHOLE = "the release is taken for the whole population, which makes it the prose
 class Reidentification(Measure):
     """How likely persons are found again by their released quasi-identifiers.
 
-    Prosecutor, journalist and marketer risk, by the sizes of the released classes. A person in a
-    class of f persons, which is one of F in the population, is found by an attacker
+    Prosecutor, journalist and marketer risk, from the sizes of released classes. Let a person be in
+    a class of f persons in the release, and of F persons in the population.
 
-    - who knows that the person is in the release (prosecutor) with probability 1/f,
-    - who does not (journalist) with probability 1/F,
-    - who wants as many as he can find (marketer): the share of persons that he finds is the mean
-      of 1/F. It is also the journalist's mean.
+    - A prosecutor knows that the person is in the release: finds them with probability 1/f.
+    - A journalist does not know that: finds them with probability 1/F.
+    - A marketer links everybody: the share of persons found is the mean of 1/F, which is also the
+      journalist's mean risk.
 
-    `max` is the largest risk of a person, `mean` that of all, `at_risk` the share of persons whose
-    risk is above `threshold`. F is f unless `population` says how many persons there are of whom
-    the source is a random sample: then 1/F is expected from f, see `expected_risk`. (A source that
-    is a choice by its values, such as one year, is no random sample: leave `population` out.)
+    `max` is the largest risk of a person, `mean` the mean risk, `at_risk` the share of persons
+    whose risk is above `threshold`.
 
-    With a `unit`, f counts persons; of a published table rows, as a note says. One aggregate of the
-    release.
+    By default F is f. If the source is a random sample of `population` persons, 1/F is estimated
+    from f, see `expected_risk`. A source that was selected by values, such as one year, is not a
+    random sample: leave `population` out.
+
+    With a `unit`, f counts persons; for a published table it counts rows, as a note says.
+    Cost: one aggregate of the release.
     """
 
     type: ClassVar[str] = "reidentification"
@@ -98,7 +100,7 @@ class Reidentification(Measure):
         return Findings(figures, (_histogram(sizes), _risks(persons, prosecutor, journalist)))
 
     def _undefined(self, sizes: "Sizes") -> str:
-        """Why there is no risk to tell; empty if there is."""
+        """Why the risks are not defined; empty if they are."""
         if not sizes.n:
             return "nobody was released"
         if self.population is not None and self.population < sizes.n:
@@ -107,7 +109,7 @@ class Reidentification(Measure):
 
 
 def _histogram(sizes: "Sizes") -> Series:
-    """Classes and persons by size, in bins that are about as wide in proportion."""
+    """Classes and persons by size, in bins of about equal width on a logarithmic scale."""
     ends = np.geomspace(sizes.smallest, sizes.size[-1] + 1, MAX_BINS + 1)
     edges = np.unique(np.rint(ends).astype(np.int64))
     place = np.searchsorted(edges, sizes.size, side="right") - 1
@@ -119,7 +121,7 @@ def _histogram(sizes: "Sizes") -> Series:
 
 
 def _risks(persons: Floats, prosecutor: Floats, journalist: Floats) -> Series:
-    """The share of persons with a risk above each level: those of whole classes, or none."""
+    """The share of persons with a risk above each level. They make up whole classes."""
     rows = []
     for level in LEVELS:
         above = (float(persons @ (risk > 1 / level)) for risk in (prosecutor, journalist))

@@ -1,4 +1,4 @@
-"""How many persons nobody else is like."""
+"""How many persons are unique by their quasi-identifiers."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -12,24 +12,25 @@ from anonlib.measure.risk.reidentification import ROWS
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
-#: Up to this sampling fraction Pitman's model is the better one.
+#: Up to this sampling fraction Pitman's estimate is better than Zayatz's.
 SMALL = 0.1
 
 
 class Uniqueness(Measure):
     """How many persons have quasi-identifiers that nobody else has.
 
-    Their share in the source says how risky the raw table is; in the release k-anonymity leaves
-    none; in the population it is estimated from the source.
+    The share in the source shows how risky the raw table is. In the release k-anonymity leaves
+    nobody unique. The share in the population is estimated from the source.
 
-    Where the source is a random sample of `population` persons, `population_unique` is the share
-    of these that are unique among all of them, by two estimates: of Pitman, by the model that suits
-    the source best, and of Zayatz, by the sizes of the source's classes (see `_population.py`). The
-    share among the source's persons is expected to be the same. Dankar et al. found Pitman's the
-    better one for samples of at most a tenth, else the smaller of Zayatz's and one that is not made
-    here; a note says so. Without `population`, it is the source itself.
+    If the source is a random sample of `population` persons, `population_unique` is the share of
+    these persons that are unique among them. The share among the source's persons is expected to be
+    the same. There are two estimates, see `_population.py`: Pitman's model, fitted to the source,
+    and Zayatz's estimate from the sizes of the source's classes. Dankar et al. recommend Pitman's
+    for samples of at most a tenth, else the smaller of Zayatz's and a third one, which is not
+    implemented here; a note marks the better one. Without `population`, the population is the
+    source.
 
-    One aggregate of the source, and one of the release that other measures share.
+    Cost: one aggregate of the source, and one of the release, which other measures share.
     """
 
     type: ClassVar[str] = "uniqueness"
@@ -82,5 +83,5 @@ class Uniqueness(Measure):
 
 
 def _unique(sizes: "Sizes") -> float | None:
-    """The share of persons alone in their class; None where nobody is there."""
+    """The share of persons who are alone in their class; None without persons."""
     return int(sizes.n_classes[sizes.size == 1].sum()) / sizes.n if sizes.n else None
