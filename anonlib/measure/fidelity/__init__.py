@@ -1,1 +1,1 @@
-"""Measures of what a release is still worth: fidelity to its source, learning, clustering."""
+"""Measures of how useful a release is: fidelity to its source, learning, clustering."""

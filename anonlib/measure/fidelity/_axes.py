@@ -1,4 +1,4 @@
-"""The columns that measures compare, and what is known of them before a pass over the rows."""
+"""The columns that measures compare, as known before the pass over the rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
-#: Columns that are released as they are and are not numbers take part in associations and queries
-#: if they have at most this many values.
+#: Most distinct values of a sensitive column or a target for associations and queries, unless it
+#: is numeric.
 MOST_VALUES = 100
 
 
@@ -31,7 +31,7 @@ class AxisNodes(NamedTuple):
 
     Attributes:
         names: string[nodes]. Their names.
-        low: int64[nodes]. The codes under node i are low[i] .. high[i] - 1.
+        low: int64[nodes]. The codes below node i are low[i] .. high[i] - 1.
         high: int64[nodes]. See `low`.
     """
 
@@ -49,7 +49,7 @@ class Axis:
         name: Its name in the release.
         encoding: How its values are coded.
         type: Its type in the source.
-        form: What the release has of it.
+        form: What its recoder releases.
         hierarchy: Its hierarchy, if it has one.
     """
 
@@ -62,48 +62,48 @@ class Axis:
 
     @property
     def is_line(self) -> bool:
-        """Whether it is continuous; else it has categories."""
+        """Whether it is continuous. Other columns have categories."""
         return self.encoding.scale is Scale.CONTINUOUS
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its values have means."""
+        """Whether it is continuous or ordinal, so that means are defined."""
         return self.encoding.scale is not Scale.NOMINAL
 
     @property
     def n_categories(self) -> int:
-        """The categories, without the missing one, whose code is their number."""
+        """The number of categories without the missing one, which is also that one's code."""
         return 0 if self.encoding.categories is None else len(self.encoding.categories)
 
     @property
     def ends(self) -> Floats:
-        """float64[2]: the least and the greatest value of the source, standardized."""
+        """float64[2]. The least and the greatest value of the source, standardized."""
         return self.position(np.array([self.encoding.low, self.encoding.high]))
 
     def position(self, numbers: Floats) -> Floats:
-        """Numbers of a continuous column (ranks of an ordinal one), standardized as kernels see
-        them: on GRID, NaN where missing."""
+        """Standardizes numbers, or ranks of an ordinal column, as for kernels: on GRID, with NaN
+        for missing values."""
         return snap(standardize(numbers, self.encoding.mean, self.encoding.sd))
 
     @cached_property
     def positions(self) -> Floats:
-        """float64[n_categories + 1]: the standardized ranks, 0 at the missing one."""
+        """float64[n_categories + 1]. The standardized ranks, then 0 for missing values."""
         return np.append(self.position(np.arange(self.n_categories, dtype=np.float64)), 0.0)
 
     @cached_property
     def texts(self) -> pa.Array:
-        """string[n_categories]: the categories as recoders write them."""
+        """string[n_categories]. The categories as recoders write them."""
         return texts(self.encoding.categories)
 
     @cached_property
     def leaves(self) -> Ints:
-        """int64[n_categories]: which leaf of the hierarchy each category is."""
+        """int64[n_categories]. The leaf of each category in the hierarchy."""
         assert self.hierarchy is not None
         return self.hierarchy.places(self.encoding.categories)
 
     @cached_property
     def nodes(self) -> AxisNodes:
-        """What `lca` and `suppress` release."""
+        """The nodes that `lca` and `suppress` release."""
         c = self.n_categories
         if self.hierarchy is None:
             names = pa.concat_arrays([self.texts, pa.array([ROOT])])
@@ -112,14 +112,14 @@ class Axis:
             names = pa.array(self.hierarchy.names, pa.string())
             tree = self.hierarchy.tree
             low, high = (np.searchsorted(self.leaves, each) for each in (tree.low, tree.high))
-        # Missing values stand under the root, where they are a category.
+        # Missing values are below the root, if they are a category.
         high[-1] += self.encoding.missing and not self.is_numeric
         return AxisNodes(names, low, high)
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The columns of a release and its source, as known before a pass over their rows.
+    """The columns of a release and its source, as known before the pass over their rows.
 
     Attributes:
         axes: The quasi-identifiers first, then sensitive columns and the target, which are
@@ -127,9 +127,9 @@ class Axes:
         n_quasi: The number of quasi-identifiers.
         n_source: Rows of the source.
         n_released: Rows of the release.
-        least: Rows that belong to at least k persons, whoever they are.
+        least: The number of rows that surely belong to at least k persons.
         seed: The config's seed.
-        left_out: Names of columns that take no part: too many values, or an odd type.
+        left_out: Names of columns that are left out: too many values, or an unsupported type.
     """
 
     axes: tuple[Axis, ...]
@@ -146,7 +146,7 @@ class Axes:
 
     @property
     def note(self) -> str:
-        """Which columns take no part, and why; empty where all do."""
+        """Which columns are left out, and why; empty if none are."""
         names = ", ".join(self.left_out)
         return f"without {names}: too many values, or of an odd type" if names else ""
 
@@ -155,8 +155,11 @@ class Axes:
 
 
 def read_axes(case: "Case") -> Axes:
-    """Reads the source once or twice, for the columns that no kernel looked at; and once more where
-    persons have several rows."""
+    """The columns to compare.
+
+    Cost: one or two passes over the source, for columns without an encoding, and another one if
+    persons have several rows.
+    """
     quasi = [_axis(column, case.encodings[column.id]) for column in case.schema.quasi_identifiers]
     others = case.schema.of(Role.SENSITIVE, Role.TARGET)
     encodings = _encodings(case, others)
@@ -178,7 +181,8 @@ def _axis(column: Column, encoding: Encoding) -> Axis:
 
 
 def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]:
-    """By id, of columns that are released as they are: numbers, else those of few values."""
+    """By id, encodings of columns that are released as they are: of numbers, and of columns with
+    few distinct values."""
     figures = case.summarize([column for column in columns if is_atomic(column.type)])
     result, few = {}, []
     for column in columns:
@@ -192,7 +196,7 @@ def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]
 
 
 def _of_numbers(id: str, low: float, high: float, mean: float, sd: float) -> Encoding:
-    """The moments are rounded, since those of Spark depend on the order of rows."""
+    """The encoding of numbers. Rounds the moments, since Spark's depend on the order of rows."""
     sd = max(sd, (high / 2 - low / 2) / (MAX_RANGE / 2))
     sd = 2.0 ** np.rint(np.log2(sd)) if sd > NO_RANGE else 1.0
     return Encoding(id, Scale.CONTINUOUS, True, float(np.rint(mean / sd)) * sd, sd, low, high)

@@ -1,5 +1,8 @@
-"""Bins of columns that a report may show. A bin has a least number of rows of the source and of the
-release, or none; its name shows no value of the source."""
+"""Bins of columns that a report may show.
+
+A bin has either no rows or at least a minimum of them, both in the source and in the release. Its
+name shows no value of the source.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -13,26 +16,43 @@ from anonlib.measure.fidelity._axes import Axis
 from anonlib.measure.fidelity._distribution import Distribution
 from anonlib.table.schema import Scale
 
-#: About this many bins of a continuous column, over REACH deviations to both sides of its mean.
+#: About the number of bins of a continuous column.
 N_SHOWN = 16
+#: Bins cover the range within this many deviations of the mean.
 REACH = 3.0
-#: Most categories that are shown.
+#: Most categories to show.
 MOST_SHOWN = 30
-#: Masses below this are rounding errors.
+#: Smaller masses are rounding errors.
 NOTHING = 1e-6
 OTHER, MISSING_NAME = "other", "missing"
 
 
 def _shown(counts: Floats, least: int) -> Bools:
-    """bool[...]: whether each of counts, float64[2, ...], may be seen: none, or enough."""
+    """bool[...]. Whether counts may be shown: in both tables none, or at least `least`.
+
+    counts: float64[2, ...].
+    """
     return np.asarray(((counts < NOTHING) | (counts > least - NOTHING)).all(axis=0))
 
 
 def line_bins(
     axis: Axis, source: Distribution, released: Distribution, least: int
 ) -> tuple[list[str], Floats]:
-    """Names and float64[2, bins], the masses, of ranges of a continuous column. The ends of ranges
-    are round numbers, the outer ranges are open: the least and greatest value do not show."""
+    """Bins of a continuous column.
+
+    The ends of ranges are round numbers. The outer ranges are open, so that the least and the
+    greatest value are not shown.
+
+    Args:
+        axis: The column.
+        source: Its distribution in the source.
+        released: Its distribution in the release.
+        least: The least number of rows that may be shown.
+
+    Returns:
+        The names of the bins.
+        float64[2, bins]. Their masses in the source and in the release.
+    """
     numbers = _round_edges(axis)
     if not len(numbers):
         return [], np.zeros((2, 0))
@@ -62,7 +82,7 @@ def line_bins(
 
 
 def _round_edges(axis: Axis) -> Floats:
-    """Round numbers within the range."""
+    """Round numbers within the column's range."""
     encoding = axis.encoding
     low = max(encoding.low, encoding.mean - REACH * encoding.sd)
     high = min(encoding.high, encoding.mean + REACH * encoding.sd)
@@ -76,14 +96,14 @@ def _round_edges(axis: Axis) -> Floats:
 
 
 def _finest(type: pa.DataType) -> float:
-    """The least difference that names of ranges show: a day, a second."""
+    """The least difference between names of ranges: a day, a second, or none for numbers."""
     if pa.types.is_date(type):
         return 1.0
     return 1e6 if pa.types.is_timestamp(type) else 0.0
 
 
 def _digits(numbers: Floats) -> int:
-    """How many digits tell neighbours apart."""
+    """The digits that are needed to distinguish neighbours."""
     step = np.diff(numbers).min() if len(numbers) > 1 else 1.0
     largest = np.abs(numbers).max()
     needed = np.ceil(np.log10(largest / step + 1)) + 1
@@ -103,11 +123,20 @@ def _text(type: pa.DataType, number: float, digits: int) -> str:
 def category_bins(
     axis: Axis, counts: Floats, names: Floats, least: int
 ) -> tuple[list[str], Floats]:
-    """Names and float64[2, bins], the masses, of categories, from counts, float64[2, size], and
-    what the release names (`Mass`).
+    """Bins of a column with categories.
 
-    A category counts under its own name if the release names it, else under the lowest node of the
-    hierarchy above it that the release names; the root, and what is rare, is "other".
+    A category that the release names is a bin of its own. Others belong to the lowest node above
+    them that the release names. Rare bins and the root become "other".
+
+    Args:
+        axis: The column.
+        counts: float64[2, size]. Rows of each category in the source and in the release.
+        names: What the release names, see `Mass`.
+        least: The least number of rows that may be shown.
+
+    Returns:
+        The names of the bins.
+        float64[2, bins]. Their masses in the source and in the release.
     """
     group = _named(axis, names)
     n_groups = len(names) + 1  # the last one is of all others
@@ -115,7 +144,7 @@ def category_bins(
     keep = np.flatnonzero(_shown(merged, least) & (merged.sum(axis=0) >= NOTHING))
     keep = keep[keep < n_groups - 1]
     mass = merged[:, keep].sum(axis=0)
-    # Rounded: sums of shares differ in their last digits with the order of rows.
+    # Rounded, since the last digits of sums of shares depend on the order of rows.
     place = np.argsort(-np.round(mass / max(mass.sum(), 1.0), 9), kind="stable")
     by_mass = keep[place][:MOST_SHOWN]
     while len(by_mass):
@@ -133,8 +162,7 @@ def category_bins(
 
 
 def _named(axis: Axis, names: Floats) -> Ints:
-    """int64[size]: the place among `names` of what stands for each category; their number where
-    nothing does."""
+    """int64[size]. The place in `names` of the bin of each category; `len(names)` without one."""
     size = axis.n_categories + 1
     group = np.full(size, len(names))
     nodes = axis.nodes

@@ -1,4 +1,4 @@
-"""Distributions of numbers: counted in bounded memory, and how far two of them are apart."""
+"""Distributions of numbers: counts in bounded memory, and the distance of two distributions."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,18 +7,22 @@ import numpy as np
 
 from anonlib.arrays import GRID, Floats, Ints
 
-#: Most points that are counted apart.
+#: Most distinct points.
 MOST_POINTS = 4096
-#: Bins over the range of a column, which intervals are spread over.
+#: Bins over the range of a column, to spread intervals over.
 N_BINS = 1024
 
 
 class Points(NamedTuple):
-    """Numbers on GRID, counted by cells of 2**level of its steps. key: int64[c], ascending and
-    distinct, the number of the cell; rows: int64[c].
+    """Numbers on GRID, counted in c cells of equal width.
 
-    The level is the lowest at which there are at most MOST_POINTS cells, so that it, and all else,
-    is that of the union, however parts of it were merged.
+    The level is the lowest one with at most MOST_POINTS cells. So the result for a union of rows
+    does not depend on how its parts were merged.
+
+    Attributes:
+        level: A cell is 2**level steps of GRID wide.
+        key: int64[c], ascending and distinct. The numbers of the cells.
+        rows: int64[c]. The rows in each cell.
     """
 
     level: int
@@ -27,12 +31,12 @@ class Points(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Floats) -> "Points":
-        """Those of float64[n] on GRID."""
+        """Counts numbers: float64[n], on GRID."""
         key, rows = np.unique(np.rint(numbers / GRID).astype(np.int64), return_counts=True)
         return cls(0, key, rows.astype(np.int64)).bounded()
 
     def at(self, level: int) -> "Points":
-        """The same at a higher level."""
+        """The same numbers at a higher level."""
         key, place = np.unique(self.key >> (level - self.level), return_inverse=True)
         rows = np.bincount(place, self.rows, len(key)).astype(np.int64)  # exact below 2^53
         return Points(level, key, rows)
@@ -52,19 +56,26 @@ class Points(NamedTuple):
 
     @property
     def numbers(self) -> Floats:
-        """float64[c]: the middle of each cell, which at level 0 is the number itself."""
+        """float64[c]. The middle of each cell; at level 0 that is the number itself."""
         steps: Floats = np.ldexp(self.key + 0.5, self.level) - 0.5
         return np.asarray(steps * GRID)
 
 
 def spread(low: Floats, high: Floats, edges: Floats) -> Floats:
-    """float64[b]: how much of n values, each uniform over low..high, is in each of b bins of one
-    width, whose b + 1 edges are given and enclose them; no value is narrower than a bin. Cost
-    O(n + b)."""
+    """Spreads n intervals uniformly over b bins of equal width. Cost: O(n + b).
+
+    Args:
+        low: float64[n]. Lower ends of the intervals.
+        high: float64[n]. Upper ends. No interval is narrower than a bin.
+        edges: float64[b + 1]. The edges of the bins, which enclose all intervals.
+
+    Returns:
+        float64[b]. The mass in each bin; each interval has the mass 1.
+    """
     n_bins, width = len(edges) - 1, (edges[-1] - edges[0]) / (len(edges) - 1)
     left, right = (low - edges[0]) / width, (high - edges[0]) / width
     slope = 1.0 / (right - left)
-    # What is below edge i is the sum of slope * (max(i - left, 0) - max(i - right, 0)).
+    # The mass below edge i is the sum of slope * (max(i - left, 0) - max(i - right, 0)).
     slopes, offsets = np.zeros(n_bins + 2), np.zeros(n_bins + 2)
     for end, sign in ((left, 1.0), (right, -1.0)):
         first = np.clip(np.ceil(end).astype(np.int64), 0, n_bins + 1)
@@ -78,7 +89,14 @@ def spread(low: Floats, high: Floats, edges: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Distribution:
-    """weight[i] at number[i], ascending, and mass[j] uniformly over edges[j] .. edges[j + 1]."""
+    """A distribution of points and of mass in bins.
+
+    Attributes:
+        number: float64[c], ascending. The points.
+        weight: float64[c]. The mass of each point.
+        edges: float64[b + 1]. The edges of the bins; empty without bins.
+        mass: float64[b]. The mass of each bin, uniform over edges[j] .. edges[j + 1].
+    """
 
     number: Floats
     weight: Floats
@@ -91,11 +109,11 @@ class Distribution:
 
     @property
     def bounds(self) -> Floats:
-        """Where the distribution function is not straight."""
+        """Where the distribution function jumps or changes its slope."""
         return np.append(self.number, self.edges) if self.mass.any() else self.number
 
     def below(self, bounds: Floats, *, or_at: bool = False) -> Floats:
-        """The mass below each bound."""
+        """The mass below each bound; with `or_at` including points at the bound."""
         place = np.searchsorted(self.number, bounds, "right" if or_at else "left")
         found: Floats = np.append(0.0, np.cumsum(self.weight))[place]
         if self.mass.any():
@@ -104,8 +122,11 @@ class Distribution:
 
 
 def wasserstein(p: Distribution, q: Distribution) -> float:
-    """The Wasserstein-1 distance, of the two scaled to a mass of 1: the area between their
-    distribution functions, which are straight between points and edges. None may be empty."""
+    """The Wasserstein-1 distance of two distributions, both scaled to a mass of 1. Neither may be
+    empty.
+
+    It is the area between the distribution functions, which are linear between points and edges.
+    """
     bounds = np.unique(np.concatenate([p.bounds, q.bounds]))
     if len(bounds) < 2:
         return 0.0

@@ -1,4 +1,4 @@
-"""What measures that fit models to tables have in common."""
+"""The base of measures that fit models to tables."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class ModelMeasure(Measure):
     """Fits models to features of the source's rows and of the release's.
 
-    Tables of more than `sample_rows` rows are for Spark ML, or, with `engine: sklearn`, samples of
-    them for scikit-learn.
+    Tables of more than `sample_rows` rows are fitted by Spark ML, or with `engine: sklearn` by
+    scikit-learn on samples.
     """
 
     encoding: NodeEncoding = Field(
@@ -38,14 +38,14 @@ class ModelMeasure(Measure):
         return fit(columns, raw, encoding=self.encoding, max_categories=self.max_categories)
 
     def in_spark(self, n_most: int) -> bool:
-        """Whether tables of up to n_most rows are for Spark ML."""
+        """Whether Spark ML fits tables of up to n_most rows; else scikit-learn does."""
         return self.engine == "spark" or (self.engine == "auto" and n_most > self.sample_rows)
 
     def nothing(self, note: str) -> Findings:
-        """All figures without a value."""
+        """All figures without a value. note: why."""
         return Findings(tuple(Figure(name, None, note=note) for name in self.names))
 
 
 def round_figure(value: float | None) -> float | None:
-    """To 6 digits: the last ones of a model depend on how Spark adds up."""
+    """Rounds to 6 digits. The last digits of a model depend on the order of Spark's sums."""
     return None if value is None else float(f"{value:.6g}")

@@ -1,10 +1,15 @@
-"""Values as distributions: of the source each at one value, of a release over what it stands for.
+"""Reads values as distributions.
 
-An interval is uniform over the numbers (of an ordinal column: the categories) in it, both ends
-included. A set is uniform over its members, missing among them. A node of a hierarchy is uniform
-over those categories under it that the source has; the root of a nominal column that has missing
-values, over these too. What is suppressed is the root: uniform over the range of a continuous
-column, over the categories of others. Shares are themselves.
+A value of the source is a single point. A released value may stand for several values:
+
+- An interval is uniform over the numbers in it, or the categories of an ordinal column, both ends
+  included.
+- A set is uniform over its members; missing may be one of them.
+- A node of a hierarchy is uniform over the categories below it that the source has. The root of a
+  nominal column with missing values includes these.
+- A suppressed value is the root: uniform over the range of a continuous column, or over all
+  categories.
+- Shares are the distribution itself.
 """
 
 from collections.abc import Callable
@@ -27,8 +32,13 @@ Values: TypeAlias = Any
 
 
 class Numbers(NamedTuple):
-    """float64[n], of each row: the probability that the value is there, and the expectation of its
-    standardized number and of the square of that, where one that is missing is 0."""
+    """Values of n rows as random numbers. A missing value counts as 0.
+
+    Attributes:
+        present: float64[n]. The probability that the value is present.
+        first: float64[n]. The expected standardized number.
+        second: float64[n]. The expected square of that number.
+    """
 
     present: Floats
     first: Floats
@@ -37,8 +47,13 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """n values of a continuous column, each uniform over low..high, which are standardized; NaN
-    where missing. Plain numbers have one array as both."""
+    """n values of a continuous column. Each is uniform over a range. Plain numbers have one array
+    as both ends.
+
+    Attributes:
+        low: float64[n]. The lower ends, standardized; NaN if missing.
+        high: float64[n]. The upper ends, standardized; NaN if missing.
+    """
 
     low: Floats
     high: Floats
@@ -50,7 +65,7 @@ class Spans:
         return Numbers(present.astype(np.float64), middle, middle**2 + width**2 / 12)
 
     def within(self, low: float, high: float) -> Floats:
-        """float64[n]: the share of each value that is in low..high, 0 where missing."""
+        """float64[n]. The share of each value that is in low..high; 0 if missing."""
         if self.low is self.high:
             return ((self.low >= low) & (self.low <= high)).astype(np.float64)
         width = self.high - self.low
@@ -63,11 +78,14 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class CategoryShares:
-    """n values among `size` categories, missing the last: value i is the distribution index[i].
+    """n values of a column with categories. Each is one of v distributions over the categories.
 
-    shares: csr_matrix[v, size], the distributions; None where number j is category j alone. names:
-    what the release calls them by: categories, or `size` + the number of a node, where missing is
-    the one behind the root.
+    Attributes:
+        index: int64[n]. The distribution of each value.
+        size: The number of categories, including the missing one, which is the last.
+        names: int64. What the values are named by in the table: categories, or `size` + the number
+            of a node. The node after the root is missing.
+        shares: csr_matrix[v, size]. The distributions; None if distribution j is category j alone.
     """
 
     index: Ints
@@ -76,22 +94,23 @@ class CategoryShares:
     shares: Sparse | None = None
 
     def of(self, table: Floats) -> Floats:
-        """float64[n]: what each value is expected to have in a table by category."""
+        """float64[n]. The expectation of each value. table: float64[size], a number by category."""
         return (table if self.shares is None else self.shares @ table)[self.index]
 
     def sums(self, weight: Floats | None = None) -> Floats:
-        """float64[size]: the values, or their weights, by category."""
+        """float64[size]. The number of values, or the sum of their weights, by category."""
         n = self.size if self.shares is None else self.shares.shape[0]
         counts = np.bincount(self.index, weight, n).astype(np.float64)
         return counts if self.shares is None else self.shares.T @ counts
 
     def numbers(self, positions: Floats) -> Numbers:
-        """positions: float64[size], the standardized ranks, 0 at the missing one."""
+        """The values as numbers. positions: float64[size], standardized ranks, 0 for missing."""
         there = np.append(np.ones(self.size - 1), 0.0)
         return Numbers(self.of(there), self.of(positions), self.of(positions**2))
 
     def merged(self, group: Ints) -> "CategoryShares":
-        """The same among groups of categories: int64[size], ascending, each in use."""
+        """The values among groups of categories. group: int64[size], the group of each category,
+        ascending from 0 without gaps."""
         from scipy.sparse import csr_matrix
 
         size = int(group[-1]) + 1
@@ -101,8 +120,14 @@ class CategoryShares:
         return CategoryShares(self.index, size, self.names, self.shares @ ones)
 
     def joint(self, other: "CategoryShares") -> Floats:
-        """float64[size, other.size]: the values by both categories, as if independent within a
-        row. Cost O(n), times the other's size where one has distributions."""
+        """The number of values by the categories of both columns, which count as independent within
+        a row.
+
+        Cost: O(n); times `other.size` if one of the two has distributions.
+
+        Returns:
+            float64[size, other.size].
+        """
         if self.shares is None and other.shares is None:
             pair = self.index * other.size + other.index
             counts = np.bincount(pair, minlength=self.size * other.size)
@@ -118,8 +143,17 @@ class CategoryShares:
 
 
 def read_column(axis: Axis, values: Values, *, released: bool) -> Spans | CategoryShares:
-    """The values of one batch. Raises InputError, without a value, where some are none of the
-    column's."""
+    """Reads the values of one batch.
+
+    Args:
+        axis: The column.
+        values: The values.
+        released: Whether they are released values.
+
+    Raises:
+        InputError: Values are not in the source's column, or of another type. The text shows no
+            value.
+    """
     reader = _READERS.get(axis.form) if released else None
     if reader is not None:
         return reader(axis, values)
@@ -139,7 +173,7 @@ def _positions(axis: Axis, values: Values) -> Floats:
 
 
 def _codes(axis: Axis, values: Values, categories: Values) -> Ints:
-    """int64[n]: the codes of values (or of texts, among the categories' texts)."""
+    """int64[n]. The codes of values among the categories, or of texts among their texts."""
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
     found = pc.index_in(one_zero(values), value_set=one_zero(categories), skip_nulls=True)
@@ -164,7 +198,7 @@ def _interval(axis: Axis, values: Values) -> Spans | CategoryShares:
 
 
 def _number_ends(values: Values) -> tuple[Floats, Floats]:
-    """float64[n] each, NaN where missing."""
+    """float64[n] each. Lower and upper ends of intervals of numbers; NaN if missing."""
     if not pa.types.is_string(values.type):
         low, high = (to_float(pc.struct_field(values, name)) for name in ("lower", "upper"))
         absent = values.is_null().to_numpy(zero_copy_only=False)
@@ -176,7 +210,7 @@ def _number_ends(values: Values) -> tuple[Floats, Floats]:
 
 
 def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints]:
-    """int64[n] each, codes."""
+    """int64[n] each. The codes of the lower and upper ends of intervals of categories."""
     if not pa.types.is_string(values.type):
         ends = [pc.struct_field(values, name) for name in ("lower", "upper")]
         absent = values.is_null()
@@ -185,7 +219,7 @@ def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints]:
         )
         return low, high
     if pa.types.is_string(axis.type):
-        lists = sets(values)  # a JSON array of two, too
+        lists = sets(values)  # such intervals are JSON arrays of two, like sets
     else:
         lists = pc.split_pattern(pc.utf8_slice_codeunits(values, 1, -1), ", ")
     low, high = (_codes(axis, pc.list_element(lists, i), axis.texts) for i in range(2))
@@ -208,14 +242,14 @@ def _set(axis: Axis, values: Values) -> CategoryShares:
 
 
 def _nodes(axis: Axis, values: Values) -> Spans | CategoryShares:
-    """Of `lca` and `suppress`."""
+    """Reads what `lca` and `suppress` release."""
     if axis.is_line:
         low, high = axis.ends
         return Spans(np.full(len(values), low), np.full(len(values), high))
     distinct, index = _distinct(values)
     size, nodes = axis.n_categories + 1, axis.nodes
     node = _codes(axis, distinct, nodes.names)
-    # Missing stands behind the root.
+    # The node after the root is missing.
     low = np.append(nodes.low, size - 1)[node]
     high = np.append(nodes.high, size)[node]
     if (high <= low).any():
@@ -239,20 +273,20 @@ def _proportional(axis: Axis, values: Values) -> CategoryShares:
 
 
 def _rows(lists: Values) -> Ints:
-    """int64: which list each of the elements is in."""
+    """int64[number of elements]. The list of each element."""
     n_elements = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     return np.repeat(np.arange(len(lists)), n_elements)
 
 
 def _distinct(values: Values) -> tuple[Values, Ints]:
-    """The distinct values, null too, and which each one is."""
+    """The distinct values including null, and int64[n], the distinct value of each value."""
     encoded = values.dictionary_encode(null_encoding="encode")
     index: Ints = encoded.indices.to_numpy(zero_copy_only=False)
     return encoded.dictionary, index.astype(np.int64)
 
 
 def _even(low: Ints, high: Ints, size: int) -> Sparse:
-    """csr_matrix[v, size]: row i even over low[i] .. high[i] - 1."""
+    """csr_matrix[v, size]. Row i is uniform over low[i] .. high[i] - 1."""
     width = high - low
     row = np.repeat(np.arange(len(low)), width)
     code = np.arange(len(row)) - np.repeat(np.cumsum(width) - width, width) + low[row]
@@ -265,7 +299,7 @@ def _matrix(share: Floats, row: Ints, code: Ints, n: int, size: int) -> Sparse:
     return csr_matrix((share, (row, code)), (n, size))
 
 
-#: By what is released; all else are values of the column's own type.
+#: By form. Columns of other forms have values of their own type.
 _READERS: dict[str, Callable[[Axis, Values], Spans | CategoryShares]] = {
     "interval": _interval,
     "set": _set,

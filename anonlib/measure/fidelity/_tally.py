@@ -1,5 +1,5 @@
-"""One pass over a table for all measures that compare columns: mergeable states, as metrics have
-them, of batches of Arrow."""
+"""One pass over each table for all measures that compare columns. Each batch of rows gives states
+that can be merged, as for metrics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReadRows:
-    """Rows of the source or of the release. A column is read when it is asked for."""
+    """Rows of the source or of the release. Columns are read lazily, and once.
+
+    Attributes:
+        table: The rows, with columns named by id.
+        view: The columns.
+        released: Whether they are rows of the release.
+    """
 
     table: pa.Table
     view: Axes
@@ -60,24 +66,26 @@ class ReadRows:
 
 
 class Counter(ABC):
-    """A count over rows. Its state is a float64 array; merging is commutative up to rounding."""
+    """Counts something over rows. Its state is a float64 array; merging is commutative up to
+    rounding."""
 
     @abstractmethod
     def update(self, rows: ReadRows) -> Floats:
         """The state of some rows."""
 
     def merge(self, a: Floats, b: Floats) -> Floats:
-        """The state of both."""
+        """The state of the rows of both states."""
         return a + b
 
 
-#: What is counted, by name.
+#: Counters by name.
 Counters: TypeAlias = Mapping[str, Counter]
 
 
 @dataclass(frozen=True)
 class Sums(Counter):
-    """Of a continuous or ordinal column: the number of values, their sum, the sum of squares."""
+    """Counts a continuous or ordinal column. State: the number of values, their sum, the sum of
+    their squares."""
 
     id: str
 
@@ -87,9 +95,11 @@ class Sums(Counter):
 
 @dataclass(frozen=True, eq=False)
 class LineDistribution(Counter):
-    """The distribution of a continuous column. Intervals as wide as a bin or wider are spread over
-    bins; other values count at their middle. State: the bins, then level, keys and counts of the
-    points."""
+    """The distribution of a continuous column.
+
+    Intervals at least as wide as a bin are spread over bins. Other values count at their middle.
+    State: the masses of the bins, then level, keys and counts of `Points`.
+    """
 
     axis: Axis
 
@@ -126,8 +136,11 @@ def _points(state: Floats) -> Points:
 
 @dataclass(frozen=True, eq=False)
 class Mass(Counter):
-    """The distribution of an ordinal or nominal column. State: the values of each category, missing
-    the last; then by category and node what the release names: `Shares.names`, 0 where never."""
+    """The distribution of an ordinal or nominal column.
+
+    State: the number of values in each category, missing as the last one; then for each category
+    and each node (`CategoryShares.names`) more than 0 if the release names it, else 0.
+    """
 
     axis: Axis
 
@@ -139,18 +152,18 @@ class Mass(Counter):
         return np.append(sums, names)
 
     def split(self, state: Floats) -> tuple[Floats, Floats]:
-        """The two halves."""
+        """The numbers of values, and what the release names."""
         size = self.axis.n_categories + 1
         return state[:size], state[size:]
 
     def distribution(self, state: Floats) -> Distribution:
-        """That of the ranks of an ordinal column."""
+        """The distribution of the ranks of an ordinal column."""
         n, empty = self.axis.n_categories, np.zeros(0)
         return Distribution(self.axis.positions[:n], state[:n], empty, empty)
 
 
 def count(parts: Counters, tables: Iterable[pa.Table], view: Axes, *, released: bool) -> States:
-    """The states of rows that come in batches; none where there are no rows."""
+    """The states of all counters over batches of rows; empty without rows."""
     states: dict[str, Floats] = {}
     for table in tables:
         if table.num_rows:
@@ -163,7 +176,13 @@ def count(parts: Counters, tables: Iterable[pa.Table], view: Axes, *, released: 
 
 @dataclass(frozen=True)
 class TableStates:
-    """What the passes over the two tables found."""
+    """The states of all counters over the source and the release.
+
+    Attributes:
+        view: The columns.
+        source: States of the source, by counter.
+        released: States of the release, by counter.
+    """
 
     view: Axes
     source: States
@@ -176,18 +195,19 @@ class ColumnMeasure(Measure):
 
     @abstractmethod
     def parts(self, view: Axes) -> Counters:
-        """What it counts; parts of one name are the same in all measures."""
+        """The counters that the measure needs. Equal names mean equal counters in all measures."""
 
     @abstractmethod
     def findings(self, found: TableStates) -> Findings:
-        """Its figures."""
+        """The figures and series from the states."""
 
     def measure(self, case: "Case") -> Findings:
         return self.findings(_compared(case, self))
 
 
 def _compared(case: "Case", asking: ColumnMeasure) -> TableStates:
-    """What all measures of the config count, and this one, which may not be of it."""
+    """The states for all measures of the config, or for `asking` alone if it is not one of them.
+    They are computed once."""
     measures = [each for each in case.measures if isinstance(each, ColumnMeasure)]
     if asking not in measures:
         measures = [asking]
@@ -214,5 +234,5 @@ def _compared(case: "Case", asking: ColumnMeasure) -> TableStates:
 
 
 def stable(value: float) -> float:
-    """The figure as far as the order of rows can't change it, which float sums depend on."""
+    """A figure rounded to the digits that do not depend on the order of rows in float sums."""
     return float(f"{round(value, 9):.9g}") + 0.0

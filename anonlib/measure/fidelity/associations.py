@@ -1,4 +1,4 @@
-"""How far pairs of columns are still associated as in the source."""
+"""How far associations of columns are from those in the source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,32 +14,39 @@ from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._reading import CategoryShares
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 
-#: The categories of a column with more than this many are counted in as many groups of neighbours.
+#: If a column has more categories, neighbours are counted together, in this many groups.
 MOST_GROUPS = 100
-#: Variances and sums of squares that are not above this share of what they come from are none.
+#: Variances and sums of squares up to this share of their terms count as 0.
 ALIKE = 1e-12
 
 
 class Associations(ColumnMeasure):
     """How far columns are still related to each other as in the source.
 
-    The association of every pair of columns, of which one at least is a quasi-identifier, the
-    other may be sensitive or the target; `mean` and `largest`, over the pairs, of its absolute
-    difference between the release and the source.
+    Measures the association of every pair of columns. One of the two is a quasi-identifier; the
+    other may be sensitive or the target. `mean` and `largest` are over the absolute differences
+    between the release and the source. Measures of association:
 
-    Two numeric columns (continuous, ordinal as ranks): Pearson's correlation, of rows that have
-    both. Two nominal ones: Cramer's V, the root of chi2 / (n min(r - 1, c - 1)), without a
-    correction of bias, missing a category; a numeric and a nominal one: the correlation ratio, the
-    root of the sum of squares between categories over the total. H. Cramer, Mathematical methods of
-    statistics, 1946. All are 0 where one of the two does not vary; pairs are left out where that is
-    so in the source. Of values that stand for several (`_reading`), each combination in a row
-    counts as if columns were independent there.
+    - Two numeric columns (continuous, or ranks of ordinal columns): Pearson's correlation, over
+      rows that have both values.
+    - Two nominal columns: Cramer's V, the root of chi2 / (n min(r - 1, c - 1)), without correction
+      of bias; missing is a category.
+    - A numeric and a nominal column: the correlation ratio, the root of the sum of squares between
+      categories over the total sum of squares.
 
-    Nominal quasi-identifiers of more than 100 categories count in 100 groups of neighbours:
-    siblings in their hierarchy, else by value. Sensitive columns and a target of more than 100
-    values that are no numbers, or of an odd type, are left out, as a note says. Series
-    `associations`: all pairs. Cost: one pass over each table, shared with other measures of
-    columns; a count of every pair of columns.
+    All are 0 if one of the two columns does not vary. Pairs with such a column in the source are
+    left out. If values stand for several values (`_reading`), all combinations in a row count, as
+    if columns were independent within the row.
+
+    Nominal quasi-identifiers with more than 100 categories are counted in 100 groups of neighbours:
+    siblings in their hierarchy, else neighbours by value. Sensitive columns and targets are left
+    out, and named in a note, if they have more than 100 values that are not numbers or an
+    unsupported type.
+
+    Series `associations`: all pairs.
+    Cost: one pass over each table, shared with other measures of columns; a count of every pair of
+    columns.
+    Reference: H. Cramer, Mathematical methods of statistics, 1946.
     """
 
     type: ClassVar[str] = "associations"
@@ -85,7 +92,7 @@ class Associations(ColumnMeasure):
 
 
 def _pairs(view: Axes) -> list[tuple[Axis, Axis]]:
-    """The pairs, numeric columns first."""
+    """The pairs of columns. If one of the two is numeric, it is the first."""
     quasi = {axis.id for axis in view.quasi}
     return [
         (b, a) if b.is_numeric and not a.is_numeric else (a, b)
@@ -96,8 +103,11 @@ def _pairs(view: Axes) -> list[tuple[Axis, Axis]]:
 
 @dataclass(frozen=True)
 class Products(Counter):
-    """Of p continuous and ordinal columns. State: four float64[p, p] of sums over the rows that
-    have i and j: of 1, of value i, of its square, of value i times value j."""
+    """Counts pairs of p continuous and ordinal columns.
+
+    State: four float64[p, p], sums over rows that have values i and j: of 1, of value i, of its
+    square, of value i times value j.
+    """
 
     ids: tuple[str, ...]
 
@@ -108,7 +118,7 @@ class Products(Counter):
         return np.stack(sums).ravel()
 
     def correlation(self, state: Floats, a: str, b: str) -> tuple[float | None, float]:
-        """Pearson's, and the rows that have both."""
+        """Pearson's correlation, None if a column does not vary; and the rows with both values."""
         p, i, j = len(self.ids), self.ids.index(a), self.ids.index(b)
         count, first, second, product = state.reshape(4, p, p)
         n = float(count[i, j])
@@ -123,8 +133,11 @@ class Products(Counter):
 
 @dataclass(frozen=True, eq=False)
 class Ratio(Counter):
-    """Of a numeric column among the g groups of a nominal one. State: the values there are in each,
-    their sums, then the sum of all their squares."""
+    """Counts a numeric column by the g groups of a nominal column.
+
+    State: float64[2 g + 1]. The number of values in each group, their sums, then the sum of the
+    squares of all values.
+    """
 
     number: Axis
     nominal: Axis
@@ -135,7 +148,7 @@ class Ratio(Counter):
         return np.concatenate([groups.sums(present), groups.sums(first), [second.sum()]])
 
     def ratio(self, state: Floats) -> tuple[float | None, float]:
-        """The correlation ratio, and the rows that have a number."""
+        """The correlation ratio, None if a column does not vary; and the rows with a number."""
         count, first = np.split(state[:-1], 2)
         n, total = float(count.sum()), float(state[-1])
         there = count > ALIKE * n
@@ -150,7 +163,7 @@ class Ratio(Counter):
 
 @dataclass(frozen=True, eq=False)
 class Contingency(Counter):
-    """Of two nominal columns. State: their contingency table."""
+    """Counts two nominal columns. State: their contingency table."""
 
     first: Axis
     second: Axis
@@ -159,7 +172,7 @@ class Contingency(Counter):
         return _grouped(rows, self.first).joint(_grouped(rows, self.second)).ravel()
 
     def cramer(self, state: Floats) -> tuple[float | None, float]:
-        """Cramer's V, and the rows."""
+        """Cramer's V, None if a column does not vary; and the number of rows."""
         table = state.reshape(int(_groups(self.first)[-1]) + 1, -1)
         n = float(table.sum())
         table = table[table.sum(axis=1) > ALIKE * n][:, table.sum(axis=0) > ALIKE * n]
@@ -176,14 +189,14 @@ def _grouped(rows: ReadRows, axis: Axis) -> CategoryShares:
 
 
 def _groups(axis: Axis) -> Ints:
-    """int64[n_categories + 1]: the group of each category; missing is one of its own."""
+    """int64[n_categories + 1]. The group of each category; missing has its own."""
     c = axis.n_categories
     n = min(c, MOST_GROUPS)
     return np.append(np.arange(c) * n // max(c, 1), n)
 
 
 def _association(a: Axis, b: Axis, view: Axes, states: States) -> tuple[float | None, float]:
-    """None where one of the two does not vary; and the rows it is of."""
+    """The association of two columns, None if one does not vary; and the rows that it is over."""
     if b.is_numeric:
         numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
         return Products(numeric).correlation(states["products"], a.id, b.id)

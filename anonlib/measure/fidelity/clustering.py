@@ -1,4 +1,4 @@
-"""Whether clusters found in the release are those of the original rows."""
+"""How far clusters of the release agree with clusters of the original rows."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 class Clustering(ModelMeasure):
     """How far clusters found in the release agree with those found in the original rows.
 
-    Both are of k-means, and are compared by where they put the original rows. Centres are found in
-    the release, and in the source; then each original row goes to the nearest of either. So no row
-    of the release needs a link to its person, all rows count, and the question is what clusters
-    serve for: whether segments that the release shows are those of the people behind it. `ari` is
-    the adjusted Rand index, `nmi` the normalized mutual information. k-means depends on where it
-    starts: `raw_ari` and `raw_nmi` compare the original rows' clusters with those found in them
-    from another start, which the release can't be expected to beat.
+    k-means finds centres in the release and in the source. Then each original row is assigned to
+    the nearest centre of either, and the two clusterings are compared. So released rows need no
+    link to persons, and all rows count. The figures show whether segments found in the release are
+    segments of the people behind it.
 
-    Tables of more than `sample_rows` rows are for Spark ML, or, with `engine: sklearn`, samples of
-    them for scikit-learn. Features are fitted on original rows. Rounded to 6 digits. Reference:
-    TA_DA, section VI-C, which compares the cluster of each released row with that of its original.
-    Cost O(n f k) a step, and a pass over the source.
+    - `ari`: the adjusted Rand index.
+    - `nmi`: the normalized mutual information.
+    - `raw_ari`, `raw_nmi`: the same for two k-means of the original rows from different starts. The
+      release can't be expected to be better.
+
+    Tables of more than `sample_rows` rows are clustered by Spark ML, or with `engine: sklearn` by
+    scikit-learn on samples. Features are fitted on original rows. Figures are rounded to 6 digits.
+    Reference: TA_DA, section VI-C, which compares the cluster of each released row with that of its
+    original row.
+    Cost: O(n f k) per step, and a pass over the source.
     """
 
     type: ClassVar[str] = "clustering"

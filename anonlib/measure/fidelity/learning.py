@@ -1,4 +1,4 @@
-"""What models that learned from the release know."""
+"""How well models predict that learned from the release."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -19,10 +19,10 @@ from anonlib.table.schema import Role
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Comparison, Parts
 
-#: Fewer rows to test on than this, or of a class, are worth a note.
+#: A note is made if there are fewer test rows, or fewer test rows of a class.
 FEW_ROWS, FEW_OF_CLASS = 200, 10
 _SPEC = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
-#: What each score means.
+#: The meaning of each score.
 _SCORES = {
     "accuracy": "share of test rows whose class is predicted right; 0 to 1, less is worse",
     "f1": "balance of false alarms and misses, of two classes for the last one, else the mean "
@@ -35,7 +35,7 @@ _SCORES = {
     "r2": "share of the target's variance that predictions explain; 1 is best, 0 as good as its "
     "mean, less is worse",
 }
-#: What each form of a score means.
+#: The meaning of each form of a score.
 _FORMS = {
     "raw_{}": "the score of the same model learning from original rows; for comparison",
     "{}_loss": "how much worse the score of the release is than that of original rows; 0 is no "
@@ -48,18 +48,25 @@ _FORMS = {
 class Learning(ModelMeasure):
     """What models that learned from the release tell of persons who are not in it.
 
-    `before`: persons are held out before a release of the others is made for this alone, and what
-    models learned from it is tested on the original rows of the former. `after`: the release is
-    split, and its own rows test; where the anonymization looked at the target, these carry news of
-    it, and the figures flatter. The same models learn from the original rows (`raw_...`);
-    `..._loss` is what the release costs against them: positive where it is worse, of errors too.
-    `baseline_...` is what it is worth to tell the most frequent class, or the mean.
+    `split` says how test rows are held out:
 
-    Models that don't suit a target, classes or numbers by its `scale` (without one, by its type),
-    are passed over. Tables of more than `sample_rows` rows are for Spark ML, or, with `engine:
-    sklearn` and for models that Spark ML lacks, samples of them for scikit-learn. Features are
-    fitted on original rows that learn. Rounded to 6 digits. Reference: LDA-MDAV, section 4.5
-    (before); TA_DA, section VI-B (after).
+    - `before`: some persons are held out, and a release of the others is made for this measure
+      only. Models learn from it and are tested on the original rows of the held-out persons.
+    - `after`: the release is split, and its own rows are the test rows. If the anonymization looked
+      at the target, test rows contain information on it, and scores are too good.
+
+    Forms of each score:
+
+    - `raw_...`: the same model learns from original rows.
+    - `..._loss`: how much worse the release is than original rows; positive if it is worse, for
+      errors, too.
+    - `baseline_...`: always predicts the most frequent class, or the mean.
+
+    The target has classes or numbers by its `scale`, or by its type if it has none. Models that
+    don't suit it are skipped. Tables of more than `sample_rows` rows are fitted by Spark ML; with
+    `engine: sklearn`, and for models that Spark ML lacks, by scikit-learn on samples. Features are
+    fitted on original training rows. Figures are rounded to 6 digits.
+    Reference: LDA-MDAV, section 4.5 (before); TA_DA, section VI-B (after).
     """
 
     type: ClassVar[str] = "learning"
@@ -85,7 +92,7 @@ class Learning(ModelMeasure):
 
     @property
     def held_out(self) -> float:
-        # A release that is made without them need not mark them.
+        # With `before`, a separate release is made, so this one needs no marks.
         return self.holdout if self.split == "after" else 0.0
 
     @field_validator("models", mode="before")
@@ -129,7 +136,7 @@ class Learning(ModelMeasure):
     def _of(
         self, case: "Case", parts: "Parts", features: Features, target: LearnTarget
     ) -> Findings:
-        """What is found with features of these parts."""
+        """The findings for parts of the case, features and a target."""
         suited = [model for model in self.models if model.suits(target.n_classes)]
         if not suited:
             kind = "classes" if target.n_classes else "numbers"
@@ -159,8 +166,8 @@ class Learning(ModelMeasure):
 
 
 def label(model: Learner, among: Sequence[Learner]) -> str:
-    """A model's name in figures: its type, with what it does not have by default where there are
-    others of that type."""
+    """The name of a model in figures: its type. If there are several models of this type, also its
+    parameters that differ from the defaults."""
     if sum(other.type == model.type for other in among) == 1:
         return model.type
     given = model.model_dump(exclude_defaults=True).items()
@@ -204,7 +211,7 @@ def _figure(name: str, value: float | None, of: str, note: str) -> Figure:
 
 
 def _defined(n_classes: int) -> tuple[str, ...]:
-    """The scores of a target of classes, or of numbers."""
+    """The names of the scores for classes, or for numbers if n_classes is 0."""
     return ("accuracy", "f1", "f1_macro", "auc") if n_classes else ("rmse", "r2")
 
 

@@ -1,4 +1,4 @@
-"""How far the distributions of columns are from the source's."""
+"""How far the distributions of columns are from those in the source."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -25,16 +25,22 @@ from anonlib.measure.fidelity.moments import explain_undefined, moments_of
 class Marginals(ColumnMeasure):
     """How far the distribution of each quasi-identifier is from the source's.
 
-    `wasserstein`, of continuous and ordinal columns (as ranks), over their present values: the
-    Wasserstein-1 distance in standard deviations of the source. It is exact up to 2^-20 deviations
-    while the column has at most 4,096 distinct values; beyond that they are counted in so many
-    cells; intervals are exact up to 1/1024 of the range. `missing`, of the same: the difference of
-    the shares of missing values, where fewer than may be shown count as that many.
-    `total_variation`, of nominal columns, missing a category: half the sum of the differences of
-    all shares. `_reading` says how values that stand for several are read.
+    For continuous columns and the ranks of ordinal columns:
 
-    Series `distribution`, by column: shares of rows (of continuous columns: of those with a
-    value) by range or category. Rare ones are merged, and categories that the release does not
+    - `wasserstein`: the Wasserstein-1 distance of present values, in standard deviations of the
+      source. It is exact to 2^-20 deviations for up to 4,096 distinct values. More values are
+      counted in that many cells. Intervals are exact to 1/1024 of the range.
+    - `missing`: the difference of the shares of missing values. If a table has some, but fewer than
+      may be shown, the least number that may be shown counts.
+
+    For nominal columns, with missing as a category:
+
+    - `total_variation`: half the sum of the absolute differences of all shares.
+
+    `_reading` defines how to read values that stand for several values.
+
+    Series `distribution`, for each column: the shares of rows by range or category; for continuous
+    columns, of rows with a value. Rare bins are merged, as are categories that the release does not
     name.
 
     Cost: one pass over each table, shared with other measures of columns.
@@ -92,7 +98,7 @@ def _figures(axis: Axis, found: TableStates) -> list[Figure]:
 
 
 def missing_share(n: float, total: int, least: int) -> float:
-    """The share of missing values; a few count as the least number of rows that may be seen."""
+    """The share of missing values. If there are some, at least `least` of them count."""
     return (n if n < NOTHING else max(n, min(least, total))) / total
 
 
@@ -108,7 +114,8 @@ def _distribution(axis: Axis, found: TableStates) -> tuple[tuple[str, float, flo
 
 
 def _rows(labels: list[str], counts: Floats) -> tuple[tuple[str, float, float], ...]:
-    """counts: float64[2, bins]."""
+    """The rows of the series: label, share in the source, share in the release. counts:
+    float64[2, bins]."""
     shares = (counts / counts.sum(axis=1, keepdims=True)).T.tolist() if labels else []
     return tuple(
         (label, stable(ours), stable(theirs))

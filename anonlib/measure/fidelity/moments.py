@@ -1,4 +1,4 @@
-"""Means and variances that a release keeps."""
+"""How far means and variances of columns are from those in the source."""
 
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
@@ -14,15 +14,18 @@ from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, Sums, TableS
 class Moments(ColumnMeasure):
     """How far the mean and the variance of each column are from the source's.
 
-    Of each continuous and ordinal quasi-identifier, over its present values: `mean`, how far the
-    mean of the release is from the source's, in standard deviations of the source; `variance`, the
-    difference of the variances over the source's; both without their signs.
+    For each continuous and ordinal quasi-identifier, over its present values:
 
-    Ordinal columns count as ranks. Values that stand for several add the variance among these
-    (`_reading` says how they are read). Reference: MDAV-generic, section III.C.1, on keeping both;
-    J. Domingo-Ferrer, V. Torra, Disclosure control methods and information loss for microdata,
-    2001, from memory, on comparing them. Cost: one pass over each table, shared with other measures
-    of columns.
+    - `mean`: the absolute difference of the means, in standard deviations of the source.
+    - `variance`: the absolute difference of the variances, divided by that of the source.
+
+    Ordinal columns count as ranks. A value that stands for several values (`_reading`) adds the
+    variance among them.
+
+    Reference: MDAV-generic, section III.C.1, on keeping both; J. Domingo-Ferrer, V. Torra,
+    Disclosure control methods and information loss for microdata, 2001, cited from memory, on
+    comparing them.
+    Cost: one pass over each table, shared with other measures of columns.
     """
 
     type: ClassVar[str] = "moments"
@@ -64,14 +67,17 @@ _HEADS = (
 
 
 def may_show(n_source: float, n_released: float, least: int) -> bool:
-    """Whether two means may be seen side by side: of enough rows, and not all but a few the same.
-    Where cells keep sums, the difference would give away the few rows that were suppressed."""
+    """Whether the means of the source and of the release may be shown side by side.
+
+    Both must have at least `least` values, and their numbers must be equal or differ by at least
+    `least`. Otherwise, since cells may keep sums, the means would reveal the few suppressed rows.
+    """
     apart = abs(n_source - n_released)
     return min(n_source, n_released) >= least and (apart < 0.5 or apart >= least)
 
 
 class Moment(NamedTuple):
-    """Of n present values, standardized."""
+    """Mean and variance of n present values, standardized."""
 
     n: float
     mean: float
@@ -79,7 +85,7 @@ class Moment(NamedTuple):
 
 
 def moments_of(sums: Floats) -> Moment:
-    """From the state of `Sums`; not a number where there is no value."""
+    """The moments from the state of `Sums`. NaN without values."""
     n, first, second = sums.tolist()
     if n <= 0:
         return Moment(0.0, np.nan, np.nan)
@@ -87,13 +93,13 @@ def moments_of(sums: Floats) -> Moment:
 
 
 def explain_undefined(axis: Axis, ours: Moment, theirs: Moment) -> str:
-    """Why distances of a column can't be told in its deviations; nothing if they can."""
+    """Why differences can't be given in deviations of the source; empty if they can."""
     if not ours.n or axis.ends[0] == axis.ends[1] or not ours.variance:
         return "the source's values do not vary"
     return "" if theirs.n else "all values of the release are missing"
 
 
 def _in_units(axis: Axis, moment: Moment) -> tuple[float, float]:
-    """Mean and deviation in the column's units (days, microseconds, ranks from 0)."""
+    """Mean and deviation in the units of the column (days, microseconds, ranks from 0)."""
     scale, center = axis.encoding.sd, axis.encoding.mean
     return stable(center + scale * moment.mean), stable(scale * float(np.sqrt(moment.variance)))

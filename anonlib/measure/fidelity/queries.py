@@ -1,4 +1,4 @@
-"""How wrong counts are that are asked of a release."""
+"""The error of counts in a release."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,30 +13,31 @@ from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 from anonlib.table.schema import Scale
 
-#: Ranges of continuous columns lie within this many deviations of the mean, since most of the range
-#: of a column with a long tail is empty.
+#: Ranges of continuous columns are within this many deviations of the mean, since columns with long
+#: tails are nearly empty outside.
 REACH = 3.0
 
 
 class Queries(ColumnMeasure):
     """How wrong the release answers when it is asked how many rows have certain values.
 
-    `mean` and `median` relative error of random queries for the number of rows whose values of
-    some columns are in a range each: |count in the release - count in the source| over the count in
-    the source, or over a share `sanity` of the rows, if that is more.
+    Each random query counts the rows whose values are in given ranges of some columns. Figures are
+    the `mean` and the `median` of the relative errors: |count in the release - count in the source|
+    over the count in the source, or over the share `sanity` of its rows, if that is more.
 
-    The columns of a query, one quasi-identifier at least, are drawn from these, sensitive columns
-    and the target; a note names those of them that are left out, for more than 100 values that are
-    no numbers, or an odd type. Ranges have the selectivity that they all would have together if
-    values were even and independent: each a share `selectivity`^(1 / columns) of the range of a
-    continuous column, of the ranks of an ordinal one; of a nominal one so many categories, in no
-    order.
-    Released values that stand for several count by the share that is in the range (`_reading`).
-    Rows without a value are in no range.
+    The columns of a query are quasi-identifiers, at least one, sensitive columns and the target.
+    Left out are columns with more than 100 values that are not numbers, and unsupported types; a
+    note names them. The ranges together select a share `selectivity` of the rows if values are
+    uniform and independent. So each range is a share `selectivity`^(1 / columns) of the range of a
+    continuous column, or of the ranks of an ordinal one; for a nominal column it is a random set of
+    as many categories.
+
+    Released values that stand for several values count by their share in the range (`_reading`).
+    Missing values are in no range.
 
     Reference: X. Xiao, Y. Tao, Anatomy, VLDB 2006, section 6, for the queries; X. Xiao, G. Wang, J.
     Gehrke, Differential privacy via wavelet transforms, IEEE TKDE 23(8), 2011, section 7, for the
-    bound of 0.1 % of the rows. Both from memory.
+    bound of 0.1 % of the rows. Both cited from memory.
 
     Cost: one pass over each table, shared with other measures of columns; O(n n_queries columns).
     """
@@ -86,14 +87,19 @@ class Queries(ColumnMeasure):
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A range. bounds: of a continuous column float64[2], both included; of others
-    float64[n_categories + 1], 1 for each category in it, else 0."""
+    """A range of a column.
+
+    Attributes:
+        axis: The column.
+        bounds: For a continuous column float64[2], both ends, included. For others
+            float64[n_categories + 1], 1 for categories in the range, else 0.
+    """
 
     axis: Axis
     bounds: Floats
 
     def holds(self, rows: ReadRows) -> Floats:
-        """float64[n]: the share of each value that is in the range."""
+        """float64[n]. The share of each value that is in the range."""
         if not self.axis.is_line:
             return rows.codes(self.axis.id).of(self.bounds)
         low, high = self.bounds.tolist()
@@ -104,7 +110,7 @@ Query = tuple[Condition, ...]
 
 
 def _drawn(axis: Axis, share: float, random: np.random.Generator) -> Floats:
-    """A range of a share of the column's."""
+    """The bounds of a random range that is a share of the column's range."""
     if axis.is_line:
         least, greatest = axis.ends.tolist()
         low, high = max(least, -REACH), min(greatest, REACH)
@@ -123,7 +129,7 @@ def _drawn(axis: Axis, share: float, random: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class QueryCounts(Counter):
-    """State: what each query counts."""
+    """Counts rows for queries. State: the count of each query."""
 
     queries: tuple[Query, ...]
 

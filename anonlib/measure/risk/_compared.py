@@ -68,7 +68,7 @@ def _spans(column: Column, encoding: Encoding, original: Values, released: Value
 
 
 def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
-    """float64[n], standardized values, with missing ones at the mean; bool[n], which are missing."""
+    """float64[n], standardized, with missing values at the mean; bool[n], which are missing."""
     absent: Bools = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return encoding.numeric(values)[:, 0], absent
 

@@ -8,7 +8,7 @@ from anonlib.arrays import Floats, Ints
 
 #: For numbers from here on, two terms of Stirling's series of log gamma are exact in float64.
 LARGE = 1e4
-#: For sizes from SERIES on, N_TERMS terms of 2F1's series are exact; scipy gives NaN for large ones.
+#: For sizes from here on, N_TERMS terms of 2F1's series are exact; scipy gives NaN for large ones.
 SERIES, N_TERMS = 32, 100
 
 

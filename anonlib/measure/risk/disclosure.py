@@ -97,7 +97,7 @@ class Disclosure(Measure):
             Figure("certainty", max(row.certainty for row in bins), name),
             Figure("certain", sum(row.certain for row in bins) / n_present, name),
         )
-        # Bins consist of whole classes, so each has k rows; but k rows must have a value, too.
+        # A bin may be shown if all its classes have k rows, and k of its rows have a value.
         if not min(min(row.smallest, row.present) for row in bins) >= case.k > 0:
             return Findings(figures)
         rows = tuple(
