@@ -18,37 +18,42 @@ if TYPE_CHECKING:  # cores, which need numba
 class Peel(Kernel):
     """Local recoding by peeling the generalization lattice, then by steps that lower the loss.
 
-    A cell loses its rows times the sum over the columns of the loss of the lowest common ancestor
-    of its codes (`Tree.loss`, in multiples of 2^-20); a column without a hierarchy has a flat one.
+    The loss of a row is the sum, over the columns, of the loss of the lowest common ancestor of its
+    cell's codes (`Tree.loss`, in multiples of 2^-20). A column without a hierarchy has a flat one.
     All rows of a tuple are in one cell.
 
-    A node of the lattice is a height for each column: codes are generalized to the highest node of
-    their tree that is no higher. The nodes are gone through by ascending sum, over the columns, of
-    the square of what the rows lose there on average: classes of the tuples that are left and hold
-    all models become cells, the others go on. By `node` that is all. By `class` they are gone
-    through in stages: in each one only classes whose own loss is in its range, 1/16 of a column
-    wide up to 4 columns, then what is left. Of more than 20000 nodes the first ones are taken, and
-    a way up to the root. By `class` takes a few hundred bytes a tuple, and up to 4,000 to rebuild;
-    where losses would be more than 2^26, and under models that look at more than rows and distinct
-    values, it is by `node`.
+    Peeling: A lattice node has a height for each column. A code is generalized to the highest tree
+    node, itself or above it, that is no higher than this. Tuples without a cell that are then equal
+    are a class. Lattice nodes are tried in order; at each, the classes that hold all models become
+    cells. The order is the ascending sum, over the columns, of the squared mean loss of the rows.
 
-    What is left in the end, and cells that fail, are merged with the cell where that adds least,
-    those of fewest rows first; but the tuples that would add most a row are left without a cell as
-    far as `may_suppress` allows.
+    - With `order: node`, all nodes are tried once.
+    - With `order: class`, they are tried in stages. A stage takes only classes whose own loss per
+      row is in its range. Ranges are 1/16 of a column wide up to 4 columns; the last stage has no
+      upper limit. This takes a few hundred bytes per tuple, and up to 4,000 with rebuilding. If
+      it would need more than 2^26 losses, or under models that look at more than rows and distinct
+      values, the order is that of `node`.
 
-    The search then makes `effort` passes, fewer if one gains nothing: each tuple moves to the cell
-    where that lowers the loss most, if what it leaves still holds; then each cell, from the one
-    that loses most a row, gives its tuples to other cells, each where it adds least, if the loss
-    falls in all. Where cells must be judged, steps of a pass share no cell, and those after which
-    one fails are taken back.
+    With more than 20000 lattice nodes, only the first ones are tried, and a path up to the root.
 
-    By `class`, each pass but the first begins by rebuilding: the classes of the lattice in which
-    some tuples would lose less, and none over 0.4 of a column more, are opened one after the other.
-    The cells that lose more than the class and share tuples with it are taken down (if the class
-    would not have k rows of theirs, those next in loss as well): their tuples are the class, then
-    others of these classes or what is left of the cells, those that hold and lose least first; the
-    rest joins other cells. It stays so if the loss falls in all. That splits cells, merges and
-    splits them elsewhere, and moves tuples in groups. A step frees at most 300 tuples.
+    Leftovers: The tuples that would add most loss per row are suppressed, as far as `may_suppress`
+    allows. The other leftover tuples, and cells that fail, are merged with the cell where this adds
+    least, those of fewest rows first.
+
+    Search: It makes `effort` passes, fewer if one gains nothing. First each tuple moves to the cell
+    where it lowers the loss most, if its old cell still holds. Then each cell, highest loss per row
+    first, gives each of its tuples to the cell where it adds least, if the total loss falls. If
+    models look at more than rows and distinct values, the steps of a pass share no cell, and steps
+    after which a cell fails are undone.
+
+    Rebuilding: With `order: class`, each pass but the first begins with it. It tries all lattice
+    classes in which some tuples would lose less, without the tuples that would lose over 0.4 of a
+    column more, one after the other. The cells that have tuples of the class and lose more per row
+    than it are taken down. If these have fewer than k rows of the class, cells of the next lower
+    losses are too. A step frees at most 300 tuples. First the class becomes a cell. Then other
+    classes of freed tuples, or the remains of a cell, become cells if they hold, lowest loss first.
+    The remaining tuples join other cells. The step is undone unless the total loss falls. Such
+    steps split cells, merge and split them elsewhere, and move tuples in groups.
     """
 
     type: ClassVar[str] = "peel"
@@ -124,13 +129,13 @@ class Peel(Kernel):
 
 
 def _judged(block: Block) -> bool:
-    """Whether cells that have enough rows, and enough values, may still fail."""
+    """Whether a cell with enough rows and enough distinct values may still fail."""
     counts = any(model.looks_at == "counts" for model in block.models)
     return counts or block.joint or block.unit is not None
 
 
 def _judge(block: Block, work: "Peeling") -> None:
-    """Looks at the classes that may be cells with all models."""
+    """Judges the classes with `fits` by all models, and updates their `fits`."""
     from anonlib.kernels.peel.core import CLASSES, LISTED
 
     n, m = int(work.at[LISTED]), int(work.at[CLASSES])
@@ -143,15 +148,15 @@ def _judge(block: Block, work: "Peeling") -> None:
 
 
 def _holds(block: Block, cell: Ints, n_cells: int) -> Bools:
-    """bool[n_cells]: which cells of distinct tuples hold every model (-1: in none)."""
+    """bool[n_cells]. Which cells hold every model. cell: the cell of each tuple; -1 for none."""
     cell_id = cell[block.tuples.id]
     rows = np.flatnonzero(cell_id >= 0)
     return block.holds(cell_id[rows], n_cells, rows)
 
 
 def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
-    """Numbers the tuples that peeling has left as cells of their own, but for those that would add
-    most, as many as may be suppressed."""
+    """Makes each tuple without a cell a cell of its own, except the suppressed ones: those that
+    would add most loss per row, as far as the block allows."""
     left = np.flatnonzero(cell < 0)
     if len(left) == 0:
         return
@@ -170,7 +175,7 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
 
 
 def _placed(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":
-    """The cells, those that fail merged with others until all hold."""
+    """The state of the cells, after failing cells are merged with others until all hold."""
     from anonlib.kernels.peel.cells import make_tuple_cells, merge_into_nearest
 
     state = make_tuple_cells(table, cell)
@@ -179,6 +184,6 @@ def _placed(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":
         failing = np.flatnonzero(~holds & (state.rows > 0))
         if len(failing) == 0:
             return state
-        if (state.rows > 0).sum() == 1:  # it lacks what was suppressed
+        if (state.rows > 0).sum() == 1:  # it fails without the suppressed rows
             return make_tuple_cells(table, np.zeros_like(cell))
         merge_into_nearest(table, state, failing[np.argsort(state.rows[failing], kind="stable")])

@@ -1,8 +1,8 @@
-"""Cells of distinct tuples, and the steps after peeling: leftovers are merged, then steps lower the
-loss. Compiled.
+"""Cells of distinct tuples, and the compiled steps after peeling: merging leftovers, then steps
+that lower the loss.
 
-A step changes some cells. It is a gain only if these cells lose less together afterwards. If models
-must judge the cells, the steps of one pass share no cell, so that each can be undone by itself.
+A step changes some cells. It is a gain only if the total loss of these cells falls. If models must
+judge the cells, the steps of one pass share no cell, so that each can be undone by itself.
 """
 
 from typing import NamedTuple
@@ -13,38 +13,40 @@ from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
 from anonlib.kernels.peel.core import Bits, TupleTable, diverse
 
-#: More than any loss.
+#: Greater than any loss.
 EVERY = 2**62
 
 #: Spare capacity: SPARE cells, plus one per SPARE cells in use.
 SPARE = 16
 
-#: The places of the counters in `State.n`: ranked cells; steps of the pass; tuples moved.
+#: The counters of `TupleCells.n`: ranked cells, steps of the pass, moves.
 RANKED, STEPS, MOVED = range(3)
 
 
 class TupleCells(NamedTuple):
-    """The cells 0..m-1 of t tuples in d columns; a cell without rows is not in use.
+    """The cells 0..m-1 of t tuples in d columns. A cell without rows is not in use.
+
+    `without` writes `low`, `high` and `bits`: they are of the cell that it saw last.
 
     Attributes:
         cell: int64[t]. The cell of each tuple; -1 for none.
-        first: int64[m]. The first tuple of each cell; -1 for none.
-        after: int64[t]. The next tuple of the same cell; -1 at the end.
-        before: int64[t]. The previous tuple of the same cell; -1 at the start.
+        first: int64[m]. The first tuple of each cell; -1 without tuples.
+        after: int64[t]. The next tuple of the same cell; -1 after the last.
+        before: int64[t]. The previous tuple of the same cell; -1 before the first.
         rows: int64[m]. The rows of each cell.
         height: int32[m, d]. The height of the lowest common ancestor in each column.
         code: int32[m, d]. Any code under that ancestor.
-        loss: int64[m]. The loss of one row of the cell.
-        columns: int64[d]. The order in which losses of columns are added up.
-        ranked: int64[m]. The cells in use by ascending loss at the start of the pass.
-        level: int64[m]. That loss.
-        low: int32[d]. Of the cell that `without` saw last: lowest codes.
-        high: int32[d]. Of the same cell: highest codes.
-        bits: uint64[v]. Of the same cell: protected values.
-        step: int64[m]. The step of this pass that changed a cell; -1 for none.
-        moved: int64[t]. The tuples moved by these steps.
-        origin: int64[t]. The cells that they came from.
-        n: int64[3]. Counters, by `RANKED` to `MOVED`.
+        loss: int64[m]. The loss of one row of each cell.
+        columns: int64[d]. The order in which the losses of columns are added.
+        ranked: int64[m]. The cells in use, by ascending `level`.
+        level: int64[m]. The loss of one row of each ranked cell, when it was ranked.
+        low: int32[d]. The lowest code in each column.
+        high: int32[d]. The highest code in each column.
+        bits: uint64[v]. The protected values, as a bit set.
+        step: int64[m]. The step of this pass that changed each cell; -1 for none.
+        moved: int64[t]. The tuple of each move of these steps.
+        origin: int64[t]. The cell that it left.
+        n: int64[3]. Counters, see `RANKED`, `STEPS` and `MOVED`.
     """
 
     cell: Ints
@@ -68,7 +70,7 @@ class TupleCells(NamedTuple):
 
 
 def make_tuple_cells(given: TupleTable, cell: Ints) -> TupleCells:
-    """The state of the cells of tuples. It takes over the array `cell`."""
+    """The state of cells. cell: int64[t], the cell of each tuple; the state keeps this array."""
     t, d = given.code.shape
     used = int(cell.max(initial=-1)) + 1
     m = used + used // SPARE + SPARE
@@ -136,7 +138,8 @@ def unlink_tuple(given: TupleTable, state: TupleCells, t: int) -> None:
 
 @njit
 def without(given: TupleTable, state: TupleCells, c: int, t: int) -> None:
-    """Least and largest codes, and values, of a cell without one of its tuples (-1: of it all)."""
+    """Writes the lowest and highest codes and the values of a cell without tuple t (-1: with all
+    tuples)."""
     state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
     other = state.first[c]
     while other >= 0:
@@ -151,8 +154,11 @@ def without(given: TupleTable, state: TupleCells, c: int, t: int) -> None:
 
 @njit
 def span(given: TupleTable, state: TupleCells) -> int:
-    """What a row of the cell loses that `without` looked at. Leaves are in depth-first order: all
-    between two of them are under their lowest common ancestor."""
+    """The loss of one row of the cell that `without` saw last.
+
+    Leaves are in depth-first order, so all leaves between two are under their lowest common
+    ancestor.
+    """
     loss = 0
     for j in range(len(state.low)):
         h = 0
@@ -188,19 +194,32 @@ def nearest_cell(
     w: int,
     most: int,
 ) -> tuple[int, int]:
-    """The cell that loses least more with w rows at `height` above `code`, less than `most`, and
-    how much; -1 if none. `levels` are ascending bounds of the losses of the cells `among`; cell
-    `own` and those that steps have changed are left out.
+    """The cell whose loss grows least by w further rows, and its growth.
+
+    Args:
+        given: The tuples.
+        state: The cells. Those that a step of this pass has changed are skipped.
+        among: int64[m]. The cells to search.
+        levels: int64[m]. Their losses per row as they were ranked, ascending. The search ends where
+            w rows at this loss reach the least growth so far.
+        own: A cell to skip.
+        height: int32[d]. The height of the rows' node in each column.
+        code: int32[d]. A code under that node.
+        w: The number of rows.
+        most: The growth must be below this.
+
+    Returns:
+        The cell, or -1 if there is none. Its growth, or `most`.
     """
-    # What the loops read, by itself: handing all arrays of a state to a function takes longer
-    # than the look at a cell.
+    # The arrays are taken out of the state once: passing the whole state to a function takes longer
+    # than to evaluate a cell.
     node, losses, columns = given.node, given.loss, state.columns
     rows, loss, step = state.rows, state.loss, state.step
     heights, codes = state.height, state.code
     best, least = -1, most
     for i in range(len(among)):
         if w * levels[i] >= least:
-            break  # these rows alone lose that much in this cell and all that follow
+            break  # the w rows alone lose that much, here and in all following cells
         c = among[i]
         if c == own or step[c] >= 0 or rows[c] == 0:
             continue
@@ -221,7 +240,7 @@ def nearest_cell(
 
 @njit
 def rank(state: TupleCells) -> None:
-    """Begins a pass."""
+    """Begins a pass: ranks the cells in use by loss, and resets steps and moves."""
     used = np.flatnonzero(state.rows)
     order = np.argsort(state.loss[used], kind="mergesort")
     state.n[:] = len(used), 0, 0
@@ -256,7 +275,7 @@ def strike(state: TupleCells) -> None:
 def cheapest(
     given: TupleTable, state: TupleCells, t: int, most: int, zero: Codes
 ) -> tuple[int, int]:
-    """The cell that loses least more with a tuple, see `nearest_cell`. zero: int32[d], zeros."""
+    """The cell whose loss grows least by a tuple, see `nearest_cell`. zero: int32[d], zeros."""
     n = state.n[RANKED]
     own, code, w = state.cell[t], given.code[t], given.weight[t]
     return nearest_cell(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
@@ -264,7 +283,7 @@ def cheapest(
 
 @njit
 def shift(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
-    """Moves a tuple as part of the step at hand; the cells are to be described anew."""
+    """Moves a tuple in the current step. The caller must then describe both cells."""
     state.moved[state.n[MOVED]], state.origin[state.n[MOVED]] = t, state.cell[t]
     state.n[MOVED] += 1
     unlink_tuple(given, state, t)
@@ -273,14 +292,14 @@ def shift(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
 
 @njit
 def move_tuple(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
-    """Moves a tuple as part of the step at hand; the cell that it leaves is to be described."""
+    """Moves a tuple in the current step. The caller must then describe the cell that it left."""
     shift(given, state, t, to)
     describe_tuples(given, state, to)
 
 
 @njit
 def undo(given: TupleTable, state: TupleCells, begin: int) -> None:
-    """Takes back the moves from `begin` on."""
+    """Undoes the moves from `begin` on."""
     for i in range(state.n[MOVED] - 1, begin - 1, -1):
         back(given, state, i)
     state.n[MOVED] = begin
@@ -288,7 +307,7 @@ def undo(given: TupleTable, state: TupleCells, begin: int) -> None:
 
 @njit
 def back(given: TupleTable, state: TupleCells, i: int) -> None:
-    """Takes back the i-th move."""
+    """Undoes move i."""
     t, origin = state.moved[i], state.origin[i]
     c = state.cell[t]
     unlink_tuple(given, state, t)
@@ -299,7 +318,8 @@ def back(given: TupleTable, state: TupleCells, i: int) -> None:
 
 @njit
 def move_tuples(given: TupleTable, state: TupleCells, judged: bool) -> int:
-    """A pass of steps that move one tuple to where it adds least. Returns how many there are."""
+    """A pass of steps, each of which moves one tuple to the cell where it adds least. Returns the
+    number of steps."""
     zero = np.zeros(given.code.shape[1], np.int32)
     n = 0
     rank(state)
@@ -328,8 +348,8 @@ def move_tuples(given: TupleTable, state: TupleCells, judged: bool) -> int:
 
 @njit
 def dissolve_cells(given: TupleTable, state: TupleCells, judged: bool) -> int:
-    """A pass of steps that give all tuples of a cell to others, each to where it adds least then.
-    Returns how many there are."""
+    """A pass of steps, each of which gives all tuples of a cell to other cells, one after the
+    other, where they then add least. Returns the number of steps."""
     zero = np.zeros(given.code.shape[1], np.int32)
     n = 0
     rank(state)
@@ -365,7 +385,7 @@ def _mark(state: TupleCells, a: int, b: int, judged: bool) -> None:
 
 @njit
 def undo_failing_steps(given: TupleTable, state: TupleCells, fails: Bools) -> int:
-    """Takes back the steps of the pass that have changed a cell that fails. Returns how many."""
+    """Undoes the steps of the pass that changed a failing cell. Returns their number."""
     bad = np.zeros(state.n[STEPS], np.bool_)
     for c in range(len(fails)):
         if fails[c] and state.step[c] >= 0:
@@ -378,7 +398,8 @@ def undo_failing_steps(given: TupleTable, state: TupleCells, fails: Bools) -> in
 
 @njit
 def growth(given: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
-    """How much more is lost if each of these tuples, which are in no cell, joins one."""
+    """int64[len(tuples)]. The least growth of the loss if each of these tuples joins a cell. They
+    have no cell yet."""
     zero = np.zeros(given.code.shape[1], np.int32)
     result = np.zeros(len(tuples), np.int64)
     rank(state)
@@ -389,8 +410,8 @@ def growth(given: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
 
 @njit
 def merge_into_nearest(given: TupleTable, state: TupleCells, failing: Ints) -> None:
-    """Merges each of these cells, in order, with the one with which it adds least; one that an
-    earlier one has been merged with is left as it is."""
+    """Merges each of these cells, in order, with the cell where it adds least. A cell that another
+    was merged with in this call is skipped."""
     every, levels = np.arange(len(state.rows)), np.zeros(len(state.rows), np.int64)
     waits = np.zeros(len(state.rows), np.bool_)
     state.step[:] = -1

@@ -1,4 +1,4 @@
-"""The compiled core of peeling: releases classes of the generalization lattice, cheapest first."""
+"""The compiled core of peeling: makes cells of lattice classes, those of least loss first."""
 
 from typing import NamedTuple
 
@@ -10,27 +10,27 @@ from anonlib.compiled import njit
 
 Bits = npt.NDArray[np.uint64]
 
-#: The least number of places in a hash table of keys.
+#: The smallest size of a hash table of keys.
 SMALLEST = 64
 
-#: The places of the counters in `Peeling.at`: the stage; the next node; tuples in the rest; cells;
-#: classes at hand; tuples in these classes; rows in the rest.
+#: The counters of `Peeling.at`: the stage, the next node, tuples in the rest, cells, current
+#: classes, tuples in these classes, rows in the rest.
 STAGE, NODE, REST, CELLS, CLASSES, LISTED, REST_ROWS = range(7)
 
 
 class TupleTable(NamedTuple):
-    """t distinct tuples of d columns, and the rows and values that every cell needs.
+    """t distinct tuples of d columns, and the rows and distinct values that every cell needs.
 
     Attributes:
-        code: int32[t, d].
-        weight: int64[t]. Rows of each tuple.
-        node: int32[d, h, c]. The node above a code, by height; the topmost height of a column is
-            repeated.
+        code: int32[t, d]. The codes of each tuple.
+        weight: int64[t]. The rows of each tuple.
+        node: int32[d, h, c]. The node above each code, by height. Columns with fewer heights repeat
+            the highest one.
         loss: int64[d, h, c]. The loss of that node, in units of 2^-20.
         k: The fewest rows of a cell.
-        bits: uint64[t, v]. The protected values of each tuple's rows, as a set.
-        start: int64[a + 1]. Attribute i is in the words start[i] .. start[i + 1] - 1 of `bits`.
-        need: int64[a]. The fewest values of each attribute in a cell.
+        bits: uint64[t, v]. The protected values of each tuple's rows, as a bit set.
+        start: int64[a + 1]. Protected column i has the words start[i]..start[i + 1] - 1 of `bits`.
+        need: int64[a]. The fewest distinct values of each protected column in a cell.
     """
 
     code: Codes
@@ -44,22 +44,22 @@ class TupleTable(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """n nodes, in the order in which they are tried.
+    """n lattice nodes, in the order in which they are tried.
 
-    The loss of tuple i at node j is left[part[0, j], i] + right[part[1, j], i]. With one stage the
-    losses are not read.
+    The loss of tuple i at node j is left[part[0, j], i] + right[part[1, j], i]. With one stage,
+    losses are not used, and the last five arrays are empty.
 
     Attributes:
         height: int64[n, d]. The height of each node in each column.
-        key: uint64[d, h, c]. Random keys of the table's nodes. Combined by exclusive or, they tell
-            classes apart (two classes with one key would be one cell, and judged as one).
-        bound: int64[s + 1]. Stages: stage s tries all nodes, on the tuples whose loss there is from
-            bound[s] to below bound[s + 1].
-        part: int64[2, n]. Rows of `left` and `right` for each node.
-        left: int32[., t]. Losses in the first columns, for each of their heights in use.
-        right: int32[., t]. The same for the other columns.
-        low: int64[n]. The least loss of a tuple at each node.
-        high: int64[n]. The largest one.
+        key: uint64[d, h, c]. Random keys of the table's nodes. The key of a class is the exclusive
+            or of its keys. (Two classes with the same key would become one cell, judged as one.)
+        bound: int64[s + 1]. Stage s tries all nodes, on the tuples whose loss there is at least
+            bound[s] and below bound[s + 1].
+        part: int64[2, n]. The rows of `left` and `right` that belong to each node.
+        left: int32[., t]. Losses in the first columns, for each combination of their heights.
+        right: int32[., t]. Losses in the other columns, likewise.
+        low: int64[n]. A lower bound of the losses of tuples at each node.
+        high: int64[n]. An upper bound of them.
     """
 
     height: Ints
@@ -73,20 +73,20 @@ class Lattice(NamedTuple):
 
 
 class Peeling(NamedTuple):
-    """Work in progress: the rest (tuples without a cell), and the classes at the current node.
+    """The state of peeling: the rest (tuples without a cell), and the classes at the current node.
 
     Attributes:
-        at: int64[7]. Counters, by `STAGE` to `REST_ROWS`.
+        at: int64[7]. Counters, see `STAGE` to `REST_ROWS`.
         cell: int64[t]. The cell of each tuple; -1 in the rest.
         rest: int64[t]. The tuples of the rest, ascending.
-        item: int64[t]. The tuples of the classes at hand.
-        group: int64[t]. The class of each of these tuples.
-        rows: int64[t]. Rows of each class.
-        bits: uint64[t, v]. The protected values of each class, as a set.
-        fits: bool[t]. Whether a class has k rows and enough protected values.
-        table: int64[2^x]. A hash table: the class in each place plus 1; 0 means free.
-        mark: uint64[2^x]. The key of the class in each place.
-        place: int64[t]. The place of each listed tuple's class.
+        item: int64[t]. The listed tuples: those of the current classes.
+        group: int64[t]. The class of each listed tuple.
+        rows: int64[t]. The rows of each class.
+        bits: uint64[t, v]. The protected values of each class, as a bit set.
+        fits: bool[t]. Whether a class has k rows and enough distinct values.
+        table: int64[2^x]. A hash table: the class at each place plus 1; 0 if the place is free.
+        mark: uint64[2^x]. The key of the class at each place.
+        place: int64[t]. The place in the hash table of each listed tuple's class.
     """
 
     at: Ints
@@ -123,8 +123,11 @@ def make_peeling(given: TupleTable) -> Peeling:
 
 @njit
 def peel(given: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bool:
-    """Tries nodes until none is left (False). Where cells are judged, it stops (True) at a node
-    with classes that may be cells: judge them, set `fits`, call `make_cells`, then this again."""
+    """Tries nodes until none is left; then returns False.
+
+    With `judged`, it returns True at a node with classes that may be cells. The caller then judges
+    them, updates `fits`, calls `make_cells`, and calls this function again.
+    """
     at = work.at
     n, n_stages = len(lattice.height), len(lattice.bound) - 1
     while at[STAGE] < n_stages:
@@ -166,7 +169,7 @@ def _select(lattice: Lattice, work: Peeling, stage: int, node: int) -> None:
 
 @njit
 def classify(given: TupleTable, lattice: Lattice, work: Peeling, node: int) -> None:
-    """Groups the listed tuples by what they are at a node, numbered by their first tuples."""
+    """Groups the listed tuples into classes at a node. Classes are numbered by first tuples."""
     at, item, group, rows, bits = work.at, work.item, work.group, work.rows, work.bits
     height, d = lattice.height[node], given.code.shape[1]
     size = SMALLEST
@@ -200,7 +203,7 @@ def classify(given: TupleTable, lattice: Lattice, work: Peeling, node: int) -> N
 
 @njit
 def diverse(given: TupleTable, bits: Bits) -> bool:
-    """Whether a cell with these values has as many as it needs."""
+    """Whether a cell with these protected values has enough distinct ones."""
     for i in range(len(given.need)):
         n = 0
         for word in range(given.start[i], given.start[i + 1]):
@@ -215,9 +218,9 @@ def diverse(given: TupleTable, bits: Bits) -> bool:
 
 @njit
 def make_cells(given: TupleTable, work: Peeling) -> None:
-    """Makes cells of the classes that fit."""
+    """Makes cells of the classes with `fits`, and removes their tuples from the rest."""
     at = work.at
-    number = work.rows  # no longer needed
+    number = work.rows  # the rows of classes are no longer needed
     for g in range(at[CLASSES]):
         number[g] = at[CELLS]
         at[CELLS] += work.fits[g]

@@ -1,4 +1,4 @@
-"""What peeling works on: a block's distinct tuples, and the lattice of its hierarchies."""
+"""The input of peeling: a block's distinct tuples, and the lattice of its hierarchies."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from anonlib.table.block import Block
 
 #: Losses are multiples of 2^-20.
 UNIT = 2**20
-#: A larger lattice is not searched as a whole: its nodes of least loss first, then upwards.
+#: Of a larger lattice, only this many nodes of least loss are tried, and a path up to the root.
 MOST_NODES = 20_000
-#: Most losses in a table. Beyond that, classes come in the order of their node's loss.
+#: The most losses in memory. If more are needed, peeling is by node.
 MOST_LOSSES = 2**26
-#: Peeling by class goes in stages: the loss grows by 1 / STAGES of a column from stage to stage.
+#: A stage of peeling by class covers losses in a range of 1 / STAGES of a column.
 STAGES = 16
-#: Classes that lose more than LAST columns come in one last stage.
+#: Classes that lose more than LAST columns are in one last stage.
 LAST = 4
 
 
@@ -37,7 +37,7 @@ def make_table(block: Block) -> tuple[TupleTable, list[Levels]]:
 
 
 def _values(block: Block) -> tuple[Bits, Ints, Ints]:
-    """bits, start and need of a Table."""
+    """`bits`, `start` and `need` of a `TupleTable`."""
     least = dict.fromkeys(block.protected, 0)
     for model in block.models:
         if model.column is not None:
@@ -88,7 +88,7 @@ def make_lattice(table: TupleTable, columns: list[Levels], *, by_class: bool) ->
 
 
 def _mean_losses(table: TupleTable, columns: list[Levels]) -> list[Ints]:
-    """What the rows lose on average at each height of each column, rounded down to a UNIT."""
+    """The mean loss of the rows at each height of each column, in units of 2^-20, rounded down."""
     n_rows = max(int(table.weight.sum()), 1)
     return [
         (table.weight @ table.loss[j, : len(each.node)].T[table.code[:, j]]) // n_rows
@@ -97,15 +97,15 @@ def _mean_losses(table: TupleTable, columns: list[Levels]) -> list[Ints]:
 
 
 def _nodes(mean: list[Ints]) -> Ints:
-    """int64[n, d], heights by ascending sum of squared mean losses; of equal nodes the one that is
-    lower in the first column comes first."""
+    """int64[n, d]. The heights of each node, by ascending sum of squared mean losses; of equal
+    sums, the node that is lower in the first column comes first."""
     total, height = np.zeros(1, np.int64), np.zeros((1, 0), np.int64)
     for losses in mean:
         total = np.add.outer(total, losses**2).ravel()
         here = np.tile(np.arange(len(losses)), len(height))
         height = np.column_stack([np.repeat(height, len(losses), axis=0), here])
         kept = np.argsort(total, kind="stable")[:MOST_NODES]
-        # Whatever is among the first in the end has parts that are among the first here.
+        # The columns so far of a node among the first at the end are among the first here.
         total, height = total[kept], height[kept]
     if len(height) == np.prod([len(losses) for losses in mean], dtype=object):
         order = np.lexsort([*height.T[::-1], total])
@@ -114,7 +114,8 @@ def _nodes(mean: list[Ints]) -> Ints:
 
 
 def _ascent(mean: list[Ints]) -> Ints:
-    """Heights that rise by one in one column each, to the root, by ascending loss."""
+    """int64[., d]. A path of nodes to the root: each raises one column by one height, in order of
+    the mean loss of that height."""
     steps = sorted((losses[i], j, i) for j, losses in enumerate(mean) for i in range(len(losses)))
     at = np.zeros(len(mean), np.int64)
     nodes = []
@@ -125,13 +126,15 @@ def _ascent(mean: list[Ints]) -> Ints:
 
 
 def _half(sizes: list[int]) -> int:
-    """Where to part the columns so that both parts have about as many combinations of heights."""
+    """The number of columns in the first part, if both parts are to have about as many combinations
+    of heights."""
     logs = np.log(sizes)
     return int(np.argmin(np.abs(2 * np.cumsum(logs) - logs.sum()))) + 1
 
 
 def _losses(table: TupleTable, heights: Ints, first: int) -> Codes:
-    """int32[len(heights), t], what tuples lose in the columns from `first` on, at these heights."""
+    """int32[len(heights), t]. The loss of each tuple at these heights, in the columns from `first`
+    on."""
     result = np.zeros((len(heights), len(table.code)), np.int32)
     for j, at in enumerate(heights.T, first):
         result += table.loss[j][:, table.code[:, j]].astype(np.int32)[at]
@@ -139,7 +142,7 @@ def _losses(table: TupleTable, heights: Ints, first: int) -> Codes:
 
 
 def _extremes(table: TupleTable, height: Ints) -> tuple[Ints, Ints]:
-    """int64[n] each: the least and the most that tuples can lose at the nodes."""
+    """int64[n] each. Bounds of the losses of tuples at each node: none is below or above them."""
     low, high = np.zeros((2, len(height)), np.int64)
     for j, at in enumerate(height.T):
         here = table.loss[j][:, np.unique(table.code[:, j])]

@@ -1,4 +1,5 @@
-"""Steps that open a class of the lattice: the cells that its tuples come from are built anew."""
+"""Rebuilding: steps that make a class of the lattice a cell, and rebuild the cells that had its
+tuples."""
 
 from typing import NamedTuple
 
@@ -30,21 +31,26 @@ from anonlib.kernels.peel.core import (
     make_peeling,
 )
 
-#: A class has the tuples that would lose at most NEAR more in it (units of 2^-20: 0.4 of a column).
+#: A class has only tuples that would lose less than NEAR more in it: 0.4 of a column, in units of
+#: 2^-20.
 NEAR = 2**20 * 2 // 5
 
-#: Classes are listed until together they have ROOM times the tuples of the table.
+#: Classes are listed until they have, in total, ROOM times the tuples of the table.
 ROOM = 64
 
-#: The places of the counters in `Listing.n`: classes, and their tuples together.
+#: The counters of `Listing.n`: classes, and the total of their tuples.
 LISTED_CLASSES, LISTED_TUPLES = range(2)
 
 
 class LatticeClasses(NamedTuple):
-    """s classes, by ascending loss.
+    """s classes of t tuples, by ascending loss.
 
-    tuples: int64, those of class i from start[i] to start[i + 1] - 1; loss: int64[s], what a row
-    loses. classes: int64, those of tuple t from place[t] to place[t + 1] - 1.
+    Attributes:
+        start: int64[s + 1]. Where the tuples of each class begin in `tuples`.
+        tuples: int64. The tuples, class by class.
+        loss: int64[s]. The loss of one row of each class.
+        place: int64[t + 1]. Where the classes of each tuple begin in `classes`.
+        classes: int64. The classes, tuple by tuple.
     """
 
     start: Ints
@@ -55,16 +61,16 @@ class LatticeClasses(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The classes listed so far, and work space for the classes of one node.
+    """The classes listed so far, and scratch for the classes of one node.
 
     Attributes:
-        tuples: int64[ROOM t]. Their tuples, class by class.
+        tuples: int64[ROOM t]. The tuples of the listed classes, class by class.
         ends: int64[ROOM t]. Where the tuples of each class end.
-        loss: int64[ROOM t]. The loss of a row of each class.
-        n: int64[2]. Counters, by `LISTED_CLASSES` and `LISTED_TUPLES`.
-        size: int64[t]. Tuples of each class of the node; 0 if it is not listed.
-        spot: int64[t]. Where the next tuple of each class goes.
-        lost: int64[t]. The loss of a row of each class.
+        loss: int64[ROOM t]. The loss of one row of each class.
+        n: int64[2]. Counters, see `LISTED_CLASSES` and `LISTED_TUPLES`.
+        size: int64[t]. Scratch: the tuples of each class of the node; 0 if it is not listed.
+        spot: int64[t]. Scratch: the place of the next tuple of each class.
+        lost: int64[t]. Scratch: the loss of one row of each class.
     """
 
     tuples: Ints
@@ -77,8 +83,11 @@ class Listing(NamedTuple):
 
 
 def find_classes(given: TupleTable, lattice: Lattice, state: TupleCells) -> LatticeClasses:
-    """The classes of a lattice with stages that hold what a cell must have for sure, of the tuples
-    that are `NEAR`, where some tuples lose less than now. Cost O(t n) for n nodes."""
+    """The lattice classes that may become cells: they have enough rows and distinct values, and
+    some tuples lose less in them than now. Tuples that would lose `NEAR` more are left out.
+
+    The lattice must have stages. Cost O(t n) for n nodes.
+    """
     now = np.where(state.cell >= 0, state.loss[state.cell], -EVERY)
     t = len(now)
     tuples, ends, loss = np.zeros((3, ROOM * t), np.int64)
@@ -101,7 +110,10 @@ def find_classes(given: TupleTable, lattice: Lattice, state: TupleCells) -> Latt
 def list_classes(
     given: TupleTable, lattice: Lattice, work: Peeling, now: Ints, found: Listing
 ) -> None:
-    """now: int64[t], what a row of each tuple loses."""
+    """Adds such classes of all nodes to `found` (see `find_classes`), while there is room.
+
+    now: int64[t]. The present loss of one row of each tuple.
+    """
     most = now.max()
     for node in range(len(lattice.height)):
         if lattice.low[node] >= most:
@@ -116,7 +128,8 @@ def list_classes(
 
 @njit
 def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
-    """Lists the tuples that are near; whether any loses less at the node."""
+    """Lists the tuples that lose less than `NEAR` more at the node. Returns whether any loses less
+    than now."""
     n = gaining = 0
     for t in range(len(now)):
         gaining += left[t] + right[t] < now[t]
@@ -131,7 +144,8 @@ def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
 
 @njit
 def _append(left: Codes, right: Codes, now: Ints, work: Peeling, found: Listing) -> bool:
-    """Adds the classes at hand that may be cells and gain; False if there is no room."""
+    """Adds the current classes that fit and in which a tuple loses less. Returns False if there is
+    no room."""
     size, spot, lost, n = found.size, found.spot, found.lost, found.n
     size[: work.at[CLASSES]], spot[: work.at[CLASSES]] = 0, 0
     for i in range(work.at[LISTED]):
@@ -168,18 +182,24 @@ MOST_FREED = 300
 #: their loss before.
 DEAR = 6, 5
 
-#: The places of the counters in `Site.n`: donors; freed tuples; near classes; new cells.
+#: The counters of `Site.n`: donors, freed tuples, near classes, new cells.
 DONORS, FREED, CLOSE, BUILT = range(4)
 
 
 class Site(NamedTuple):
-    """The cells that a step takes down and builds. n: int64[4], counters, by `DONORS` to `BUILT`.
+    """The cells that a step takes down (donors), and the new cells.
 
-    donors: int64[m], cells whose tuples are freed; begin: int64[m + 1], where those of each begin
-    among freed: int64[t]; chosen: bool[m], whether a cell is a donor; loss: int64[t], what a row
-    lost before. free: bool[t], whether a tuple has no new cell yet; part: int64[t], which new cell
-    it has, -1 for none. near: int64[s + 1], classes with enough freed rows; rows:
-    int64[s + 1], their number, 0 between steps.
+    Attributes:
+        n: int64[4]. Counters, see `DONORS`, `FREED`, `CLOSE` and `BUILT`.
+        donors: int64[m]. The donors: cells whose tuples are freed.
+        begin: int64[m + 1]. Where the tuples of each donor begin in `freed`.
+        freed: int64[t]. The freed tuples, donor by donor.
+        chosen: bool[m]. Whether each cell is a donor.
+        loss: int64[t]. The loss of one row of each freed tuple, before the step.
+        free: bool[t]. Whether a freed tuple has no new cell yet.
+        part: int64[t]. The new cell of each freed tuple; -1 for none.
+        near: int64[s + 1]. The near classes: those with k or more freed rows.
+        rows: int64[s + 1]. The freed rows of each class; 0 between steps.
     """
 
     n: Ints
@@ -214,9 +234,12 @@ def make_site(state: TupleCells, classes: LatticeClasses) -> Site:
 
 @njit
 def rebuild_cells(given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site) -> int:
-    """A pass of steps that open one class each, if the loss falls in all: its tuples' cells are
-    taken down, the class and then others that hold are made of their tuples, those that lose least
-    a row first; the tuples that are left join cells where that adds least. Returns how many."""
+    """A pass of steps, each of which makes one class a cell if the total loss falls.
+
+    A step takes down the cells that have tuples of the class. It makes new cells of the freed
+    tuples: first the class, then other classes or remains that hold, lowest loss per row first. The
+    remaining tuples join cells where they add least. Returns the number of steps.
+    """
     n = 0
     rank(state)
     for s in range(len(classes.loss)):
@@ -235,8 +258,9 @@ def rebuild_cells(given: TupleTable, state: TupleCells, classes: LatticeClasses,
 def _choose(
     given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int
 ) -> bool:
-    """Chooses as donors the cells with tuples of the class that lose more than it, and where these
-    have too few rows, more cells, those that lose most first."""
+    """Chooses as donors the cells with tuples of the class that lose more per row than it. While
+    these have too few rows of the class, it adds the cells of the next lower loss. Returns whether
+    there are enough rows."""
     site.n[DONORS] = 0
     members = classes.tuples[classes.start[s] : classes.start[s + 1]]
     bound, rows = classes.loss[s] + 1, 0
@@ -262,7 +286,8 @@ def _choose(
 
 @njit
 def _take_down(state: TupleCells, site: Site) -> bool:
-    """Lists the tuples of the donors, these by ascending loss; False if there are too many."""
+    """Lists the tuples of the donors, which are sorted by ascending loss. Returns False if there
+    are too many."""
     donors = site.donors[: site.n[DONORS]]
     donors[:] = donors[np.argsort(state.loss[donors], kind="mergesort")]
     n = 0
@@ -283,8 +308,10 @@ def _take_down(state: TupleCells, site: Site) -> bool:
 def _build(
     given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int, before: int
 ) -> int:
-    """Parts the freed tuples among new cells, class s first, and says what they may lose then; it
-    stops where that is not less than before."""
+    """Assigns the freed tuples to new cells, class s first. Returns an estimate of their loss.
+
+    It stops early, and returns at least `before`, if the loss would not fall.
+    """
     freed = site.freed[: site.n[FREED]]
     for t in freed:
         site.free[t], site.part[t] = True, -1
@@ -292,7 +319,7 @@ def _build(
     site.n[BUILT] = 0
     members, start = classes.tuples, classes.start
     total = _take(given, state, site, members[start[s] : start[s + 1]], classes.loss[s])
-    possible = site.n[BUILT] == 1  # else the values of its tuples in the donors are too few
+    possible = site.n[BUILT] == 1  # else its freed tuples have too few distinct values
     donor = 0
     for i in range(site.n[CLOSE] + 1):
         near = site.near[i]
@@ -315,7 +342,7 @@ def _build(
 
 @njit
 def _meet(given: TupleTable, classes: LatticeClasses, site: Site) -> None:
-    """Lists the classes that have enough freed rows, those that lose least first."""
+    """Lists the near classes: those with at least k freed rows, by ascending loss."""
     near, rows, n = site.near, site.rows, 0
     for t in site.freed[: site.n[FREED]]:
         for c in classes.classes[classes.place[t] : classes.place[t + 1]]:
@@ -335,8 +362,8 @@ def _meet(given: TupleTable, classes: LatticeClasses, site: Site) -> None:
 
 @njit
 def _take(given: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: int) -> int:
-    """Makes a new cell of those of the tuples that are free, if it holds, and says what it loses at
-    most, 0 if it is not made."""
+    """Makes a new cell of the free ones of these tuples, if they are enough. Returns an upper bound
+    of its loss; 0 without a cell."""
     rows, state.bits[:] = 0, 0
     for t in tuples:
         if site.free[t]:
@@ -354,7 +381,8 @@ def _take(given: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: 
 
 @njit
 def _carry_out(given: TupleTable, state: TupleCells, site: Site, before: int) -> bool:
-    """Makes the new cells and finds one for each tuple left, if the loss falls in all."""
+    """Makes the new cells, and moves each remaining tuple to the cell where it adds least. Undoes
+    all of it if the total loss does not fall. Returns whether it falls."""
     spare = np.flatnonzero(state.rows == 0)
     if len(spare) < site.n[BUILT]:
         return False
