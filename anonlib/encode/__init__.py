@@ -1,7 +1,7 @@
-"""Encodings: released values -> numeric features. One file each.
+"""Encodings turn released values into numeric features. Each has its own file.
 
-Every feature is of one column and has a name; which features there are, and in which order, comes
-from the column's domain, not from the rows: tables of one domain have the same features.
+Every feature has a name and belongs to one column. The features and their order depend on the
+column's domain, not on the rows. So tables of one domain have the same features.
 """
 
 import json
@@ -24,18 +24,18 @@ from anonlib.registry import Plugin
 Column: TypeAlias = Any
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
-#: By column: the hierarchy of the nodes it has, or the file that holds it.
+#: By column: the hierarchy of its nodes, or the file of that hierarchy.
 Hierarchies: TypeAlias = Mapping[str, Hierarchy | str | Path]
-#: By column: what it can hold, as texts.
+#: By column: its possible values, as texts.
 Categories: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 class EncoderDomain(NamedTuple):
-    """What an encoder knows of a released column.
+    """What an encoder knows about a released column.
 
     Attributes:
-        hierarchy: The hierarchy whose nodes are released.
-        categories: The categories of a column without a hierarchy, as texts.
+        hierarchy: The hierarchy whose nodes are released, if there is one.
+        categories: The categories as texts, for encodings by category.
     """
 
     hierarchy: Hierarchy | None = None
@@ -46,7 +46,7 @@ class Encoder(Plugin):
     """Turns the released values of one column into features."""
 
     family: ClassVar[str] = "encoding"
-    #: what it needs of a column's domain
+    #: The parts of a column's domain that it needs.
     needs_hierarchy: ClassVar[bool] = False
     needs_categories: ClassVar[bool] = False
     missing: bool = Field(
@@ -59,25 +59,29 @@ class Encoder(Plugin):
         return (*names, f"{column} is missing") if self.missing else names
 
     def features(self, values: Column, domain: EncoderDomain) -> Sparse:
-        """csr_matrix float64[n, f] of n released values, which may be null.
+        """The features of n released values, which may be null.
 
-        Raises InputError where the values are not of this domain, or of a type that is encoded
-        otherwise; its text has no values.
+        Returns:
+            csr_matrix float64[n, f].
+
+        Raises:
+            InputError: A value is not in this domain, or the type needs another encoding. The text
+                has no values.
         """
         matrix = self._matrix(values, domain)
         return matrix if self.missing else matrix[:, :-1]
 
     def found(self, values: Column) -> set[str]:
-        """The categories of the values, as texts; none if it does not go by them."""
+        """The categories of the values, as texts; none if the encoding needs no categories."""
         return set()
 
     @abstractmethod
     def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
-        """The names of all features but that of missing values."""
+        """The names of all features except that of missing values."""
 
     @abstractmethod
     def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
-        """All features, the last one that of missing values."""
+        """All features; the last is that of missing values."""
 
 
 class EncodedTable(NamedTuple):
@@ -105,12 +109,13 @@ def encode(
     Args:
         table: A pandas or Arrow table.
         columns: By column: its encoding, as a `type` or as `{type: ..., ...}` with parameters.
-        hierarchies: Of columns of nodes; `published_hierarchies` reads those of a release.
-        categories: Of columns that are encoded by category; by default the categories of the
+        hierarchies: By column of nodes: its hierarchy. `published_hierarchies` reads those of a
+            release.
+        categories: By column: its categories, for encodings by category. By default those in the
             table. To encode two tables alike, pass `categories_of` of the first.
 
     Raises:
-        InputError: A column can't be encoded like this; the text names it.
+        InputError: A column can't be encoded like this. The text names the column.
     """
     from scipy.sparse import csr_matrix, hstack
 
@@ -126,7 +131,7 @@ def encode(
 
 
 def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The categories of the columns that are encoded by category, as texts, ascending."""
+    """By column that is encoded by category: its categories, as texts, ascending."""
     known = {}
     for name, encoder in encoders_of(columns).items():
         if encoder.needs_categories:
@@ -136,8 +141,11 @@ def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str
 
 
 def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
-    """The hierarchies in the text of a release's public manifest, by column. The manifest names
-    released nodes and the nodes above them; other nodes are called `unnamed 0`, 1, ..."""
+    """By column: its hierarchy in a release's public manifest, given as text.
+
+    The manifest names released nodes and the nodes above them. The others are called `unnamed 0`,
+    `unnamed 1`, and so on, by their numbers.
+    """
     found = json.loads(manifest).get("hierarchies", {})
     result = {}
     for column, each in found.items():
@@ -147,7 +155,11 @@ def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
 
 
 def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
-    """The encodings of columns, named by type or given with parameters."""
+    """Builds the encoding of each column from its type, or its type and parameters.
+
+    Raises:
+        InputError: An encoding does not exist, or a parameter is wrong.
+    """
     built = {}
     for name, given in columns.items():
         spec = {"type": given} if isinstance(given, str) else given
@@ -162,7 +174,11 @@ def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
 def domains_of(
     encoders: Mapping[str, Encoder], hierarchies: Hierarchies, categories: Categories
 ) -> dict[str, EncoderDomain]:
-    """The domain of every column, with what its encoding needs."""
+    """The domain of each column. Hierarchies are read from their files.
+
+    Raises:
+        InputError: An encoding needs a hierarchy that is not given.
+    """
     found = {}
     for name, encoder in encoders.items():
         tree = hierarchies.get(name)
@@ -178,7 +194,7 @@ def domains_of(
 
 @contextmanager
 def about(column: str) -> Iterator[None]:
-    """Says which column an InputError is about."""
+    """Adds the column's name to an InputError."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Features of the nodes of a hierarchy: one for each, and one for missing, the node behind all."""
+"""Features of a hierarchy: one per node, and one for missing, which is the node after the last."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -14,8 +14,11 @@ from anonlib.hierarchy import Hierarchy
 
 
 class NodeEncoder(Encoder):
-    """Features `column=node` in the order of `Hierarchy.names`, from nodes or values by their text:
-    a column recoded by `lca` or `suppress`, or raw. Missing is a node under the root."""
+    """Features `column=node`, in the order of `Hierarchy.names`.
+
+    The values are texts of nodes: a column recoded by `lca` or `suppress`, or original values.
+    Missing is a node under the root.
+    """
 
     needs_hierarchy: ClassVar[bool] = True
 
@@ -28,18 +31,18 @@ class NodeEncoder(Encoder):
 
     @abstractmethod
     def _exhibited(self, lineage: Sparse) -> Sparse:
-        """csr_matrix[nodes, nodes]: the features of every node, given `lineage`."""
+        """csr_matrix[nodes, nodes]. The features of every node, given `lineage`."""
 
 
 def tree_of(domain: EncoderDomain) -> Hierarchy:
-    """The hierarchy of a domain, which encoders of nodes have."""
+    """The hierarchy of a domain. Raises InputError if it has none."""
     if domain.hierarchy is None:
         raise InputError("needs a hierarchy")
     return domain.hierarchy
 
 
 def lineage(hierarchy: Hierarchy) -> Sparse:
-    """csr_matrix[nodes, nodes], missing the last: 1 where the column is the row's node or above."""
+    """csr_matrix[nodes, nodes]. 1 if node j is node i or above it. Missing is the last node."""
     from scipy.sparse import csr_matrix
 
     parent = np.append(hierarchy.tree.parent, len(hierarchy.names) - 1)
@@ -54,7 +57,7 @@ def lineage(hierarchy: Hierarchy) -> Sparse:
 
 
 def _nodes(values: Column, hierarchy: Hierarchy) -> Ints:
-    """int64[n]: the node of every value, missing the last."""
+    """int64[n]. The node of each value; missing is the node after the last."""
     if pa.types.is_nested(values.type):
         raise InputError(
             f"has the type {values.type}, not the nodes of a hierarchy by name; encoding "

@@ -1,4 +1,4 @@
-"""Hierarchies as a release's manifest has them."""
+"""Hierarchies from a release's manifest."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,11 @@ from anonlib.hierarchy.tree import Tree
 def from_parents(names: Sequence[str], parents: Sequence[int]) -> Hierarchy:
     """The hierarchy with these `names` and this `tree.parent`.
 
-    Raises InputError where they are none: the leaves first, depth first, then every node before its
-    parent, the root last and its own parent.
+    Leaves must come first, in depth-first order. Then every node must come before its parent. The
+    root must be last, and its own parent.
+
+    Raises:
+        InputError: The names or parents do not make such a hierarchy.
     """
     parent = np.array(parents, np.int64)
     n, root = len(names), len(names) - 1

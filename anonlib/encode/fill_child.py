@@ -1,4 +1,4 @@
-"""Nodes with all below them."""
+"""A node with all nodes below it."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ class FillChild(NodeEncoder):
     """A released node has its own feature and those of all nodes below it, of which missing is one
     for the root.
 
-    Cost O(n) and the nodes below those released. Reference: proportional representation, section
+    Cost O(n), plus the nodes below the released ones. Reference: proportional representation, section
     II.C and Table IIc.
     """
 

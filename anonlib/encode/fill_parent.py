@@ -1,4 +1,4 @@
-"""Nodes with all above them."""
+"""A node with all nodes above it."""
 
 from typing import ClassVar
 

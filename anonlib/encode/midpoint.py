@@ -19,7 +19,7 @@ class Midpoint(Encoder):
     text "[lower, upper]"; a number as it is, a date in days and a timestamp in microseconds since
     1970. A missing value is 0, and takes `missing`, since 0 may well be a value.
 
-    Cost O(n), and a parse for each distinct text.
+    Cost O(n), plus one parse per distinct text.
     """
 
     type: ClassVar[str] = "midpoint"
@@ -40,7 +40,7 @@ class Midpoint(Encoder):
 
 
 def _middle(values: Column) -> Floats:
-    """float64[n], NaN where missing."""
+    """float64[n]. The middle of each value; NaN for a missing one."""
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
         lower, upper = text_ends(encoded.dictionary)

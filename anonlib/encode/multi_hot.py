@@ -13,7 +13,7 @@ class MultiHot(Encoder):
     """Of a column recoded by `set`, as arrays or as JSON text: 1 for each category in the set, by
     its text. A null in the set, and a null for the set, is a missing value.
 
-    Cost O(size of the sets), and a parse for each distinct text.
+    Cost O(size of the sets), plus one parse per distinct text.
     """
 
     type: ClassVar[str] = "multi_hot"

@@ -1,4 +1,4 @@
-"""Every node by itself."""
+"""A node by itself."""
 
 from typing import ClassVar
 

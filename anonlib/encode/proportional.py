@@ -1,4 +1,4 @@
-"""The share of a cell at or under every node."""
+"""The share of a cell's rows at or under each node."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ class ProportionalEncoder(Encoder):
     """Of a column recoded by `proportional`: for every node, in the order of `Hierarchy.names`, the
     share of the cell's rows that are at or under it. Null counts as a cell of missing values.
 
-    Shares are added up in the order of the leaves: each sum is off by rounding only.
+    Shares are added up in the order of the leaves. The only error is rounding.
 
     Cost O(c h) for c shares and a tree of height h. Reference: proportional representation,
     section III.A, formula (1), and Table III.

@@ -13,12 +13,12 @@ from anonlib.errors import InputError
 from anonlib.recode.arrow import iso, kind
 from anonlib.table.encoding import to_float
 
-#: What becomes of a value that is none of the categories: an error, or a row without features.
+#: What a value outside the categories becomes: an error, or a row without features.
 Unknown: TypeAlias = Literal["error", "none"]
 
 
 def texts(values: Column) -> Column:
-    """The texts of values of a type that recoders release; null where missing."""
+    """string[n]. The texts of released values; null for missing ones."""
     if kind(values.type) is None:
         raise InputError(f"has the type {values.type}, which is not of categories")
     if pa.types.is_floating(values.type):
@@ -27,15 +27,21 @@ def texts(values: Column) -> Column:
 
 
 def require_categories(domain: EncoderDomain) -> tuple[str, ...]:
-    """The categories of a domain, which encoders by category have."""
+    """The categories of a domain. Raises InputError if it has none."""
     if domain.categories is None:
         raise InputError("needs the categories of the column")
     return domain.categories
 
 
 def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
-    """int64[n]: the place of every text among the categories, their number where it is null, -1
-    where it is none of them, if that is no error."""
+    """Finds the place of each text among c categories.
+
+    Returns:
+        int64[n]. The place, 0..c-1; c for null; -1 for a text that is not a category.
+
+    Raises:
+        InputError: A text is not a category, and `unknown` is "error".
+    """
     at = pc.index_in(found, value_set=pa.array(categories, pa.string()), skip_nulls=True)
     if (n := at.null_count - found.null_count) and unknown == "error":
         raise InputError(f"{n} values are none of its {len(categories)} categories")
@@ -45,7 +51,7 @@ def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown
 
 
 def sets(values: Column) -> Column:
-    """list<string>[n]: what recoder `set` releases, arrays or JSON text, as lists of texts."""
+    """list<string>[n]. The sets of recoder `set`, arrays or JSON text, as lists of texts."""
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
         parsed = [_parsed(text) for text in encoded.dictionary.to_pylist()]
@@ -59,7 +65,7 @@ def sets(values: Column) -> Column:
 
 
 def _parsed(text: str) -> list[str | None]:
-    """The elements of a JSON array as the texts that they would be released as."""
+    """The elements of a JSON array, each as the text of its value."""
     try:
         found = json.loads(text, parse_int=str, parse_float=str)
     except ValueError:  # its text may hold the value
@@ -83,8 +89,13 @@ _READ_AS = (pa.float64(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "U
 
 
 def text_ends(distinct: Column) -> tuple[Floats, Floats]:
-    """float64[n] each, the lower and the upper ends of texts "[lower, upper]", none of them null:
-    numbers, dates in days, timestamps in microseconds since 1970."""
+    """The lower and the upper ends of texts "[lower, upper]", none null: float64[n] each.
+
+    Ends are numbers, dates in days since 1970, or timestamps in microseconds since 1970.
+
+    Raises:
+        InputError: A text is not an interval of numbers, dates or timestamps.
+    """
     if not pc.all(pc.match_substring_regex(distinct, _INTERVAL), min_count=0).as_py():
         raise InputError('has texts that are no intervals, "[lower, upper]"')
     ends = pc.split_pattern(pc.utf8_slice_codeunits(distinct, 1, -1), ", ")
