@@ -143,8 +143,8 @@ def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str
 def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
     """By column: its hierarchy in a release's public manifest, given as text.
 
-    The manifest names released nodes and the nodes above them. The others are called `unnamed 0`,
-    `unnamed 1`, and so on, by their numbers.
+    The manifest names released nodes and the nodes above them. Any other node i is called
+    `unnamed i`.
     """
     found = json.loads(manifest).get("hierarchies", {})
     result = {}

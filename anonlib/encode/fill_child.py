@@ -10,8 +10,8 @@ class FillChild(NodeEncoder):
     """A released node has its own feature and those of all nodes below it, of which missing is one
     for the root.
 
-    Cost O(n), plus the nodes below the released ones. Reference: proportional representation, section
-    II.C and Table IIc.
+    Cost O(n), plus the nodes below the released ones. Reference: proportional representation,
+    section II.C and Table IIc.
     """
 
     type: ClassVar[str] = "fill_child"

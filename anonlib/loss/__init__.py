@@ -1,12 +1,15 @@
-"""Metrics of what a release is worth: mergeable states, the same on a block, in Spark, in a test.
+"""Metrics of information loss, as mergeable states. They are the same on a block, in Spark and in
+a test.
 
-A state is a float64 array of fixed length; `merge` is commutative up to rounding and is applied
-in block order, so that a figure repeats exactly.
+A state is a float64 array of fixed length. `merge` is commutative up to rounding, and is applied in
+block order, so that a figure repeats exactly.
 
-Figures are those of cells: equal released tuples of cells that lie apart (of two blocks, say) count
-as several. Rows without a cell count as lost altogether where the block still has them; rows that
-were left out before or after (of blocks that can't hold the models, of the costliest cells) count
-not at all, or as the rows of their cells.
+Figures are about cells: cells of two blocks count as two, even if their released tuples are equal.
+Suppressed rows count as follows:
+
+- Rows of a block without a cell: all their information is lost.
+- Rows left out before, since their block can't hold the models: not at all.
+- Rows left out later, since their cells are the costliest: as rows of their cells.
 """
 
 from abc import abstractmethod
@@ -28,10 +31,10 @@ class ReleasedBlock:
 
     Attributes:
         block: The block.
-        id: int64[n]. The cell of each row, 0..m-1, every one in use; -1 for suppressed rows.
-        m: Number of cells.
-        levels: int64[q] or None. The least height that each nominal column is released at
-            (`Tree.raised`). None: a column is released as the lowest node over a cell's values.
+        id: int64[n]. The cell of each row, 0..m-1; -1 for suppressed rows. Every cell has rows.
+        m: The number of cells.
+        levels: int64[q]. The least height at which each nominal column is released
+            (`Tree.raised`). None for 0: the lowest node over a cell's values is released.
     """
 
     block: Block
@@ -41,18 +44,18 @@ class ReleasedBlock:
 
     @cached_property
     def weight(self) -> Ints:
-        """int64[n]: the rows of the table that each row stands for; rows are such from here on."""
+        """int64[n]. Rows of the table that each row stands for. All counts below are of those."""
         weight = self.block.weight
         return np.ones(self.block.n, np.int64) if weight is None else weight
 
     @cached_property
     def n(self) -> int:
-        """All rows, the suppressed ones too."""
+        """All rows, suppressed ones included."""
         return int(self.weight.sum())
 
     @cached_property
     def rows(self) -> Ints:
-        """int64[m]: the rows of each cell."""
+        """int64[m]. The rows of each cell."""
         kept = self.order
         return np.bincount(self.id[kept], self.weight[kept], self.m).astype(np.int64)
 
@@ -62,23 +65,23 @@ class ReleasedBlock:
 
     @cached_property
     def order(self) -> Ints:
-        """The rows of the block that have a cell, by cell."""
+        """int64[]. The rows of the block that have a cell, sorted by cell."""
         order = np.argsort(self.id, kind="stable")
         return order[np.searchsorted(self.id[order], 0) :]
 
     @cached_property
     def start(self) -> Ints:
-        """int64[m]: where each cell begins in `order`."""
+        """int64[m]. Where each cell begins in `order`."""
         return np.searchsorted(self.id[self.order], np.arange(self.m))
 
     @cached_property
     def trees(self) -> tuple[Tree, ...]:
-        """The hierarchies of the nominal columns, flat ones where there are none."""
+        """The hierarchies of the nominal columns. Columns without one get a flat one."""
         return tuple(self.block.tree(j) for j in range(self.block.nominal.shape[1]))
 
     @cached_property
     def nodes(self) -> tuple[Ints, ...]:
-        """int64[m] for each nominal column: the node that each cell is released as."""
+        """By nominal column: int64[m]. The released node of each cell."""
         nodes = []
         for j, tree in enumerate(self.trees):
             codes = self.block.nominal[self.order, j].astype(np.int64)
@@ -89,25 +92,25 @@ class ReleasedBlock:
 
 
 class Metric(Plugin):
-    """A figure of the information lost, from the cells of every block."""
+    """A figure of information loss, computed from the cells of all blocks."""
 
     family: ClassVar[str] = "metric"
 
     @abstractmethod
     def update(self, released: ReleasedBlock) -> Floats:
-        """The state of one block, of one row or more."""
+        """The state of one block, which has at least one row."""
 
     def merge(self, a: Floats, b: Floats) -> Floats:
-        """The state of both."""
+        """The state of two sets of blocks together."""
         return a + b
 
     @abstractmethod
     def value(self, state: Floats) -> float | None:
-        """The figure; None where it is not defined, as `undefined` explains."""
+        """The figure; None if it is not defined, as `undefined` explains."""
 
     def by_column(self, state: Floats) -> Floats | None:
-        """float64[p]: the figure of each numeric column of the blocks; None where it has none."""
+        """float64[p]. The figure of each numeric column; None if the metric has none."""
         return None
 
-    #: why `value` can be None
+    #: Why `value` can be None.
     undefined: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""Average size of a class, in units of the smallest that there may be."""
+"""Average size of a cell, in units of the smallest size that the models allow."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ class AverageClassSize(Metric):
     """C_AVG: rows per cell over k, the persons that the models ask of a cell; 1 is the best.
 
     Reference: K. LeFevre, D. DeWitt, R. Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE
-    2006. Suppressed rows have no cell. Where k differs (by controller), it is rows over the sum of
+    2006. Suppressed rows are in no cell. If k differs by controller, C_AVG is rows over the sum of
     the cells' k. State: rows, the sum of k over the cells.
     """
 

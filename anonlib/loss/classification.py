@@ -1,4 +1,4 @@
-"""How often a row's class is not that of most rows of its cell."""
+"""How often a row's class is not the most frequent one of its cell."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ class Classification(Metric):
     their cell, or that are suppressed.
 
     Reference: V. Iyengar, Transforming data to satisfy privacy constraints, KDD 2002, section 3. A
-    missing target is a class of its own. State: rows, those of them that count. Cost O(n log n).
+    missing target is a class of its own. State: rows, penalized rows. Cost O(n log n).
     """
 
     type: ClassVar[str] = "classification"

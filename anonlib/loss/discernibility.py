@@ -1,4 +1,4 @@
-"""How many rows each row can't be told from."""
+"""How many rows each row can't be distinguished from."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from anonlib.loss import Metric, ReleasedBlock
 class Discernibility(Metric):
     """The sum of squared cell sizes; a suppressed row counts as many as there are rows.
 
-    Reference: R. Bayardo, R. Agrawal, Data privacy through optimal k-anonymization, ICDE 2005. Rows
-    that are left out before blocks are made, or by the cost of their cells, are not among the rows
-    without a cell: they don't count, or with their cells. State: n, the sum of squares, suppressed
-    rows.
+    Reference: R. Bayardo, R. Agrawal, Data privacy through optimal k-anonymization, ICDE 2005. Only
+    rows without a cell count as suppressed. Rows left out before blocks are made don't count at
+    all; rows left out since their cells are the costliest count as rows of their cells. State: n,
+    the sum of squares, suppressed rows.
     """
 
     type: ClassVar[str] = "discernibility"

@@ -1,4 +1,4 @@
-"""Non-uniform entropy: the information that generalization takes away."""
+"""Non-uniform entropy: the information that generalization removes."""
 
 from typing import ClassVar
 
@@ -7,8 +7,8 @@ import numpy as np
 from anonlib.arrays import Floats
 from anonlib.loss import Metric, ReleasedBlock
 
-#: Tables whose hierarchies have more nodes than that together have no figure: every block reports
-#: three numbers for each, and the driver has the reports of all blocks at once.
+#: There is no figure if the hierarchies of a table have more nodes together. Every block reports
+#: three numbers per node, and the driver holds the reports of all blocks at once.
 MOST_NODES = 300
 
 
@@ -16,13 +16,14 @@ class Entropy(Metric):
     """The bits that it takes to know the values again, over those it would take if all were
     released as roots: 0 nothing lost, 1 all.
 
-    A value v that is released as node g costs -log2(f(v) / f(g)), f being how many rows of the
-    whole table have values under a node; summed over rows and nominal columns. Which node counts,
-    and suppressed rows, as for `nllm`. Reference: A. Gionis, T. Tassa, k-anonymization with minimal
-    loss of information, IEEE TKDE 21(2), 2009.
+    A value v released as node g costs -log2(f(v) / f(g)), where f counts the rows of the whole
+    table with a value at or under a node. Costs are summed over rows and nominal columns. Released
+    nodes and suppressed rows are those of `nllm`. Reference: A. Gionis, T. Tassa, k-anonymization
+    with minimal loss of information, IEEE TKDE 21(2), 2009.
 
-    State: the rows, then for each node of all columns the rows whose value it is, those released as
-    it, and those under it. The rows alone where there are more than MOST_NODES nodes.
+    State: n; then for each node of all columns the rows with this value; then the rows released as
+    each node; then the rows with a value at or under each node. Only n if there are more than
+    MOST_NODES nodes.
     """
 
     type: ClassVar[str] = "entropy"
@@ -50,6 +51,6 @@ class Entropy(Metric):
     def value(self, state: Floats) -> float | None:
         own, as_node, under = np.split(state[1:], 3)
         n, bits = max(state[0], 1.0), np.log2(np.maximum(under, 1.0))
-        # No row is without its value: log2 f(v) counts for every row, so does log2 n for the roots.
+        # Every row has a value, missing included, so both log2 f(v) and log2 n count for every row.
         all_lost = float(own @ (np.log2(n) - bits))
         return float((as_node - own) @ bits) / all_lost if all_lost > 0 else None

@@ -13,9 +13,10 @@ class Mse(Metric):
     their cell's mean, so in variances of the column: of each column, and their average. Whether a
     value is missing is a column of its own where some are.
 
-    The distortion of the price of microaggregation, section 2.3, as far as that says how it is
-    scaled: of released values, which these means are with recoder `centroid`. Suppressed rows don't
-    count. State: n, then the sum of squares within the cells of each numeric column. Cost O(n p).
+    This is the distortion of the price of microaggregation, section 2.3, as far as the paper says
+    how it is scaled. The paper's is of released values; with recoder `centroid` these are the means
+    of cells. Suppressed rows don't count. State: n without suppressed rows, then the sum of squares
+    within the cells for each numeric column. Cost O(n p).
     """
 
     type: ClassVar[str] = "mse"
@@ -33,7 +34,7 @@ class Mse(Metric):
 
 
 def squares_within(released: ReleasedBlock) -> Floats:
-    """float64[p]: the sum of squares about the means of the cells, of each numeric column."""
+    """float64[p]. The sum of squares of each numeric column about the means of the cells."""
     kept = np.flatnonzero(released.id >= 0)
     x, weight, cell_id = released.block.numeric[kept], released.weight[kept], released.id[kept]
     squares = np.zeros(x.shape[1])

@@ -12,12 +12,13 @@ from anonlib.table.block import Block
 class Ncp(Metric):
     """Mean over rows and quasi-identifier columns of the cell's extent over the whole extent.
 
-    The extent of a continuous or ordinal column is its range. That of a nominal column with a
-    hierarchy is the number of leaves under the released node minus 1 (`nllm` is that alone); of one
-    without, the number of distinct categories minus 1. Reference: J. Xu et al., Utility-based
-    anonymization using local recoding, KDD 2006. Whether a value is missing counts as a column of
-    its own, where the column is not nominal. Suppressed rows have lost all. State: n, the sum of
-    penalties, the number of columns that vary times n. Cost O(n log n) per column.
+    The extent of a continuous or ordinal column is its range. If values are missing in it, whether
+    they are counts as one more column. The extent of a nominal column with a hierarchy is the
+    number of leaves under the released node minus 1 (`nllm` is the mean of these alone). Without a
+    hierarchy it is the number of distinct categories minus 1. Suppressed rows have lost all.
+
+    Reference: J. Xu et al., Utility-based anonymization using local recoding, KDD 2006. State: n,
+    the sum of penalties, n times the columns that vary. Cost O(n log n) per column.
     """
 
     type: ClassVar[str] = "ncp"
@@ -33,7 +34,7 @@ class Ncp(Metric):
 
 
 def penalties(released: ReleasedBlock) -> Floats:
-    """float64[m]: the mean over the columns of each cell's extent over the whole extent."""
+    """float64[m]. The penalty of each cell: its extent over the whole extent, mean over columns."""
     block, order, start = released.block, released.order, released.start
     penalty = np.zeros(released.m)
     for j, width in enumerate(block.widths):
@@ -57,5 +58,5 @@ def _nominal(released: ReleasedBlock, j: int) -> Floats:
 
 
 def n_varying(block: Block) -> int:
-    """The columns that vary in the whole table."""
+    """How many columns vary in the whole table."""
     return int((block.widths > 0).sum() + (block.n_categories > 1).sum())

@@ -12,10 +12,11 @@ class Nllm(Metric):
     """Mean over rows and nominal columns of the leaves lost: those under the released node minus 1,
     over all leaves minus 1 (`Tree.loss`).
 
-    The node is the lowest one over the cell's values, or that of the release's level. A column
-    without a hierarchy has a flat one: all is lost where two values meet. So it differs from `ncp`,
-    which counts the values of such a column. Columns of one category in the whole table don't
-    count; suppressed rows have lost all. State: rows times columns, the sum of losses.
+    The released node is the lowest one over the cell's values, or the one at the release's level. A
+    column without a hierarchy gets a flat one: a cell with two values has lost all. In this it
+    differs from `ncp`, which counts the values of such a column. Columns with one category in the
+    whole table don't count. Suppressed rows have lost all. State: rows times columns, the sum of
+    losses.
     """
 
     type: ClassVar[str] = "nllm"

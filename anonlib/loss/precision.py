@@ -1,4 +1,4 @@
-"""How low in their hierarchies values are released."""
+"""Precision: how low in their hierarchies values are released."""
 
 from typing import ClassVar
 
@@ -13,9 +13,9 @@ class Precision(Metric):
     height of its hierarchy; 1 is the original table, 0 all roots.
 
     Reference: L. Sweeney, Achieving k-anonymity privacy protection using generalization and
-    suppression, IJUFKS 10(5), 2002. Heights are those of `Tree.heights`: branches may end at
-    different ones. Which node and which columns count, as for `nllm`. State: rows times columns,
-    the sum of heights.
+    suppression, IJUFKS 10(5), 2002. Heights are those of `Tree.heights`: branches may have
+    different ones. Nodes and columns are those of `nllm`. State: rows times columns, the sum of
+    heights.
     """
 
     type: ClassVar[str] = "precision"

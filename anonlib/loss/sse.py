@@ -13,8 +13,8 @@ class Sse(Metric):
     """SSE / SST over the standardized continuous and ordinal columns (0 nothing lost, 1 all).
 
     The usual measure of microaggregation: Domingo-Ferrer and Mateo-Sanz, IEEE TKDE 14(1), 2002.
-    Suppressed rows don't count. State: n, SSE, then the sums and the sums of squares of each
-    numeric column. Cost O(n p).
+    Suppressed rows don't count. State: n without suppressed rows, SSE, then the sum and the sum of
+    squares of each numeric column. Cost O(n p).
     """
 
     type: ClassVar[str] = "sse"
