@@ -16,7 +16,7 @@ class GateVerdict:
 
     Attributes:
         gate: The gate.
-        passed: Whether it is passed.
+        passed: Whether it passed.
         figure: The worst of its figures; None if none was measured.
     """
 
@@ -56,7 +56,7 @@ class Evaluation:
                 yield measure, figure
 
     def require(self) -> None:
-        """Raises GateError unless all gates are passed."""
+        """Raises GateError unless all gates passed."""
         failed = [judged.text for judged in self.gates if not judged.passed]
         if failed:
             raise GateError(f"gates not passed, nothing was published: {'; '.join(failed)}")
@@ -76,7 +76,7 @@ class Evaluation:
 
 
 def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
-    """The verdict of a gate. One whose figures are not there, or have no value, is not passed."""
+    """The verdict of a gate. It does not pass if its figures are absent or have no value."""
     found = [
         figure
         for measure, figure in evaluation.figures()
@@ -89,7 +89,7 @@ def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
 
 
 def _margin(gate: Gate, figure: Figure) -> float:
-    """How far within its bounds a figure is, negative where it is not."""
+    """The distance of a figure from the nearest bound; negative outside the bounds."""
     value = figure.value
     if value is None or not math.isfinite(value):
         return -math.inf
@@ -98,8 +98,7 @@ def _margin(gate: Gate, figure: Figure) -> float:
 
 
 def require_gates_of_releases(config: Config) -> None:
-    """Raises ConfigError where a gate is on what is found in published tables only: no release
-    would pass it."""
+    """Raises ConfigError if a gate is on a figure of published tables only: no release can pass."""
     measures = () if config.evaluate is None else config.evaluate.measures
     late = {f"{m.type}.{name}" for m in measures if m.of_published for name in m.names}
     text = "is found in published tables only, so no release passes; leave it to `anonlib evaluate`"

@@ -1,4 +1,4 @@
-"""Classes: the rows that agree on all quasi-identifiers, of a release and of its source."""
+"""Counts the classes of a release and of its source."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,8 +19,18 @@ from anonlib.table.schema import Role, Schema
 def make_release_view(
     released: DataFrame, schema: Schema, spec: AuditSpec, protected: Sequence[str] = ()
 ) -> tuple[View, AuditSpec]:
-    """A release, its columns named by id, as its audit sees it, with these protected columns.
-    spec: of the published table."""
+    """A release as its audit sees it.
+
+    Args:
+        released: The released rows, with columns named by id.
+        schema: The columns.
+        spec: The spec of the published table.
+        protected: Names of protected columns to include.
+
+    Returns:
+        The view, and its spec. The spec counts persons by their tokens, if the rows still have
+        them.
+    """
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
     if spec.persons == "unknown" and TOKEN in released.columns:
         columns.append(F.col(TOKEN))
@@ -29,22 +39,24 @@ def make_release_view(
 
 
 def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Sizes:
-    """The classes of a release: one aggregate of it. The driver gets a row for each size, of which
-    n rows have at most (2 n)^(1/2)."""
+    """The sizes of the classes of a release.
+
+    Cost: one aggregate. The driver gets one row per size: at most (2 n)^(1/2) for n rows.
+    """
     view, spec = make_release_view(released, schema, spec)
     count = F.count("*") if view.token is None else F.count_distinct(view.token)
     return _sizes(view.rows, view.keys, count, persons=spec.persons != "unknown")
 
 
 def source_sizes(source: DataFrame, schema: Schema) -> Sizes:
-    """The classes of a source: one aggregate of it."""
+    """The sizes of the classes of a source. Cost: one aggregate."""
     keys = [column.id for column in schema.quasi_identifiers]
     count = F.count_distinct(*schema.unit) if schema.unit else F.count("*")
     return _sizes(source, keys, count, persons=True)
 
 
 def _sizes(rows: DataFrame, keys: Sequence[str], count: Column, *, persons: bool) -> Sizes:
-    """Rows without a person's identity are nobody's."""
+    """The sizes of classes. Rows without the identity of a person do not count."""
     classes = rows.groupBy(*keys).agg(count.alias("size")).where("size > 0")
     found = sorted(classes.groupBy("size").count().collect())
     size, n_classes = np.array(found, np.int64).reshape(-1, 2).T
@@ -54,8 +66,19 @@ def _sizes(rows: DataFrame, keys: Sequence[str], count: Column, *, persons: bool
 def certainty(
     view: View, value: str, threshold: float, n_bins: int
 ) -> tuple[list[CertaintyBin], int, int]:
-    """The classes with present values of a column, by bins of their certainty; how many rows have
-    a present value; how many have the most frequent one."""
+    """How certain classes make a guess of a column. Cost: two aggregates.
+
+    Args:
+        view: The release.
+        value: The column of the view.
+        threshold: The share of one value from which the class is certain.
+        n_bins: The number of bins of certainty.
+
+    Returns:
+        The bins. Classes without present values are left out.
+        The rows with a present value.
+        The rows with the most frequent value.
+    """
     n, there = F.col("n"), F.col(value).isNotNull()
     counts = view.rows.groupBy(*view.keys, value).agg(F.count("*").alias("n"))
     classes = counts.groupBy(*view.keys).agg(
@@ -82,7 +105,7 @@ def certainty(
 
 
 def make_published_spec(config: Config) -> AuditSpec:
-    """What a published table of this config must be."""
+    """The audit's spec of a published table of this config."""
     released = {
         name: attribute
         for name, attribute in config.attributes.items()
@@ -92,7 +115,7 @@ def make_published_spec(config: Config) -> AuditSpec:
     scales = {name: released[name].scale for name in quasi}
     recoders = {n: config.recode.of(n, scale) for n, scale in scales.items() if scale}
     shares = {n: getattr(r, "steps", None) for n, r in recoders.items() if r.releases == "shares"}
-    # As text, a set is sorted already: equal sets are equal texts.
+    # Sets as text are sorted, so equal sets are equal texts.
     arrays = [n for n, r in recoders.items() if getattr(r, "form", "array") != "text"]
     sets = [n for n in arrays if recoders[n].releases == "set"]
     return AuditSpec(

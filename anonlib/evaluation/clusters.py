@@ -1,4 +1,4 @@
-"""k-means of tables of any size, and the clusters of their rows counted."""
+"""k-means on tables of any size, and counts of rows by cluster."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,22 @@ from anonlib.evaluation.distributed_learning import vectors
 from anonlib.measure.case import Part
 from anonlib.measure.features import Features, Sparse
 
-#: Starts of k-means in memory, of which the best counts.
+#: Starts of k-means in memory. The best result is used.
 STARTS = 10
 
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """Lloyd's k-means from k-means++ starts: by scikit-learn on samples, the best of STARTS; by
-    Spark ML on all rows, from one start (k-means||).
+    """Lloyd's k-means.
 
+    scikit-learn uses samples, and the best of STARTS k-means++ starts. Spark ML uses all rows and
+    one k-means|| start.
     Reference: D. Arthur, S. Vassilvitskii, k-means++, SODA 2007.
+
+    Attributes:
+        n_clusters: The number of clusters.
+        max_iter: Most steps.
+        in_spark: Whether Spark ML is used, else scikit-learn.
     """
 
     n_clusters: int
@@ -32,7 +38,7 @@ class ClusterModel:
     in_spark: bool
 
     def centres(self, part: Part, features: Features, seed: int) -> Floats:
-        """float64[n_clusters, f] (Spark ML may find fewer): the centres of some rows."""
+        """float64[n_clusters, f]. The centres of rows; Spark ML may find fewer."""
         if self.in_spark:
             return self._of_all(part, features, seed)
         return self._of_sample(features.matrix(part.sample, released=part.released), seed)
@@ -49,8 +55,8 @@ class ClusterModel:
             random_state=seed,
             algorithm="lloyd",
         )
-        # One thread: sums over several would depend on their number. It warns where there are
-        # fewer distinct rows than clusters: then some centres are the same.
+        # One thread, since sums would depend on the number of threads. scikit-learn warns if there
+        # are fewer distinct rows than clusters; then some centres are equal.
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             found: Floats = model.fit(x).cluster_centers_
@@ -66,10 +72,19 @@ class ClusterModel:
 
 
 def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]) -> list[Ints]:
-    """For all centres but the first: int64[a, b], how many original rows have the a-th of the first
-    as the nearest, and the b-th of them. Of equally near ones the first counts.
+    """Compares the first clustering with each of the others.
 
-    Cost: a crossing into Python and O(n f k); what comes back are counts.
+    Cost: one crossing into Python and O(n f k). Only counts come back.
+
+    Args:
+        rows: Original rows.
+        features: Their features.
+        centres: The centres of each clustering. Rows belong to the nearest centre, the first of
+            equally near ones.
+
+    Returns:
+        For each clustering but the first, int64[a, b]: the rows in cluster a of the first and in
+        cluster b of this one.
     """
     width = max(len(each) for each in centres)
 
@@ -99,9 +114,9 @@ def _counts(table: pa.Table, features: Features, centres: Sequence[Floats], widt
 
 
 def find_nearest_centres(x: Sparse, centres: Floats) -> Ints:
-    """int64[n]: the nearest centre of each row, the first of equally near ones.
+    """int64[n]. The nearest centre of each row, the first of equally near ones.
 
-    A sparse product adds up each row by itself: the result does not depend on how rows are batched.
+    A sparse product sums each row on its own, so the result does not depend on batches.
     """
     halves = (centres**2).sum(axis=1) / 2
     found: Ints = np.argmax(x @ np.ascontiguousarray(centres.T) - halves, axis=1)

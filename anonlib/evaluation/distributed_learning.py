@@ -1,4 +1,4 @@
-"""Learning from tables of any size: samples for scikit-learn, features and models of Spark ML."""
+"""Learning from tables of any size: samples for scikit-learn, features and models for Spark ML."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,20 +22,25 @@ from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, auc, class_scores, mean_auc, number_scores
 from anonlib.spark.values import row_hash
 
-#: Rows of a partition that Spark ML learns from. The number of cores must not change it, since the
-#: sums of a model depend on it.
+#: Rows per partition for Spark ML. It is independent of the number of cores, since the sums of a
+#: model depend on it.
 ROWS_PER_PARTITION = 100_000
-#: Scores are told apart in steps of this for the area under the ROC curve; closer ones are ties.
+#: For the area under the ROC curve, scores are rounded down to multiples of this.
 SCORE_STEP = 2.0**-14
 _COUNT, _PLACE, _VALUES = "__anonlib_count", "__anonlib_place", "__anonlib_values"
 
 
 def sample(rows: DataFrame, n_rows: int, wanted: int, seed: int) -> pa.Table:
-    """A sample of about `wanted` of n_rows rows, or all rows. Rows and order depend on values and
-    seed alone.
+    """A sample of rows. Its rows and their order depend only on values and seed.
 
-    Equal rows, which a release has many of, are counted first; the sample takes their share.
-    Cost: a shuffle.
+    Equal rows, of which a release has many, are counted first; the sample gets their share.
+    Cost: one shuffle.
+
+    Args:
+        rows: The rows.
+        n_rows: Their number.
+        wanted: About the number of rows of the sample; all rows if there are fewer.
+        seed: The seed.
     """
     seeded = F.xxhash64(F.lit(f"sample {seed}"), row_hash(rows))
     share, by_chance = min(1.0, wanted / max(n_rows, 1)), F.pmod(_PLACE, F.lit(2**20)) / 2**20
@@ -58,11 +63,21 @@ def vectors(
     n_rows: int,
     seed: int,
 ) -> Iterator[DataFrame]:
-    """The rows for Spark ML, kept while they are used: `features`, as sparse vectors where that is
-    smaller, and `label`; those without a label are left out.
+    """Rows for Spark ML, persisted until the context ends.
 
-    Partitions, and the order in them, go by the values alone. Cost: a shuffle and a crossing into
-    Python.
+    Partitions, and the order in each, depend only on values and seed.
+    Cost: one shuffle and one crossing into Python.
+
+    Args:
+        rows: The rows.
+        features: Their features.
+        target: The target; None for no labels. Rows without a label are left out.
+        released: Whether they are released rows.
+        n_rows: Their number.
+        seed: The seed of the partitions.
+
+    Yields:
+        The columns `label` and `features`, vectors that are sparse where that is smaller.
     """
     width = len(features.names)
     ids = [*features.ids, *([] if target is None else [target.column.id])]
@@ -102,16 +117,26 @@ def _encoded(
 def fit_and_score(
     learner: Learner, train: DataFrame, test: DataFrame, *, n_classes: int, seed: int
 ) -> Scores:
-    """As the function of this name in `anonlib.measure.examples`, by Spark ML.
+    """Like `anonlib.measure.examples.fit_and_score`, with Spark ML.
 
-    train, test: what `vectors` gives. Spark adds up floats in the order in which tasks end, so the
-    last bits of a model may differ from run to run, and with them a prediction that hangs on those.
-    The area under the ROC curve takes scores within SCORE_STEP as ties.
+    Spark adds floats in the order in which tasks end. So the last bits of a model, and predictions
+    that depend on them, may differ from run to run. For the area under the ROC curve, scores in the
+    same step of SCORE_STEP are ties.
+
+    Args:
+        learner: The kind of model.
+        train: Rows to learn from, made by `vectors`.
+        test: Rows to test on, made by `vectors`.
+        n_classes: Classes of the target; 0 for numbers.
+        seed: Seed of the model.
+
+    Returns:
+        The scores. All are None if there is nothing to learn from or to test on.
     """
     if n_classes == 0:
         return _of_numbers(learner, train, test, seed)
     counts = {int(row.label): row["count"] for row in train.groupBy("label").count().collect()}
-    if len(counts) == 1:  # of which no model learns
+    if len(counts) == 1:  # nothing to learn
         (only,) = counts
         return _of_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
     if not counts:
@@ -125,7 +150,8 @@ def fit_and_score(
 
 
 def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
-    """What it is worth to tell the most frequent class (the first of them), or the mean."""
+    """The scores without a model: predicts the most frequent class of `train` (the first of equally
+    frequent ones), or the mean."""
     if n_classes == 0:
         mean = train.agg(F.avg("label")).collect()[0][0]
         return Scores() if mean is None else _squared(test.withColumn("prediction", F.lit(mean)))
@@ -146,7 +172,7 @@ def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) 
 
 
 def _squared(told: DataFrame) -> Scores:
-    """told: `label` and `prediction`, both in the target's units."""
+    """The scores of numbers. told: `label` and `prediction`, both in the units of the target."""
     error = F.col("label") - F.col("prediction")
     found = told.agg(F.count("*"), F.sum(error * error), F.var_pop("label")).collect()[0]
     n, squares, variance = found
@@ -154,8 +180,14 @@ def _squared(told: DataFrame) -> Scores:
 
 
 def _of_classes(told: DataFrame, n_classes: int, shares: Any) -> Scores:
-    """told: `label` and `prediction`; shares: a column, how likely each class is said to be as an
-    array of numbers from 0 to 1, None where all are as likely."""
+    """The scores of classes.
+
+    Args:
+        told: `label` and `prediction`.
+        n_classes: The number of classes.
+        shares: A column with an array of scores from 0 to 1 for each class; None if all classes are
+            equally likely.
+    """
     confusion = np.zeros((n_classes, n_classes), np.int64)
     for row in told.groupBy("label", "prediction").count().collect():
         confusion[int(row.label), int(row.prediction)] = row["count"]
@@ -164,9 +196,12 @@ def _of_classes(told: DataFrame, n_classes: int, shares: Any) -> Scores:
 
 
 def _auc(told: DataFrame, n_of: Ints, shares: Any) -> float | None:
-    """n_of: int64[c], rows of each class."""
+    """The area under the ROC curve. Other arguments as of `_of_classes`.
+
+    n_of: int64[c]. The rows of each class.
+    """
     n_classes, steps = len(n_of), round(1 / SCORE_STEP) + 1
-    # A class that no model tells is as likely in all rows.
+    # A class without scores has the same score in all rows.
     own, every = np.zeros((2, n_classes, steps), np.int64)
     own[:, 0], every[:, 0] = n_of, n_of.sum()
     if shares is not None:

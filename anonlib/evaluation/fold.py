@@ -1,4 +1,4 @@
-"""One pass over a table: states that tasks make of their rows, merged by name."""
+"""One pass over a table: each task makes states of its rows; states are merged by name."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -9,11 +9,12 @@ from anonlib.arrays import Floats
 from anonlib.errors import run_sanitized
 from anonlib.measure.case import States
 
-#: Rows that are worked on together.
+#: Rows to process together.
 ROWS = 50_000
-#: Tasks for each core, and most tasks: each makes states, of some 100 kB for ten columns and up to
-#: some 10 MB for many wide ones.
+#: Tasks per core.
 TASKS_PER_CORE = 4
+#: Most tasks. Each makes states of about 100 kB for ten columns, up to about 10 MB for many wide
+#: ones.
 MOST_TASKS = 256
 
 Count = Callable[[Iterable[pa.Table]], States]
@@ -23,8 +24,16 @@ _STATES = "part string, state array<double>"
 
 
 def fold(frame: DataFrame, count: Count, merge: Merge) -> States:
-    """The states that `count` makes of the rows of each task, merged by name. Cost: one crossing
-    into Python, and a shuffle of the tasks' states; one state of each name comes to the driver."""
+    """Makes states of all rows, merged by name.
+
+    Cost: one crossing into Python, and a shuffle of the states of all tasks. The driver gets one
+    state per name.
+
+    Args:
+        frame: The rows.
+        count: Makes states of the rows of one task.
+        merge: Merges two states of a name.
+    """
     cores = frame.sparkSession.sparkContext.defaultParallelism
     n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
 
@@ -57,7 +66,7 @@ def _merged(batches: Iterable[pa.RecordBatch], merge: Merge) -> Mapping[str, Flo
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows as tables of at least ROWS rows, but for the last."""
+    """The rows as tables of at least ROWS rows; the last one may have fewer."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)

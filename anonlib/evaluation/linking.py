@@ -1,4 +1,4 @@
-"""Record linkage as Spark tasks: each compares some of the rows with all tuples."""
+"""Record linkage as Spark tasks. Each task compares some rows with all tuples."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,8 +16,8 @@ from anonlib.measure.nearest import Attack, Links
 def distinct_tuples(
     released: DataFrame, ids: Sequence[str], most: int
 ) -> tuple[pa.Table, Ints] | None:
-    """The distinct tuples of these columns, and the rows that have each; None where there are more
-    than `most`."""
+    """The distinct tuples of columns, and int64, the rows of each; None if there are more than
+    `most`. Cost: one aggregate."""
     counts = released.groupBy(*ids).agg(F.count("*").alias("n"))
     found = counts.limit(most + 1).toArrow()
     if found.num_rows > most:
@@ -26,8 +26,11 @@ def distinct_tuples(
 
 
 def link_rows(spark: SparkSession, attack: Attack, n: int) -> Links:
-    """What the attack finds for the first n rows. Rows and tuples travel with the function, as
-    numbers: pyspark can't broadcast large arrays where it encrypts."""
+    """The links of the first n rows of an attack.
+
+    Rows and tuples are sent with the function, as numbers, since pyspark can't broadcast large
+    arrays when it encrypts.
+    """
     size = attack.chunk
     tasks = min(-(-n // size), 4 * spark.sparkContext.defaultParallelism)
     # pyspark can't read the annotations of a partial; a lambda has none.

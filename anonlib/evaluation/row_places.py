@@ -1,4 +1,4 @@
-"""Where published rows stand in their files."""
+"""The places of published rows in their files."""
 
 from typing import Any
 
@@ -11,8 +11,17 @@ from anonlib.spark.values import row_hash, spark_type
 
 
 def first_places(released: DataFrame, types: dict[str, pa.DataType], most: int) -> pa.Table:
-    """`file`, `start` and `offset` of the first of equal rows, and what each column is ranked by:
-    of the `most` distinct rows with the smallest hashes. Cost: one aggregate."""
+    """The places of distinct rows. Cost: one aggregate.
+
+    Args:
+        released: The published rows, with columns named by id.
+        types: The type of each column, by id.
+        most: Most distinct rows. Those with the smallest hashes are taken.
+
+    Returns:
+        `file`, `start` and `offset` of the first of equal rows, and for each column a number or a
+        text to rank by.
+    """
     place = F.struct(
         F.col("_metadata.file_name").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),

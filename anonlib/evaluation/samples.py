@@ -1,5 +1,5 @@
-"""Which rows of a source attacks look at, and which persons are held out; and the pairs of original
-and released rows."""
+"""Samples of a source: rows to attack, persons to hold out, and pairs of original and released
+rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,21 +10,21 @@ from anonlib.spark.values import row_hash
 from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, key_links
 from anonlib.table.schema import Schema
 
-#: Most pairs of an original and a released row that an attack may look at.
+#: Most pairs of an original and a released row for an attack.
 MAX_PAIRS = 10_000
 _PLACE, _RANK, _COUNT = "__anonlib_place", "__anonlib_rank", "__anonlib_count"
 
 
 def is_sampled(n_rows: int) -> Column:
-    """Whether a row is among those that attacks look at, by its hash: MAX_PAIRS or fewer, but for
-    chance and for rows that repeat."""
+    """Whether a row is in the sample for attacks, by its hash. The sample has at most MAX_PAIRS
+    rows, apart from chance and repeated rows."""
     modulus = 2**20
     share = min(modulus, 0.97 * modulus * MAX_PAIRS / max(n_rows, 1))
     return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))
 
 
 def is_held_out(schema: Schema, seed: int, share: float) -> Column:
-    """Whether a row's person is held out: the same of all rows of a person."""
+    """Whether the person of a row is held out. It is the same for all rows of a person."""
     persons = [F.col(id) for id in schema.unit] or [F.col(DEAL)]
     nulls = [column.isNull() for column in persons]
     place = F.pmod(F.xxhash64(F.lit(f"held out {seed}"), *nulls, *persons), F.lit(2**20))
@@ -34,12 +34,22 @@ def is_held_out(schema: Schema, seed: int, share: float) -> Column:
 def pair(
     source: DataFrame, released: DataFrame, schema: Schema, n_source: int, link_key: bytes
 ) -> tuple[pa.Table, pa.Table]:
-    """At most MAX_PAIRS original rows, and what each was released as, in one order: a sample by the
-    rows' hashes, without suppressed rows. The link is a hash under a key that the run alone has, in
-    memory."""
+    """A sample of original rows with their released rows. Suppressed rows are left out.
+
+    Args:
+        source: The original rows.
+        released: The released rows, with links.
+        schema: The columns.
+        n_source: Rows of the source.
+        link_key: The key of the links, which are keyed hashes. Only the run has it, in memory.
+
+    Returns:
+        At most MAX_PAIRS original rows.
+        The released row of each, in the same order.
+    """
     ids = [c.id for c in schema.columns if c.id in source.columns]
     theirs = source.where(is_sampled(n_source)).select(*ids, DEAL)
-    # Of rows that are often repeated there may be any number: the first by their hashes count.
+    # Repeated rows may exceed the limit, so the first ones by their hashes are taken.
     theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
     links = key_links(theirs.column(DEAL), link_key)
     ours = released.where(F.col(LINK) != NO_LINK).drop(HELD)
@@ -52,7 +62,8 @@ def pair(
 
 
 def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
-    """Of each link's rows as many as there are of it among these, the first by their hashes."""
+    """The released rows with these links: for each link as many rows as it occurs in `links`, the
+    first ones by their hashes."""
     counts = pa.table({LINK: links}).group_by(LINK).aggregate([([], "count_all")])
     wanted = ours.sparkSession.createDataFrame(counts.rename_columns([LINK, _COUNT]))
     rank = F.row_number().over(Window.partitionBy(LINK).orderBy(_PLACE))
@@ -61,8 +72,8 @@ def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
 
 
 def _matched(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Places of equal hashes on both sides, each used once, in the order of the first side. Rows of
-    one hash are equal in all that the run reads, so that any of them may stand for the others."""
+    """Places of equal hashes on both sides, each used once, in the order of the first side. Rows
+    with equal hashes are equal in all that the run reads, so any of them may be paired."""
     left, right = theirs.to_numpy(), ours.to_numpy()
     first, second = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
     left, right = left[first], right[second]
@@ -70,6 +81,6 @@ def _matched(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Arra
     place = np.searchsorted(left, right) + among
     there = place < np.searchsorted(left, right, side="right")
     mine, other = first[place[there]], second[there]
-    # Hashes are under a key of the run: their order is no order of figures that are to come again.
+    # Keyed hashes differ between runs, so figures that must be repeatable can't use their order.
     order = np.argsort(mine)[:MAX_PAIRS]
     return pa.array(mine[order]), pa.array(other[order])

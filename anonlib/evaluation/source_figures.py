@@ -1,4 +1,4 @@
-"""Figures of source columns that no kernel looked at."""
+"""Figures of source columns that have no encoding, since no kernel uses them."""
 
 from collections.abc import Sequence
 
@@ -11,13 +11,16 @@ from anonlib.table.schema import Column, is_number
 
 
 def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
-    """By id: least, greatest, mean and deviation of the finite values of a number, else about how
-    many distinct values there are. Cost: one aggregate."""
+    """Figures of columns, by id. Cost: one aggregate.
+
+    For numbers, dates and timestamps: least, greatest, mean and deviation of the finite values. For
+    others: the approximate number of distinct values.
+    """
     aggregates = []
     for column in columns:
         if is_number(column.type):
             x = as_double(F.col(column.id), column.type)
-            finite = F.when(F.abs(x) < float("inf"), x)  # NaN is greater than all to Spark
+            finite = F.when(F.abs(x) < float("inf"), x)  # also without NaN, Spark's greatest number
             aggregates += [F.min(finite), F.max(finite), F.avg(finite), F.stddev_pop(finite)]
         else:
             aggregates += [F.approx_count_distinct(column.id), *[F.lit(None)] * 3]
@@ -40,7 +43,13 @@ def distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array
 
 
 def most_rows(source: DataFrame, unit: Sequence[str], n_rows: int) -> int:
-    """The largest number of rows that one person has. n_rows: of the source."""
+    """The largest number of rows of one person.
+
+    Args:
+        source: The source.
+        unit: The columns that identify a person; empty if each row is a person.
+        n_rows: Rows of the source.
+    """
     if not unit:
         return 1
     counts = source.dropna(subset=list(unit)).groupBy(*unit).count()

@@ -1,4 +1,4 @@
-"""The case of a release on Spark: what measures ask of a release and its source."""
+"""The case of a release on Spark: answers what measures ask about a release and its source."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,9 +44,9 @@ class SparkCase(Case):
     """One release and its source, as DataFrames; see `Case`.
 
     Attributes:
-        spec: What the published table must be, as its audit has it.
-        shadow: Makes a release without the persons held out, by their share.
-        link_key: The key of the links of released rows to original ones.
+        spec: The audit's spec of the published table.
+        shadow: Makes a release without held-out persons. Its argument is their share.
+        link_key: The key of the links between released and original rows.
     """
 
     schema: Schema
@@ -68,7 +68,7 @@ class SparkCase(Case):
 
     @classmethod
     def of(cls, config: Config, schema: Schema, **rest: Any) -> "SparkCase":
-        """The case of a release by a config. rest: the fields that the config does not have."""
+        """The case of a release by a config. rest: fields that do not follow from the config."""
         scales = [a.scale for a in config.attributes.values() if a.role is Role.TARGET]
         return cls(
             schema=schema,
@@ -141,7 +141,7 @@ class SparkCase(Case):
         return make_part(rows, ids, wanted, self.seed, released=released)
 
     def parts(self, share: float, ids: Sequence[str], wanted: int, *, after: bool) -> Parts | None:
-        # Persons are held out by a hash, before a shadow is made, or out of the release itself.
+        # The same hash chooses the held-out persons of a shadow and those marked in the release.
         if after and HELD not in self.released.columns:
             return None
         out = is_held_out(self.schema, self.seed, share)

@@ -1,4 +1,4 @@
-"""Parts of a source and of its release: what models learn from and are tested on."""
+"""Parts of a source and of its release, to learn from and to test on."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,7 +18,15 @@ from anonlib.measure.scores import Scores
 def make_part(
     rows: DataFrame, ids: Sequence[str], wanted: int, seed: int, *, released: bool
 ) -> Part:
-    """The part of these rows, with a sample of about `wanted`. Cost: a count and the sample."""
+    """A part of a case. Cost: a count and the sample.
+
+    Args:
+        rows: The rows.
+        ids: The columns to keep.
+        wanted: About the number of rows of the sample.
+        seed: The seed of the sample.
+        released: Whether they are released rows.
+    """
     rows = rows.select(*dict.fromkeys(ids))
     n = rows.count()
     sample = distributed.sample(rows, n, wanted, seed)
@@ -34,8 +42,20 @@ def learn(
     in_spark: bool,
     seed: int,
 ) -> tuple[Scores, list[Comparison]]:
-    """The baseline's scores, and those of each kind of model: by Spark ML on all rows, or by
-    scikit-learn on samples."""
+    """Scores models that learn from the release and from original rows.
+
+    Args:
+        parts: The parts to learn from and to test on.
+        features: The features.
+        target: The target.
+        learners: The kinds of models.
+        in_spark: Whether Spark ML learns from all rows, else scikit-learn from samples.
+        seed: The seed of the models.
+
+    Returns:
+        The scores without a model.
+        The scores of each kind of model.
+    """
     engine: Any = distributed if in_spark else in_memory
     how = {"n_classes": target.n_classes, "seed": seed}
     with ExitStack() as stack:
