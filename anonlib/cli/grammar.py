@@ -66,7 +66,14 @@ def global_flags(*, default: bool) -> argparse.ArgumentParser:
 
 
 def add_verb(verbs: Any, name: str, summary: str, epilog: str = "") -> argparse.ArgumentParser:
-    """Adds a verb, or an action of a verb, with its help and the global flags."""
+    """Adds a verb, or an action of a verb, with its help and the global flags.
+
+    Args:
+        verbs: argparse's group of verbs or actions.
+        name: The name.
+        summary: One line of help. With a capital and a full stop it is the description, too.
+        epilog: Help after the arguments: examples, exit codes.
+    """
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=summary,

@@ -391,7 +391,7 @@ def _runs(verbs: Any) -> None:
 
 
 def _add_environment(parser: argparse.ArgumentParser, *variables: tuple[str, str]) -> None:
-    """Appends environment variables and what each does to the help."""
+    """Appends environment variables to the help: pairs of an example and its effect."""
     lines = [f"  {name:<34}{text}" for name, text in variables]
     parser.epilog = "\n".join([f"{parser.epilog}\n", "environment:", *lines])
 

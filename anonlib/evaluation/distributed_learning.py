@@ -196,7 +196,7 @@ def _of_classes(told: DataFrame, n_classes: int, shares: Any) -> Scores:
 
 
 def _auc(told: DataFrame, n_of: Ints, shares: Any) -> float | None:
-    """The area under the ROC curve. Other arguments as of `_of_classes`.
+    """The area under the ROC curve. Other arguments as in `_of_classes`.
 
     n_of: int64[c]. The rows of each class.
     """

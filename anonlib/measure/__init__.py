@@ -42,7 +42,7 @@ class Series:
 
     Attributes:
         name: Its name.
-        of: What it is about, as of a figure.
+        of: What it is about, as in `Figure`.
         heads: A head per column.
         rows: A cell per column each.
     """
@@ -55,7 +55,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Findings:
-    """The results of one measure: figures, and series for plots."""
+    """The results of one measure.
+
+    Attributes:
+        figures: Its figures.
+        series: Its series, for plots.
+    """
 
     figures: tuple[Figure, ...] = ()
     series: tuple[Series, ...] = ()

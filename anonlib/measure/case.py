@@ -1,4 +1,4 @@
-"""What a measure is handed: a release beside its source. Whatever needs Spark, the case does."""
+"""The case: a release beside its source, as measures see it. Measures leave work in Spark to it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ class Sizes:
     Attributes:
         size: int64[s], ascending. The sizes that classes have.
         n_classes: int64[s]. How many classes have each size.
-        persons: Whether sizes count persons. Else they count rows: a person may have several,
-            which can't be told from those of others any more.
+        persons: Whether sizes count persons. Else they count rows: a person may have several, but
+            it is unknown which rows belong together.
     """
 
     size: Ints
@@ -46,7 +46,7 @@ class Sizes:
 
     @property
     def smallest(self) -> int:
-        """The size of the smallest class; 0 where there is none."""
+        """The size of the smallest class; 0 without classes."""
         return int(self.size[0]) if len(self.size) else 0
 
 
@@ -56,9 +56,9 @@ class Part:
 
     Attributes:
         rows: The rows, with the columns that were asked for, by id.
-        released: Whether they are of the release; else they are original rows.
-        n: How many rows there are.
-        sample: All rows, or about as many as were wanted, in an order of their own.
+        released: Whether they are released rows, else original ones.
+        n: The number of rows.
+        sample: All rows, or a sample of about the requested size, in a fixed order.
     """
 
     rows: "DataFrame"
@@ -90,7 +90,12 @@ class Parts(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The scores of one kind of model: learned from the release, and from the original rows."""
+    """The scores of one kind of model.
+
+    Attributes:
+        released: After learning from released rows.
+        raw: After learning from original rows.
+    """
 
     released: Scores
     raw: Scores
@@ -104,9 +109,9 @@ class CertaintyBin(NamedTuple):
         classes: Classes in it.
         rows: Rows of these classes.
         present: Rows with a value that is not missing.
-        most: Rows with the most frequent value of their class.
+        most: Rows that have the most frequent value of their class.
         certainty: The largest share of one value in a class.
-        certain: Rows with a value, in classes where the share reaches the threshold.
+        certain: Rows with a value in classes whose share reaches the threshold.
         smallest: Rows of the smallest class.
     """
 
@@ -131,13 +136,12 @@ class Case(ABC):
         n_released: Rows of the release.
         k: The persons that every class must have; 0 without k-anonymity.
         seed: The config's seed.
-        encodings: How kernels saw each quasi-identifier of the whole source (means, deviations,
-            ranges, categories).
-        measures: All measures of the config, which may share their passes.
+        encodings: The encoding of each quasi-identifier, by id, fitted on the whole source.
+        measures: All measures of the config, which may share passes over the tables.
         target_scale: The target's scale, if the config gives it one.
         looked_at_target: Whether the kernel or a partitioner saw the target.
         partitioned: Whether the table's files are laid out by columns.
-        shared: What measures computed together, by a key of their own.
+        shared: Results that measures share, by keys that they choose.
     """
 
     schema: Schema
@@ -166,8 +170,8 @@ class Case(ABC):
     @property
     @abstractmethod
     def pairs(self) -> tuple[pa.Table, pa.Table] | None:
-        """A sample of original rows, and each as it was released, in one order; at most 10,000.
-        Suppressed rows are left out. None once a release is published: the link is not."""
+        """At most 10,000 original rows, and the released row of each in the same order. Suppressed
+        rows are left out. None for a published release, whose rows have no links."""
 
     @abstractmethod
     def most_rows_of_a_person(self) -> int:
@@ -175,8 +179,11 @@ class Case(ABC):
 
     @abstractmethod
     def summarize(self, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
-        """Of source columns by id: least, greatest, mean and deviation of the finite values of a
-        number, else about how many distinct values there are. Cost: one aggregate."""
+        """Figures of source columns, by id. Cost: one aggregate.
+
+        For numbers, dates and timestamps: least, greatest, mean and deviation of the finite values.
+        For others: the approximate number of distinct values.
+        """
 
     @abstractmethod
     def distinct_values(self, ids: Sequence[str]) -> dict[str, pa.Array]:
@@ -184,30 +191,45 @@ class Case(ABC):
 
     @abstractmethod
     def tuples(self, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
-        """The distinct released tuples of these columns, and the rows that have each; None where
-        there are more than `most`."""
+        """The distinct released tuples of columns, and int64, the rows of each; None if there are
+        more than `most`. Cost: one aggregate."""
 
     @abstractmethod
     def link(self, attack: Attack, n: int) -> Links:
-        """What an attack finds for its first n rows. Cost: O(n tuples), as Spark tasks."""
+        """The links of the first n rows of an attack. Cost: O(n tuples), as Spark tasks."""
 
     @abstractmethod
     def places(self, most: int) -> pa.Table | None:
-        """Where distinct released rows stand: `file`, `start` and `offset` of the first of equal
-        rows, and a number or a text to rank each column by. At most `most` rows, those of the
-        smallest hashes. None before rows are published, since they have no order yet."""
+        """The places of at most `most` distinct released rows, those with the smallest hashes.
+
+        Returns:
+            `file`, `start` and `offset` of the first of equal rows, and for each column a number or
+            a text to rank by. None before rows are published: they have no final order yet.
+        """
 
     @abstractmethod
     def certainty(
         self, name: str, protected: Sequence[str], threshold: float, n_bins: int
     ) -> tuple[list[CertaintyBin], int, int]:
-        """Classes by how certain they make a guess of a sensitive column; how many rows have a
-        value; how many have the most frequent one. Cost: two aggregates of the release."""
+        """How certain classes make a guess of a sensitive column. Cost: two aggregates of the
+        release.
+
+        Args:
+            name: The column, by its name.
+            protected: The names of all protected columns.
+            threshold: The share of one value from which a class is certain.
+            n_bins: The number of bins of certainty.
+
+        Returns:
+            The bins.
+            The rows with a value.
+            The rows with the most frequent value.
+        """
 
     @abstractmethod
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
-        """By column released as shares: rows known to be the only ones of their class with their
-        value. Cost: one aggregate of the release, if there are such columns."""
+        """For each column released as shares, by name: the rows that are known to be the only ones
+        of their class with their value. Cost: one aggregate of the release, if there are any."""
 
     @abstractmethod
     def fold(
@@ -218,18 +240,18 @@ class Case(ABC):
         *,
         released: bool,
     ) -> States:
-        """The states that `count` makes of all rows, those of its tasks merged by name.
+        """Makes states of all rows, merged by name.
 
         Args:
             ids: The columns that `count` reads.
             count: Makes states of tables of rows. It runs in Spark's tasks.
-            merge: Joins two states of one name; commutative up to rounding.
-            released: Whether the rows are those of the release, else of the source.
+            merge: Merges two states of a name; commutative up to rounding.
+            released: Whether to read the release, else the source.
         """
 
     @abstractmethod
     def part(self, ids: Sequence[str], wanted: int, *, released: bool) -> Part:
-        """All rows of the source or of the release, with a sample of about `wanted` rows."""
+        """All rows of the release or of the source, with a sample of about `wanted` rows."""
 
     @abstractmethod
     def parts(self, share: float, ids: Sequence[str], wanted: int, *, after: bool) -> Parts | None:
@@ -237,12 +259,12 @@ class Case(ABC):
 
         Args:
             share: The share of persons held out.
-            ids: The columns that are needed.
-            wanted: Rows of a sample.
-            after: Whether the release itself is split; else one is made without these persons.
+            ids: The columns to keep.
+            wanted: About the number of rows of each sample.
+            after: Whether to split the release; else another one is made without these persons.
 
         Returns:
-            None where a published release is to be split: its rows have no link to persons.
+            The parts. None if a published release is to be split: its rows have no link to persons.
         """
 
     @abstractmethod
@@ -255,8 +277,19 @@ class Case(ABC):
         *,
         in_spark: bool,
     ) -> tuple[Scores, list[Comparison]]:
-        """The scores of no model at all, and those of each kind of model: by Spark ML on all rows,
-        or by scikit-learn on samples."""
+        """Scores models that learn from the release and from original rows.
+
+        Args:
+            parts: The parts to learn from and to test on.
+            features: The features.
+            target: The target.
+            learners: The kinds of models.
+            in_spark: Whether Spark ML learns from all rows, else scikit-learn from samples.
+
+        Returns:
+            The scores without a model.
+            The scores of each kind of model.
+        """
 
     @abstractmethod
     def cluster(
@@ -269,6 +302,18 @@ class Case(ABC):
         *,
         in_spark: bool,
     ) -> list[Ints]:
-        """How far clusterings of the original rows agree. int64[a, b] each: rows in cluster a of
-        the original rows' k-means, and in cluster b of the release's; then in cluster b of the
-        original rows' own from another start."""
+        """Clusters the original rows by centres found in different rows, and compares.
+
+        Args:
+            raw: Original rows.
+            released: Released rows.
+            features: The features.
+            n_clusters: The number of clusters.
+            max_iter: Most steps of k-means.
+            in_spark: Whether Spark ML finds centres in all rows, else scikit-learn in samples.
+
+        Returns:
+            int64[a, b]. Original rows in cluster a by centres of the original rows, and in cluster
+            b by centres of the released rows.
+            int64[a, b]. The same with b by centres of the original rows from another start.
+        """

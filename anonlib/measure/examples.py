@@ -93,7 +93,14 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
 def examples(
     table: pa.Table, features: Features, target: LearnTarget, *, released: bool
 ) -> Examples:
-    """The rows of a table whose target is present. Columns are named by id."""
+    """The rows of a table whose target is present.
+
+    Args:
+        table: The rows, with columns named by id.
+        features: The features.
+        target: The target.
+        released: Whether they are released rows, else original ones.
+    """
     y = target.values(table)
     x = features.matrix(table, released=released)
     return Examples(x[~np.isnan(y)], y[~np.isnan(y)])
@@ -120,7 +127,7 @@ def fit_and_score(
 def learn_model(
     learner: Learner, train: Examples, *, n_classes: int, seed: int
 ) -> Callable[[Examples], Scores]:
-    """Fits a model and returns a function that scores it on examples. Arguments as of
+    """Fits a model and returns a function that scores it on examples. Arguments as in
     `fit_and_score`."""
     if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # nothing to learn
         return partial(baseline, train, n_classes=n_classes)

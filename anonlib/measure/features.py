@@ -68,7 +68,11 @@ class Feature:
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a row, made by `fit`."""
+    """The features of a row, made by `fit`.
+
+    Attributes:
+        columns: The features of each column.
+    """
 
     columns: tuple[Feature, ...]
 

@@ -30,7 +30,13 @@ RELEASE = "release"
 
 @dataclass(frozen=True)
 class ChartGroup:
-    """Series of one kind: charts, and tables of series that are not drawn."""
+    """Series of one kind.
+
+    Attributes:
+        title: The kind; may be empty.
+        charts: Charts of series that are drawn.
+        tables: Tables of the others.
+    """
 
     title: str
     charts: tuple[Chart, ...]
@@ -45,7 +51,13 @@ class ChartGroup:
 
 @dataclass(frozen=True)
 class TableFigure:
-    """A figure of the whole table."""
+    """A figure of the whole table.
+
+    Attributes:
+        name: The figure, in words.
+        value: Its value; None if it is not defined.
+        meaning: What it means; may be empty.
+    """
 
     name: str
     value: float | None

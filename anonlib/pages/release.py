@@ -77,7 +77,29 @@ class Loss:
 
 @dataclass(frozen=True)
 class ReleasePage:
-    """The content of a release's page, in order. Parts that are empty or None are not shown."""
+    """The content of a release's page, in order. Parts that are empty or None are not shown.
+
+    Attributes:
+        title: The title.
+        run: The id of the run.
+        passed: Whether all models hold and all gates passed; None without any.
+        summary: Sentences.
+        verdicts: Of privacy models.
+        gates: Of gates.
+        remarks: Notes and problems.
+        losses: By metric.
+        by_column: Losses by column.
+        utility: Findings of measures of how useful the release is.
+        risk: Findings of measures of how risky it is.
+        classes: The sizes of classes.
+        columns: Distributions of columns before and after.
+        source: Aggregates of the source's columns.
+        partition: Names and values: blocks, cells, the plan.
+        settings: Names and values: the config, the run, its places.
+        attributes: Roles, scales and recoders of columns.
+        timings: Seconds by stage and by measure.
+        versions: Versions of software.
+    """
 
     title: str
     run: str

@@ -51,7 +51,8 @@ def sweep_page(
     line: Sequence[str] | None,
     over: Sequence[str],
 ) -> SweepPage:
-    """The content of the page. Arguments and errors as of `anonlib.pages.render_sweep`."""
+    """The content of the page. Arguments and errors as in `anonlib.pages.render_sweep`; `line` is
+    its `lines`."""
     unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
     if unknown:
         raise InputError(
@@ -151,7 +152,15 @@ def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
 
 
 def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequence[Key]) -> Chart:
-    """A chart of one figure: lines if `plan.by` is numeric, else marks. keys: of the lines."""
+    """A chart of one figure: lines if `plan.by` is numeric, else marks.
+
+    Args:
+        title: The title of the chart.
+        rows: The points.
+        figure: The figure.
+        plan: What the axes are used for.
+        keys: The values of `plan.lines` of each line, in order.
+    """
     drawn, cells = [], []
     there = dict(_groups(rows, plan.lines))
     for key in keys:

@@ -181,7 +181,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep file and its points, in the order in which they are tried: seed by seed."""
+    """A sweep.
+
+    Attributes:
+        file: The sweep file.
+        points: Its points in the order in which they are tried: seed by seed.
+    """
 
     file: SweepFile
     points: tuple[Point, ...]

@@ -213,7 +213,12 @@ class _Trial:
 
 @dataclass(frozen=True)
 class _Release:
-    """A release, and the features of its rows."""
+    """A release and its features.
+
+    Attributes:
+        made: The release.
+        features: The features of its rows.
+    """
 
     made: InMemory
     features: Features
@@ -311,7 +316,15 @@ class _Scored:
 
 @dataclass(frozen=True)
 class _Model:
-    """A model to fit. Two are equal if their settings and the digests of their examples are."""
+    """A model to fit, as a key of the cache. Two are equal if all fields but `given` are.
+
+    Attributes:
+        digest: SHA-256 of the examples.
+        learner: The kind of model.
+        n_classes: Classes of the target; 0 for numbers.
+        seed: The seed of the model.
+        given: The examples to learn from.
+    """
 
     digest: bytes
     learner: Learner

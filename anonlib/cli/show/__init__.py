@@ -71,7 +71,7 @@ def print_evaluation(
     overrides: Sequence[str] = (),
     to: Console | None = None,
 ) -> None:
-    """Prints the figures of a release or of a trial. Arguments as of `print_release`."""
+    """Prints the figures of a release or of a trial. Arguments as in `print_release`."""
     to = to or console()
     trial = result.table_version < 0
     what = "a trial release, not published" if trial else printable(local(result.table))
@@ -135,7 +135,7 @@ def print_check(
     overrides: Sequence[str] = (),
     to: Console | None = None,
 ) -> None:
-    """Prints a config as resolved against its source. Arguments as of `print_release`."""
+    """Prints a config as resolved against its source. Arguments as in `print_release`."""
     to = to or console()
     head = Text.assemble(printable(config), ": ", ("fits its source", "bold green"))
     to.print(head, soft_wrap=True)
@@ -265,8 +265,8 @@ def _given(config: str, overrides: Sequence[str]) -> str:
 
 
 def local(path: str) -> str:
-    """A local path without `file:`, relative if it is below the working directory. Other paths are
-    returned as they are."""
+    """A local path without `file:`, relative if it is below the working directory. Other paths
+    don't change."""
     if not path.startswith("file:"):
         return path
     bare = "/" + path.removeprefix("file:").lstrip("/")
@@ -275,6 +275,7 @@ def local(path: str) -> str:
 
 
 def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
+    """A table of verdicts: a privacy model per row."""
     table = new_table("privacy model", ">measured", ">required", "verdict")
     for verdict in verdicts:
         table.add_row(

@@ -36,6 +36,7 @@ def places(to: Console, places: Iterable[tuple[str, str]]) -> None:
 
 
 def bullets(to: Console, title: str, lines: Sequence[str]) -> None:
+    """Prints a title and a bullet per line; nothing without lines."""
     if lines:
         to.print()
         to.print(Text(title, style="bold"))

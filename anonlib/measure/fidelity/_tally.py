@@ -163,7 +163,14 @@ class Mass(Counter):
 
 
 def count(parts: Counters, tables: Iterable[pa.Table], view: Axes, *, released: bool) -> States:
-    """The states of all counters over batches of rows; empty without rows."""
+    """The states of all counters over rows; empty without rows.
+
+    Args:
+        parts: The counters.
+        tables: Batches of rows, with columns named by id.
+        view: The columns.
+        released: Whether they are released rows, else original ones.
+    """
     states: dict[str, Floats] = {}
     for table in tables:
         if table.num_rows:

@@ -77,7 +77,13 @@ def may_show(n_source: float, n_released: float, least: int) -> bool:
 
 
 class Moment(NamedTuple):
-    """Mean and variance of n present values, standardized."""
+    """The moments of a column.
+
+    Attributes:
+        n: The number of present values.
+        mean: Their mean, standardized.
+        variance: Their variance, standardized.
+    """
 
     n: float
     mean: float

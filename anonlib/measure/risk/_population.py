@@ -13,7 +13,12 @@ SERIES, N_TERMS = 32, 100
 
 
 class Pitman(NamedTuple):
-    """Pitman's model of the sizes of classes: 0 <= alpha < 1, theta > -alpha."""
+    """Pitman's model of the sizes of classes.
+
+    Attributes:
+        alpha: 0 <= alpha < 1.
+        theta: theta > -alpha.
+    """
 
     alpha: float
     theta: float
