@@ -1,5 +1,7 @@
-"""Privacy models: predicates on a cell, one file each. The check of a model on the release is in
-`auditing/models/`, with code of its own."""
+"""Privacy models: predicates on a cell. Each has its own file.
+
+The audit checks a model on the release with independent code, in `auditing/models/`.
+"""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -19,13 +21,14 @@ LooksAt = Literal["persons", "values", "counts"]
 
 @dataclass(frozen=True)
 class SparseCounts:
-    """How often each value of one sensitive column occurs in each cell, without missing values.
-    One entry per (cell, value), sorted by both.
+    """How often each present value of one sensitive column occurs in each cell.
+
+    There is one entry per (cell, value), sorted by both. Missing values have none.
 
     Attributes:
         cell: int64[e]. The cell of each entry.
-        value: int64[e]. Its value.
-        count: int64[e]. Its rows.
+        value: int64[e]. The value of each entry.
+        count: int64[e]. The rows of each entry.
     """
 
     cell: Ints
@@ -35,13 +38,13 @@ class SparseCounts:
 
 @dataclass(frozen=True)
 class Reference:
-    """The distribution of a protected column over all rows to be released; one for all blocks.
+    """The distribution of a protected column over all rows to be released. All blocks share it.
 
     Attributes:
         count: int64[v]. Rows with each value, in the order of the values.
         n_missing: Rows without a value.
-        levels: int64[h, v] or None. With a hierarchy: what each value is generalized to, step by
-            step, from the values to the children of the root. The root is left out.
+        levels: int64[h, v]. With a hierarchy: the node of each value at each level, from the values
+            up to the children of the root. None without a hierarchy.
     """
 
     count: Ints
@@ -55,12 +58,12 @@ class CellCounts:
 
     Attributes:
         n_rows: int64[m]. Rows of each cell.
-        n_persons: int64[m]. Persons of each cell; differs from the rows only with a unit.
+        n_persons: int64[m]. Persons of each cell. Without a unit these are the rows.
         sensitive: By protected column: its counts.
-        references: By protected column that a model measures cells against: its distribution.
+        references: By protected column of a relative model: its distribution in the whole table.
             Values have the same numbers as in `sensitive`.
-        known: By protected column: the groups of rows that an attacker tells apart who knows the
-            other protected columns.
+        known: By protected column: the groups of rows that an attacker can distinguish who knows
+            the other protected columns.
     """
 
     n_rows: Ints
@@ -72,12 +75,13 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class KnownGroups:
-    """Groups of the rows of a cell that agree on all protected columns but one. Missing counts as
-    a value.
+    """Groups of rows of a cell that agree on all protected columns but one.
+
+    Missing counts as a value.
 
     Attributes:
         cell: int64[g]. The cell of each group.
-        counts: The counts of the groups, in place of cells.
+        counts: The counts of the g groups, as if they were cells.
     """
 
     cell: Ints
@@ -85,8 +89,10 @@ class KnownGroups:
 
 
 class PrivacyModel(Plugin):
-    """A predicate on a cell, monotone under union for a fixed reference distribution. `reference`
-    is for the listing: the source of its definition."""
+    """A predicate on a cell. It is monotone under union for a fixed reference distribution.
+
+    `reference` is the source of its definition, for the listing.
+    """
 
     family: ClassVar[str] = "privacy model"
     monotone: ClassVar[bool]
@@ -99,47 +105,53 @@ class PrivacyModel(Plugin):
 
     @property
     def column(self) -> str | None:
-        """The column that it protects; None where it looks at persons only, or is not bound yet."""
+        """The column that it protects; None if it looks at persons only, or is not bound yet."""
         return getattr(self, "attribute", None)
 
     @property
     def looks_at(self) -> LooksAt:
-        """What it looks at besides persons: nothing, which values of its column a cell has, or how
-        often each stands there (and in the reference)."""
+        """What the model looks at.
+
+        persons: only the number of persons. values: also which values of its column a cell has.
+        counts: also how often each value occurs in the cell, and in the reference.
+        """
         return "persons"
 
     @property
     def relative(self) -> bool:
-        """Whether it measures cells against the reference, the whole table."""
+        """Whether it compares cells with the reference, the whole table."""
         return False
 
     @property
     def by_hierarchy(self) -> bool:
-        """Whether it needs the hierarchy of its column: the levels of the reference."""
+        """Whether it needs the hierarchy of its column, as the levels of the reference."""
         return False
 
     @property
     def min_persons(self) -> int:
-        """The smallest number of persons that a cell holding the model can have."""
+        """The least persons of a cell that holds the model."""
         return 1
 
     @property
     def min_values(self) -> int:
-        """The smallest number of distinct present values of its column in such a cell."""
+        """The least distinct present values of its column in a cell that holds the model."""
         return 0
 
     @property
     def min_rows(self) -> int:
-        """The smallest number of rows of such a cell."""
+        """The least rows of a cell that holds the model."""
         return max(self.min_persons, self.min_values)
 
     @abstractmethod
     def holds(self, cells: CellCounts) -> Bools:
-        """bool[m]: which cells satisfy the model."""
+        """bool[m]. Whether each cell holds the model."""
 
     def holds_within(self, cells: CellCounts) -> Bools:
-        """bool[m]: which cells satisfy the model, and so does each of their known groups. Monotone
-        under union as the model is: groups of a union are unions of groups, or groups."""
+        """bool[m]. Whether each cell, and each of its known groups, holds the model.
+
+        This is as monotone as the model: a group of a union of cells is a group of one of the
+        cells, or a union of their groups.
+        """
         known = cells.known.get(self.column or "")
         if known is None:
             return self.holds(cells)

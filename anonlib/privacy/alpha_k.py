@@ -15,8 +15,8 @@ class AlphaK(PrivacyModel):
     which there is one at least; the cell's k persons are `k_anonymity`'s part, which every config
     has.
 
-    This is the general form, for all values; missing values don't count. A config that leaves
-    `attribute` out asks it of every sensitive column.
+    This is the paper's general form, for all values. Missing values don't count. If a config leaves
+    `attribute` out, the model applies to every sensitive column.
     """
 
     type: ClassVar[str] = "alpha_k"

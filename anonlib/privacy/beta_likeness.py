@@ -13,7 +13,7 @@ class BetaLikeness(PrivacyModel):
     """For every value of `attribute` with share q in the whole table and p > q in a cell, the gain
     (p - q) / q is at most `beta` (basic), or at most min(beta, -log q) (enhanced).
 
-    Missing values are one category. A config that leaves `attribute` out asks it of every
+    Missing values are one category. If a config leaves `attribute` out, the model applies to every
     sensitive column.
     """
 
@@ -40,7 +40,7 @@ class BetaLikeness(PrivacyModel):
         counts, p, q = against(cells, self.column or "")
         bound = np.full(len(q), self.beta)
         if self.kind == "enhanced":
-            with np.errstate(divide="ignore"):  # a value that no row has: no cell either
+            with np.errstate(divide="ignore"):  # values without a row: no cell has them
                 bound = np.minimum(bound, -np.log(q))
         whole = q[counts.value]
         above = (p > whole) & (p - whole > bound[counts.value] * whole)

@@ -13,8 +13,8 @@ class DeltaDisclosure(PrivacyModel):
     """For every value of `attribute` with share q in the whole table and p in a cell,
     |log(p / q)| < `delta` (natural logarithm).
 
-    A value that a cell lacks fails it. Missing values are one category. A config that leaves
-    `attribute` out asks it of every sensitive column.
+    A cell that lacks a value of the table fails. Missing values are one category. If a config
+    leaves `attribute` out, the model applies to every sensitive column.
     """
 
     type: ClassVar[str] = "delta_disclosure"

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 from anonlib.privacy import Bools, CellCounts, Ints, LooksAt, PrivacyModel
 from anonlib.privacy.shares import shares
 
-#: What l values of equal frequency may seem to lack; the audit allows 1e-9.
+#: By rounding, the entropy of l equally frequent values can be this much below log(l). The audit
+#: allows 1e-9.
 ROUNDING = 1e-12
 
 
@@ -17,11 +18,11 @@ class LDiversity(PrivacyModel):
 
     - distinct: it has at least `l` values.
     - entropy: the entropy of their distribution is at least log(l).
-    - recursive: the most frequent of m values stands less than `c` times as often as the l-th,
+    - recursive: the most frequent of m values occurs less than `c` times as often as the l-th,
       (l+1)-th, ..., m-th most frequent together.
 
-    Missing values never count. A config that leaves `attribute` out asks it of every sensitive
-    column.
+    Missing values never count. If a config leaves `attribute` out, the model applies to every
+    sensitive column.
     """
 
     type: ClassVar[str] = "l_diversity"
@@ -53,7 +54,7 @@ class LDiversity(PrivacyModel):
         return self.l
 
     def holds(self, cells: CellCounts) -> Bools:
-        # An unbound model has no column: the KeyError is ours to fix, not the user's.
+        # An unbound model has no column. The KeyError is then a defect of anonlib, not the user's.
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
         diverse: Bools = np.bincount(counts.cell, minlength=m) >= self.l
         if self.kind == "entropy":
@@ -66,7 +67,7 @@ class LDiversity(PrivacyModel):
         return diverse
 
     def _frequencies(self, cell: Ints, count: Ints, m: int) -> tuple[Ints, Ints]:
-        """int64[m] each: the largest count of a cell, and the sum of those from the l-th on."""
+        """int64[m] each. The largest count of each cell, and the sum of its counts from the l-th."""
         order = np.lexsort((-count, cell))
         cell, count = cell[order], count[order]
         start = np.searchsorted(cell, np.arange(m))

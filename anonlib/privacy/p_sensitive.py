@@ -12,7 +12,7 @@ class PSensitive(PrivacyModel):
     """Every cell has at least `p` distinct present values of `attribute`; its k persons are
     `k_anonymity`'s part, which every config has.
 
-    A config that leaves `attribute` out asks it of every sensitive column.
+    If a config leaves `attribute` out, the model applies to every sensitive column.
     """
 
     type: ClassVar[str] = "p_sensitive"

@@ -1,4 +1,4 @@
-"""What the models that look at counts share: sums and shares of the values of a cell."""
+"""Helpers of the models that look at counts: sums and shares of the values of a cell."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ from anonlib.privacy import CellCounts, Floats, Ints, Reference, SparseCounts
 
 
 def count_present(counts: SparseCounts, n_cells: int) -> Ints:
-    """int64[m]: the rows of each cell whose value is not missing."""
+    """int64[m]. The rows of each cell with a present value."""
     return np.bincount(counts.cell, counts.count, n_cells).astype(np.int64)
 
 
 def shares(counts: SparseCounts, n_cells: int) -> Floats:
-    """float64, one per entry: the value's share of the present values of its cell."""
+    """float64[e]. The share of each entry in the present values of its cell."""
     result: Floats = counts.count / count_present(counts, n_cells)[counts.cell]
     return result
 
 
 def sum_counts(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
-    """The counts of the (cell, value) pairs there are, each of them once."""
+    """Adds up the counts of equal (cell, value) pairs, and sorts the pairs."""
     width = int(value.max(initial=0)) + 1
     pair, place = np.unique(cell * width + value, return_inverse=True)
     total = np.bincount(place, count, len(pair)).astype(np.int64)
@@ -25,15 +25,23 @@ def sum_counts(cell: Ints, value: Ints, count: Ints) -> SparseCounts:
 
 
 def group_codes(cell: Ints, code: Ints) -> tuple[Ints, Ints]:
-    """int64[n], the groups of rows of one cell and one code, 0..g-1; and int64[g], their cells."""
+    """Groups n rows by cell and code.
+
+    Returns:
+        int64[n], the group of each row, 0..g-1; and int64[g], the cell of each group.
+    """
     width = int(code.max(initial=0)) + 1
     pair, group = np.unique(cell * width + code, return_inverse=True)
     return group, pair // width
 
 
 def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
-    """The counts of a column with missing values as one more category, the last, and int64[v],
-    the counts of its reference in the same way (none missing: no such category)."""
+    """Counts with missing values as one more category, the last.
+
+    Returns:
+        The counts of the column; and int64[v], the counts of its reference. If nothing is missing
+        in the reference, it has no such category.
+    """
     counts, reference = cells.sensitive[column], cells.references[column]
     whole = reference.count
     if reference.n_missing:
@@ -46,19 +54,23 @@ def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
 
 
 def against(cells: CellCounts, column: str) -> tuple[SparseCounts, Floats, Floats]:
-    """The counts of a column with missing values as a category; for each entry its share p of the
-    cell; float64[v], the shares q of the whole table."""
+    """Shares in cells, and in the whole table, with missing values as a category.
+
+    Returns:
+        The counts of the column; float64[e], the share p of each entry in its cell; and float64[v],
+        the share q of each value in the whole table.
+    """
     counts, whole = with_missing(cells, column)
     return counts, counts.count / cells.n_rows[counts.cell], whole / whole.sum()
 
 
 def reference_of(values: Ints, n_values: int) -> Reference:
-    """The reference of coded values, -1 where missing."""
+    """The reference of coded values; -1 is missing."""
     return Reference(np.bincount(values[values >= 0], minlength=n_values), int((values < 0).sum()))
 
 
 def whole_table(column: str, reference: Reference, n_persons: int) -> CellCounts:
-    """The whole table as one cell."""
+    """The counts of the whole table as one cell."""
     value = np.flatnonzero(reference.count)
     counts = SparseCounts(np.zeros(len(value), np.int64), value, reference.count[value])
     n_rows = int(reference.count.sum()) + reference.n_missing

@@ -14,16 +14,16 @@ class TCloseness(PrivacyModel):
     whole table is at most `t`.
 
     - equal: all values are at distance 1 from each other.
-    - ordered: of v values in their order (numbers and dates by size, text by its letters, folded;
-      missing last), the i-th and the j-th are at distance |i - j| / (v - 1).
-    - hierarchical: two values are as far apart as their lowest common ancestor is high in the
-      column's hierarchy, the root at 1. A node's height is the longest way from it down to a value
-      (levels that repeat a name are none), so values stand at 0 wherever their branch ends.
-      Missing hangs from the root, at distance 1 from all.
+    - ordered: of v sorted values, the i-th and the j-th are at distance |i - j| / (v - 1). Numbers
+      and dates are sorted by size, text by its letters, folded; missing is last.
+    - hierarchical: the distance of two values is the height of their lowest common ancestor in the
+      column's hierarchy, over that of the root. A node's height is the longest way from it down to
+      a value (a level that repeats a name doesn't count), so every value has height 0. Missing is a
+      child of the root, at distance 1 from all values.
 
-    Missing values are one category. A config that leaves `attribute` out asks it of every
+    Missing values are one category. If a config leaves `attribute` out, the model applies to every
     sensitive column.
-    Cost: O(entries + cells), times log(entries) and the hierarchy's levels if it has them.
+    Cost O(entries + cells); times log(entries) if ordered, times levels if hierarchical.
     """
 
     type: ClassVar[str] = "t_closeness"
@@ -53,7 +53,7 @@ class TCloseness(PrivacyModel):
         return self.distances(cells) <= self.t
 
     def distances(self, cells: CellCounts) -> Floats:
-        """float64[m]: the distance of each cell."""
+        """float64[m]. The distance of each cell from the whole table."""
         column = self.column or ""
         counts, whole = with_missing(cells, column)
         if self.distance == "equal":
@@ -69,18 +69,19 @@ class TCloseness(PrivacyModel):
 
 
 def _variation(counts: SparseCounts, n_rows: Ints, whole: Ints) -> Floats:
-    """The total variation distance of each cell: what a cell has too much of is what it has too
-    little of elsewhere."""
+    """float64[m]. The total variation distance of each cell: the sum of its surplus shares, which
+    equals the sum of its lacking shares."""
     p, q = counts.count / n_rows[counts.cell], whole / whole.sum()
     excess = np.maximum(p - q[counts.value], 0.0)
     return np.bincount(counts.cell, excess, len(n_rows)).astype(np.float64)
 
 
 def _by_levels(counts: SparseCounts, n_rows: Ints, whole: Ints, levels: Ints) -> Floats:
-    """The mean of the variation distances at the levels: what leaves a node on its way to another
-    climbs one step of all h at each level at which the two are apart.
+    """float64[m]. The distance of each cell: the mean of the variation distances at the h levels.
 
-    The same as the paper's sum over nodes of height / h * min(surplus, lack) among the children.
+    Mass that moves between two values climbs one step of h at each level where they are in
+    different nodes. This equals the paper's sum over nodes of height / h * min(surplus, lack) among
+    the children.
     """
     missing = np.full((len(levels), len(whole) - levels.shape[1]), levels.max(initial=-1) + 1)
     total = np.zeros(len(n_rows))
@@ -92,16 +93,16 @@ def _by_levels(counts: SparseCounts, n_rows: Ints, whole: Ints, levels: Ints) ->
 
 
 def _ordered(counts: SparseCounts, n_rows: Ints, q: Floats) -> Floats:
-    """The sums over i of |P(value <= i) - Q(value <= i)|, for each cell.
+    """float64[m]. The sum over i of |P(value <= i) - Q(value <= i)|, for each cell.
 
-    Between two values of a cell P stays as it is, at some c: the sum of |c - Q(i)| over a run of i
-    comes from prefix sums of Q, cut where Q passes c. Rows are added up, not shares: a cell's
-    distance is the same whatever cells it is measured with.
+    Between two values of a cell P is a constant c. The sum of |c - Q(i)| over such a run of i comes
+    from prefix sums of Q, split where Q passes c. Rows are added up instead of shares, so that the
+    distance of a cell does not depend on the other cells.
     """
     order = np.lexsort((counts.value, counts.cell))
     cell, value, count = counts.cell[order], counts.value[order], counts.count[order]
     m = len(n_rows)
-    first = np.minimum(np.searchsorted(cell, np.arange(m)), len(cell) - 1)  # of no rows: whatever
+    first = np.minimum(np.searchsorted(cell, np.arange(m)), len(cell) - 1)  # any entry for an empty cell
     running = np.cumsum(count)
     rows = running - (running[first] - count[first])[cell]
     level = rows / n_rows[cell]  # P at and after each value
