@@ -67,7 +67,7 @@ class LDiversity(PrivacyModel):
         return diverse
 
     def _frequencies(self, cell: Ints, count: Ints, m: int) -> tuple[Ints, Ints]:
-        """int64[m] each. The largest count of each cell, and the sum of its counts from the l-th."""
+        """int64[m] each: the largest count of a cell, and the sum of its counts from the l-th on."""
         order = np.lexsort((-count, cell))
         cell, count = cell[order], count[order]
         start = np.searchsorted(cell, np.arange(m))

@@ -23,7 +23,7 @@ class TCloseness(PrivacyModel):
 
     Missing values are one category. If a config leaves `attribute` out, the model applies to every
     sensitive column.
-    Cost O(entries + cells); times log(entries) if ordered, times levels if hierarchical.
+    Cost O(entries + cells), times log(entries) unless equal, times the levels if hierarchical.
     """
 
     type: ClassVar[str] = "t_closeness"
@@ -104,7 +104,7 @@ def _ordered(counts: SparseCounts, n_rows: Ints, q: Floats) -> Floats:
     m = len(n_rows)
     first = np.minimum(
         np.searchsorted(cell, np.arange(m)), len(cell) - 1
-    )  # any entry for an empty cell
+    )  # of no rows: any
     running = np.cumsum(count)
     rows = running - (running[first] - count[first])[cell]
     level = rows / n_rows[cell]  # P at and after each value

@@ -1,4 +1,4 @@
-"""The work of one task, without Spark: an Arrow table of a block in, its released rows out."""
+"""The work of one task, without Spark: the Arrow table of a block becomes its released rows."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -38,7 +38,7 @@ from anonlib.table.encoding import (
     one_zero,
 )
 
-#: Costs of cells, shares of the whole extent, are rounded down to multiples of this.
+#: The cost of a cell is a share of the whole extent, rounded down to a multiple of this.
 COST_STEP = 1e-4
 
 STATE_TYPE = pa.struct(
@@ -56,32 +56,32 @@ class Task:
     """All that a worker needs besides the rows: plain values, and plug-ins by their spec.
 
     Attributes:
-        encodings: Of the quasi-identifiers, in the schema's order.
-        recoders: Id, spec and domain of each quasi-identifier's recoder.
-        kernel: Its spec.
-        models: Specs of the privacy models of all rows.
-        metrics: Specs of the metrics.
-        protected: Ids of the columns that models look at.
+        encodings: The encodings of the quasi-identifiers, in the schema's order.
+        recoders: (column id, spec, domain) of each quasi-identifier's recoder.
+        kernel: The spec of the kernel.
+        models: The specs of the privacy models that hold for all rows.
+        metrics: The specs of the metrics.
+        protected: The ids of the columns that models look at.
         missing_tokens: Texts that mean a missing value.
-        unit: Ids of the columns that identify a person; empty without a unit.
-        token_key: Key of the persons' tokens in staging.
-        pseudonyms: Ids of the columns that are released as pseudonyms.
-        pseudonym_key: Key of the pseudonyms.
-        output: The staged columns.
-        max_rows: Most rows that the kernel sees at once.
-        link_key: Key of the links of sampled rows; empty without links.
-        target: Encoding of the target, if a kernel or partitioner looks at it.
-        context: Encodings of the insensitive columns, if a partitioner looks at them.
-        moments: Moments of the target's classes over the whole table, if the kernel needs them.
-        values: By id: the values of protected columns whose distribution models look at.
-        steps: Specs of the partitioners that work inside the task.
-        seed: Seed of these partitioners.
-        own: By controller: specs of the models that it asks besides those of all.
-        joint: Whether models hold also where the other protected columns are known.
+        unit: The ids of the columns that identify a person; empty without a unit.
+        token_key: The key of the persons' tokens in staging.
+        pseudonyms: The ids of the columns that are released as pseudonyms.
+        pseudonym_key: The key of the pseudonyms.
+        output: The schema of the staged columns.
+        max_rows: The most rows that the kernel gets at once.
+        link_key: The key of the links of sampled rows; empty without links.
+        target: The encoding of the target, if a kernel or partitioner looks at it.
+        context: The encodings of the insensitive columns, if a partitioner looks at them.
+        moments: The moments of the target's classes over the whole table, if the kernel needs them.
+        values: By id of a protected column with a reference: its values and the reference.
+        steps: The specs of the partitioners that work inside the task.
+        seed: The seed of these partitioners.
+        own: By controller: the specs of its own models, in addition to `models`.
+        joint: Whether models must also hold if the other protected columns are known.
     """
 
     encodings: tuple[Encoding, ...]
-    recoders: tuple[tuple[str, dict[str, Any], Domain], ...]  # id, spec, domain
+    recoders: tuple[tuple[str, dict[str, Any], Domain], ...]
     kernel: dict[str, Any]
     models: tuple[dict[str, Any], ...]
     metrics: tuple[dict[str, Any], ...]
@@ -95,19 +95,20 @@ class Task:
     max_rows: int
     link_key: bytes = field(default=b"", repr=False)
     target: Encoding | None = None
-    context: tuple[Encoding, ...] = ()  # the insensitive columns, if a partitioner needs them
+    context: tuple[Encoding, ...] = ()
     moments: ClassMoments | None = None
-    values: dict[str, Values] = field(default_factory=dict)  # of columns with a reference
-    steps: tuple[dict[str, Any], ...] = ()  # partitioners that work inside the task
+    values: dict[str, Values] = field(default_factory=dict)
+    steps: tuple[dict[str, Any], ...] = ()
     seed: int = 0
-    own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)  # by controller
+    own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     joint: bool = False
 
 
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
-    """The released rows of one block, with the private columns of staging.
+    """Anonymizes one block: its released rows, with the private columns of staging.
 
-    Errors are raised as BlockError without their cause, whose text may hold data.
+    Raises:
+        BlockError: Any error of the block. Its cause is dropped, since its text may contain data.
     """
     what = f"a block of {table.num_rows} rows"
     return run_sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
@@ -126,7 +127,8 @@ def _anonymize(table: pa.Table, task: Task) -> pa.Table:
 
 
 def _cells(block: Block, task: Task) -> Cells:
-    """The cells of a block: each part that fits, each part of the chain's last step, by itself."""
+    """The cells of a block. The kernel works on each part separately: the block is bisected to
+    `max_rows`, then split by the chain's task steps."""
     kernel: Kernel = registry.build("kernel", task.kernel)
     steps = [registry.build("partitioner", spec) for spec in task.steps]
     cell_id = np.empty(block.n, np.int64)
@@ -141,12 +143,12 @@ def _cells(block: Block, task: Task) -> Cells:
 
 
 def _some(block: Block, rows: Ints) -> Block:
-    """The block of some rows, ascending; itself if it is all of them."""
+    """The block of some rows, which must be ascending; the block itself for all rows."""
     return block if len(rows) == block.n else part(block, rows)
 
 
 def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
-    """The kernel's arrays, and the table, both in canonical order."""
+    """The block of a table, and the table itself, both in canonical order."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     protected = {id: _protected(columns[id], task, id) for id in task.protected}
     models = [registry.build("privacy model", spec) for spec in _models(table, task)]
@@ -161,14 +163,14 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         joint=task.joint,
     )
     target = [] if block.target is None else [block.target]
-    # Rows that kernels take for equal lie side by side.
+    # Rows that are equal for kernels are neighbours.
     keys = [columns[HASH].to_numpy(), *target, mix(block.numeric, block.nominal)]
     order = np.lexsort(keys)
     return part(block, order), table.take(pa.array(order))
 
 
 def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
-    """The models of the block, which is of one controller."""
+    """The specs of the models of a block. All its rows belong to one controller."""
     if not task.own:
         return task.models
     own = task.own.get(int(table.column(CONTROLLER)[0].as_py()), ())
@@ -176,7 +178,7 @@ def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
 
 
 def _costs(seen: ReleasedBlock) -> Ints:
-    """int64[n]: what is lost of each row, the penalty of its cell in steps of COST_STEP."""
+    """int64[n]. The cost of each row: the penalty of its cell, in steps of COST_STEP."""
     return np.floor(penalties(seen) / COST_STEP).astype(np.int64)[seen.id]
 
 
@@ -187,7 +189,10 @@ def _protected(values: pa.Array, task: Task, id: str) -> Codes:
 
 
 def person_codes(columns: list[pa.Array]) -> Codes | None:
-    """int32[n]: persons, from the columns that identify them; MISSING where one is null."""
+    """int32[n]. The person of each row, from the unit's columns; MISSING if one of them is null.
+
+    Without columns there is no unit: None.
+    """
     if not columns:
         return None
     codes = np.zeros(len(columns[0]), np.int64)
@@ -218,14 +223,14 @@ def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
 
 
 def find_released_levels(task: Task) -> Ints | None:
-    """int64[q]: the height that each nominal column is released at, at least; None if 0."""
+    """int64[q]. The least height at which each nominal column is released; None if all are 0."""
     least = {id: _recoder(spec).least_level for id, spec, _ in task.recoders}
     levels = [least[e.id] for e in task.encodings if e.nominal]
     return np.array(levels, np.int64) if any(levels) else None
 
 
 def recode_columns(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
-    """The released quasi-identifiers of every row, by id."""
+    """By id: the released quasi-identifier, with the value of every row."""
     index = pa.array(cells.id)
     released = {}
     for id, spec, domain in task.recoders:
@@ -239,7 +244,7 @@ def _recoder(spec: dict[str, Any]) -> Recoder:
 
 
 def _state(table: pa.Table, n_cells: int, states: list[Any]) -> pa.Array:
-    """The block's loss states on its first row, null on all others."""
+    """A column with the block's loss states in its first row, and null in all others."""
     first = {
         "block": int(table.column(BLOCK)[0].as_py()),
         "n_rows": table.num_rows,

@@ -1,5 +1,4 @@
-"""One search over a whole table, without Spark: its distinct tuples in, what is released of each
-out."""
+"""One search over a whole table, without Spark: finds the released values of its distinct tuples."""
 
 from dataclasses import dataclass, replace
 
@@ -25,7 +24,7 @@ SUMMARY_TYPE = pa.struct(
         ("n_rows", pa.int64()),
         ("n_tuples", pa.int64()),
         ("n_cells", pa.int64()),
-        ("levels", pa.list_(pa.int64())),  # of the nominal columns; null where cells have their own
+        ("levels", pa.list_(pa.int64())),  # of nominal columns; null if cells differ
         ("states", pa.list_(pa.list_(pa.float64()))),
     ]
 )
@@ -33,26 +32,40 @@ SUMMARY_TYPE = pa.struct(
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most tuples that are searched, and the most rows that may be left without a cell."""
+    """The limits of a search.
+
+    Attributes:
+        max_tuples: The most tuples that are searched.
+        may_suppress: The most rows that may have no cell.
+    """
 
     max_tuples: int
     may_suppress: int
 
 
 def search_schema(task: Task) -> pa.Schema:
-    """TUPLE, the released quasi-identifiers, and the summary, on the first row only."""
+    """The columns of a result: TUPLE, the released quasi-identifiers, and SUMMARY, which is set in
+    the first row only."""
     ids = [id for id, _, _ in task.recoders]
     released = [task.output.field(id) for id in ids]
     return pa.schema([pa.field(TUPLE, pa.int64()), *released, pa.field(SUMMARY, SUMMARY_TYPE)])
 
 
 def search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
-    """What is released of each tuple, as `search_schema` has it; suppressed tuples are absent.
+    """Finds the released quasi-identifiers of each tuple.
 
-    table: the quasi-identifiers and protected columns of the distinct combinations of these, with
-    TUPLE and CHECK (hashes of the quasi-identifiers), HASH (one of all) and COUNT (rows).
+    Args:
+        table: The distinct combinations of quasi-identifiers and protected columns. Further columns
+            are TUPLE and CHECK (two hashes of the quasi-identifiers), HASH (a hash of all) and
+            COUNT (rows).
+        task: The task.
+        bounds: The limits of the search.
 
-    Errors are raised as BlockError without their cause, whose text may hold data.
+    Returns:
+        A table with the columns of `search_schema`. Suppressed tuples are left out.
+
+    Raises:
+        BlockError: Any error of the search. Its cause is dropped, since its text may contain data.
     """
     return run_sanitized("the search", lambda: _search(table.combine_chunks(), task, bounds))
 
@@ -75,14 +88,14 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     if n_suppressed > bounds.may_suppress or not len(kept):
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
     cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
-    # Losses are of the rows released: those of all would tell how many are not.
+    # Losses are of released rows only. Those of all rows would tell how many are suppressed.
     task = at_levels(task, found.levels)
     seen = ReleasedBlock(part(block, kept), cells.id, cells.m, find_released_levels(task))
     return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
 
 
 def at_levels(task: Task, levels: Ints | None) -> Task:
-    """The task whose recoders generalize nominal columns to these heights."""
+    """The task with recoders that generalize nominal columns at least to these heights."""
     if levels is None:
         return task
     nominal = [encoding.id for encoding in task.encodings if encoding.nominal]
@@ -97,7 +110,7 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
 def _released(
     seen: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
-    """Of the rows of `table`, which are those of the cells."""
+    """The result of a search. The rows of `table` are those of the cells."""
     released = recode_columns(table, cells, task)
     tuple_id = table.column(TUPLE).to_numpy()
     first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())
@@ -117,8 +130,12 @@ def _released(
 
 
 def _first(tuple_id: Ints, cell_id: Ints, check: Ints) -> Ints:
-    """Where each tuple comes first. Raises BlockError where a tuple is in two cells, or two tuples
-    have one hash: what is released goes by it."""
+    """The first row of each tuple.
+
+    Raises:
+        BlockError: A tuple is in two cells, or two tuples have the same hash. Rows get their
+            released values by this hash.
+    """
     _, first, place = np.unique(tuple_id, return_index=True, return_inverse=True)
     if (cell_id != cell_id[first][place]).any():
         raise BlockError("the kernel put rows of one tuple into several cells")
