@@ -102,9 +102,7 @@ def _ordered(counts: SparseCounts, n_rows: Ints, q: Floats) -> Floats:
     order = np.lexsort((counts.value, counts.cell))
     cell, value, count = counts.cell[order], counts.value[order], counts.count[order]
     m = len(n_rows)
-    first = np.minimum(
-        np.searchsorted(cell, np.arange(m)), len(cell) - 1
-    )  # of no rows: any
+    first = np.minimum(np.searchsorted(cell, np.arange(m)), len(cell) - 1)  # of no rows: any
     running = np.cumsum(count)
     rows = running - (running[first] - count[first])[cell]
     level = rows / n_rows[cell]  # P at and after each value
