@@ -1,7 +1,7 @@
-"""Independent verification of a released table: the audit counts again, in Spark and with code of
-its own, what the kernels promise.
+"""The audit: independent verification of a released table.
 
-Nothing here imports kernels, partitioners, recoders or blocks.
+It counts again, in Spark and with its own code, what the kernels promise. Nothing here imports
+kernels, partitioners, recoders or blocks.
 """
 
 from collections.abc import Set
@@ -14,11 +14,16 @@ BY_PARTS = "persons were counted in every part when it was added, not in the who
 
 
 def by_parts(table: AuditReport, added: AuditReport) -> AuditReport:
-    """The report on a table with what could not be verified taken from its parts.
+    """Completes the report on a table that was appended to.
 
-    The caller vouches that what was there before held the same models, persons counted; `added`
-    is the report on the rest, persons counted, too. Both holding, the table holds them: its
-    classes are unions of classes of the parts, and every model is monotone.
+    Verdicts that could not be verified on the whole table are taken from its parts. If both parts
+    hold a model, so does the table: its classes are unions of classes of the parts, and every model
+    is monotone.
+
+    Args:
+        table: The report on the whole table.
+        added: The report on the added rows, where persons were counted. The caller guarantees that
+            the earlier rows held the same models, with persons counted.
     """
     held = {verdict.model for verdict in added.verdicts if verdict.holds}
     return replace(table, verdicts=tuple(_joined(verdict, held) for verdict in table.verdicts))

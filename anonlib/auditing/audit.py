@@ -22,21 +22,24 @@ N_WORST = 5
 
 
 def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
-    """Verifies a table against a spec: counts all of it again in Spark.
+    """Verifies a table against a spec, by counting everything again in Spark.
 
-    Cost: one grouped aggregation by the released quasi-identifiers. A second one, in two levels
-    and over a part of the rows, for each model that the first leaves undecided. Both again for each
-    column that is protected where others are known. One more for columns of shares, and two for
-    insensitive columns. Each reads the table once; it must not change in the meantime.
+    Cost, in passes over the table, which must not change meanwhile:
+
+    - One aggregation, grouped by the released quasi-identifiers.
+    - One for each model that the first leaves undecided, in two levels, over some of the rows.
+    - Both again for each column that is protected against attackers who know the others.
+    - One for columns of shares.
+    - Two for insensitive columns.
 
     Args:
         df: The table.
-        spec: Its requirements.
-        whole: The table that `df` is a part of, with the columns of the spec but the token.
-            Relative models measure the classes of `df` against it. `df` itself by default.
+        spec: The requirements.
+        whole: The table that `df` is a part of, with the columns of the spec except the token.
+            Relative models compare the classes of `df` with it. By default `df` itself.
 
     Returns:
-        The report. What is wrong with the table is in there; nothing is raised.
+        The report. It lists all defects of the table; nothing is raised.
     """
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     problems, broken = schema_problems(df, spec, models)
@@ -98,7 +101,8 @@ def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
 
 
 def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -> Iterator[Verdict]:
-    """What holds where other columns are known: they are keys like the quasi-identifiers."""
+    """The verdicts if other protected columns are known. These are then keys of classes, like
+    quasi-identifiers."""
     from anonlib.auditing.count import tally
 
     by_known = defaultdict(list)
@@ -114,7 +118,7 @@ def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -
 
 
 def _first(sizes: Counter[int], n: int) -> tuple[int, ...]:
-    """The n smallest of a multiset, without listing it all."""
+    """The n smallest elements of a multiset, without a list of all."""
     few = [size for size in sorted(sizes)[:n] for _ in range(min(n, sizes[size]))]
     return tuple(few[:n])
 
@@ -128,8 +132,8 @@ def _insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
 
 
 def _insensitive_problems(view: View, k: int) -> list[Problem]:
-    """Combinations rarer than k persons among the insensitive columns, alone and together with
-    the quasi-identifiers."""
+    """Problems if combinations of insensitive columns belong to fewer than k persons. Checked are
+    these columns alone, and together with the quasi-identifiers."""
     from anonlib.auditing.count import count_rare
 
     problems = []

@@ -1,4 +1,4 @@
-"""One form for every value that counts as the same, so that Spark's grouping and hashing agree."""
+"""Canonical values: equal values get the same form, so that Spark's grouping and hashing agree."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from anonlib.auditing.tokens import missing_values
 
-#: What Unicode and Python call white space.
+#: White space by Unicode and Python.
 WHITE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -24,7 +24,7 @@ Leaf = Callable[[Column, T.DataType], Column]
 
 
 def groupable(dtype: T.DataType, *, maps: bool) -> bool:
-    """Whether columns of this type can be grouped by value; maps only where they may be."""
+    """Whether columns of this type can be grouped by value. `maps` says whether maps can be."""
     match dtype:
         case T.ArrayType():
             return groupable(dtype.elementType, maps=maps)
@@ -38,22 +38,25 @@ def groupable(dtype: T.DataType, *, maps: bool) -> bool:
 
 
 def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) -> Column:
-    """A quasi-identifier or insensitive column with one zero, one NaN, binary collation, sets in
-    order (duplicates kept: they can be seen), and maps as ordered entries. Null is not NaN."""
+    """The canonical form of a quasi-identifier or insensitive column.
+
+    It has one zero, one NaN and binary collation. Sets are sorted, with their duplicates, which
+    readers can see. Maps are sorted entries. Null and NaN stay different.
+    """
     return _rebuild(column, dtype, _key_leaf, is_set=is_set)
 
 
 def fold_value(column: Column, dtype: T.DataType) -> Column:
-    """A protected column of text trimmed and case-folded; any other as it is."""
+    """A protected column: text is trimmed and case-folded, other types stay as they are."""
     return _folded_leaf(column, dtype)
 
 
 def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
-    """A folded column, null where NaN or one of the tokens.
+    """A folded column with null for NaN and for the tokens of missing values.
 
     Tokens are compared with numbers, dates and timestamps by value (`missing_values`), and with
-    all else by text. For text, this takes a projection of its own after folding, which would be
-    repeated else.
+    other types by text. For text, call this in a separate projection after folding. Else Spark
+    would fold twice.
     """
 
     def leaf(part: Column, kind: T.DataType) -> Column:
@@ -65,7 +68,7 @@ def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
 
 
 def _rebuild(column: Column, dtype: T.DataType, leaf: Leaf, *, is_set: bool = False) -> Column:
-    """`column` with `leaf` applied to all that is atomic in it."""
+    """`column` with `leaf` applied to every atomic part of it."""
     match dtype:
         case T.ArrayType():
             inner = dtype.elementType
@@ -94,7 +97,8 @@ def _rebuild(column: Column, dtype: T.DataType, leaf: Leaf, *, is_set: bool = Fa
 
 
 def _unchanged(dtype: T.DataType, leaf: Leaf) -> bool:
-    """Whether rebuilding a key of this type would change nothing: higher-order calls are slow."""
+    """Whether a rebuild of this type would change nothing. Then it is skipped, since higher-order
+    functions are slow."""
     match dtype:
         case T.ArrayType():
             return _unchanged(dtype.elementType, leaf)
@@ -137,7 +141,7 @@ def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> C
     text = column
     if missing is None:
         if not isinstance(dtype, _TEXT):
-            # Only what has letters or digits can be a truth value or an interval.
+            # A token without letters or digits can't be a boolean or an interval.
             tokens = [token for token in tokens if re.search(r"\w", token)]
             text = _fold(column.cast("string"))
         missing = [_fold(F.lit(token)) for token in tokens]
@@ -145,8 +149,9 @@ def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> C
 
 
 def _fold(text: Column) -> Column:
-    """Trimmed and folded: lower case, then upper case, merges all that Unicode's folding does.
+    """Trimmed and case-folded text: lower case, then upper case, merges all that Unicode folds.
 
-    Spark's optimizer makes of upper(lower(x)) just upper(x); so the trimming stands between.
+    The trim stands between the two, since Spark's optimizer would turn upper(lower(x)) into
+    upper(x).
     """
     return F.upper(F.trim(F.lower(text), F.lit(WHITE)))

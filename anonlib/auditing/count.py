@@ -1,4 +1,4 @@
-"""Counting in Spark: classes once, undecided ones again exactly, rare combinations."""
+"""Counts in Spark: all classes once, undecided classes again exactly, and rare combinations."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from anonlib.auditing.models import AuditModel, UnverifiableError
 from anonlib.auditing.view import View
 
-#: Class sizes above this are rounded down to a power of two, so that there are few of them.
+#: Larger class sizes are rounded down to a power of two, so that few different ones remain.
 EXACT_SIZES = 1024
 #: The bits of one of Spark's bitmaps.
 N_BUCKETS = 32768
@@ -21,9 +21,15 @@ N_BUCKETS = 32768
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts of one model: the worst value found, whether that is exact, the failing classes
-    by size, and a bitmap of the hash buckets with undecided classes. `note` says why the model
-    can't be verified, if so."""
+    """The counts of one model.
+
+    Attributes:
+        value: The worst value of a class; None if there is none.
+        exact: Whether `value` is exact; else it is a bound.
+        failing: Failing classes by size.
+        undecided: Bitmap of the hash buckets with undecided classes; bit i is bucket i.
+        note: Why the model can't be verified; empty if it can.
+    """
 
     value: float | None = None
     exact: bool = True
@@ -33,7 +39,11 @@ class Tally:
 
 
 def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, list[Tally]]:
-    """The number of classes of each size, the number of rows, and the counts of each model."""
+    """Counts the classes of a view.
+
+    Returns:
+        The number of classes by size, the number of rows, and the counts of each model.
+    """
     partials = [model.partial(view) for model in models]
     classes = view.rows.groupBy(*view.keys).agg(
         F.count("*").alias("n_rows"),
@@ -57,7 +67,7 @@ def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, 
 def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:
     """How many combinations of `keys` belong to fewer than k persons, and how many there are.
 
-    Where persons can't be counted, rows are: there are no fewer of them.
+    If persons can't be counted, rows are counted instead, of which there are at least as many.
     """
     persons = F.count("*") if view.token is None else F.count_distinct(view.token)
     combinations = view.rows.groupBy(*keys).agg(persons.alias("n"))
@@ -67,7 +77,7 @@ def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:
 
 def _rounded_size() -> Column:
     size = F.col("n_rows")
-    top = F.length(F.bin(size)) - 1  # the place of the highest bit; logarithms would round
+    top = F.length(F.bin(size)) - 1  # the highest bit; a logarithm would round
     power = F.call_function("shiftleft", F.lit(1).cast("long"), top)
     return F.when(size <= EXACT_SIZES, size).otherwise(power)
 
@@ -77,7 +87,7 @@ def _bucket(view: View) -> Column:
 
 
 def _summary(view: View, model: AuditModel, part: dict[str, Column], prefix: str) -> list[Column]:
-    """What is summed up of a model over the classes of one size."""
+    """The aggregates of a model over the classes of one size."""
     judgement = model.judge(view, part)
     fails = ~F.coalesce(model.holds(judgement.value), F.lit(False))
     if judgement.undecided is None:
@@ -98,7 +108,7 @@ def _worst(model: AuditModel, value: Column) -> Column:
 
 
 def _gather(model: AuditModel, found: Sequence[Row], prefix: str) -> Tally:
-    """The summaries of all sizes as one."""
+    """Merges the aggregates of all sizes."""
     values = [row[f"{prefix}value"] for row in found if row[f"{prefix}value"] is not None]
     worst = min if model.greater_is_better else max
     failing = Counter({row["size"]: row[f"{prefix}failing"] for row in found})
@@ -108,7 +118,7 @@ def _gather(model: AuditModel, found: Sequence[Row], prefix: str) -> Tally:
 
 
 def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
-    """The tally with its undecided classes counted exactly."""
+    """A tally without undecided classes: they are counted exactly."""
     if not counted.undecided:
         return counted
     try:
@@ -120,20 +130,23 @@ def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
     found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
     exact = _gather(model, found, "")
     values = [value for value in (counted.value, exact.value) if value is not None]
-    # None where no class has a value: then all of them fail.
+    # None if no class has a value. Then all classes fail.
     worst = (min if model.greater_is_better else max)(values, default=None)
-    # Decided classes are no worse than their bounds, so an exact value as bad is the worst.
+    # Values of decided classes may be bounds: the classes are no worse. So the worst value is exact
+    # if an exactly counted class has it.
     return replace(exact, value=worst, exact=worst == exact.value)
 
 
 def _in_buckets(view: View, bitmap: int) -> DataFrame:
-    """The rows of all classes whose hash bucket is in the bitmap: some classes too many, but
-    never a part of a class. That spares a join with the undecided ones."""
+    """The rows of all classes in the hash buckets of a bitmap.
+
+    These are all undecided classes and some others, each complete. So no join is needed.
+    """
     if bitmap.bit_count() > N_BUCKETS // 2:
         return view.rows
     words = [bitmap >> i & (1 << 64) - 1 for i in range(0, N_BUCKETS, 64)]
     signed = [word - (1 << 64) if word >> 63 else word for word in words]
-    # One literal: an array of columns would be built for every row where nothing folds it.
+    # One literal, since Spark may build an array of columns anew for every row.
     table = F.lit(np.array(signed, np.int64))
     bucket = _bucket(view)
     word = F.get(table, F.shiftright(bucket, 6).cast("int"))

@@ -1,4 +1,4 @@
-"""The question and the answer of an audit: counts and names, never a released value."""
+"""The input and the result of an audit. They have counts and names, never a released value."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -9,8 +9,8 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.text import MISSING_TOKENS
 
-#: How persons are counted: each row is one; by the staged token of the unit; or not at all,
-#: because the table does not have the unit.
+#: How persons are counted. rows: each row is a person. token: by the staged token of the unit.
+#: unknown: not at all, because the table lacks the unit.
 Persons = Literal["rows", "token", "unknown"]
 #: Whether the insensitive columns were checked for rare combinations.
 Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
@@ -21,8 +21,8 @@ class AuditSpec:
     """The requirements that a table is audited against.
 
     Attributes:
-        columns: Exactly the columns of the release, in any order. `token` and the `private`
-            columns may stand beside them.
+        columns: The columns of the release, in any order. The table may have no others, except
+            `token` and `private`.
         quasi_identifiers: The columns whose values make a class.
         models: The privacy models; each names the column that it protects.
         insensitive: The columns to check for rare combinations.
@@ -33,15 +33,15 @@ class AuditSpec:
         private: Other private columns.
         sets: Quasi-identifiers whose arrays are sets: the order of their elements means nothing.
             Other arrays are compared element by element.
-        apart: The private column whose values are data controllers. Rows of two controllers are
-            never one class.
+        apart: The private column whose values are data controllers. A class never has rows of two
+            controllers.
         only: The controllers whose classes are judged; None for all. References stay those of the
             whole table.
-        hierarchies: Of protected columns, folded.
-        joint: Models of one of these columns are also checked where the others are known: among
-            the rows of a class that agree on them.
-        shares: Quasi-identifiers that are released as shares of their values -> the number of
-            steps that shares are rounded to; None for exact shares.
+        hierarchies: By protected column: its hierarchy, with folded names.
+        joint: Protected columns. A model of one of them is also checked against attackers who know
+            the others: on the rows of a class that agree on them.
+        shares: By quasi-identifier that is released as shares: the number of steps that they are
+            rounded to; None for exact shares.
     """
 
     columns: tuple[str, ...]
@@ -70,12 +70,12 @@ class Verdict:
     """The verdict on one privacy model.
 
     Attributes:
-        model: Its name and parameters; with `joint` if the parts of a class in which the other
-            sensitive columns agree were judged each.
+        model: Its name and parameters; with `joint` if it was judged on the parts of classes that
+            agree on the other sensitive columns.
         holds: Whether all classes hold it.
         value: The worst measured value over all classes, such as the smallest number of persons;
             None if it can't be measured.
-        required: The value that the model asks for.
+        required: The value that the model requires.
         n_failing: Classes that fail.
         worst: The sizes in rows of the smallest failing classes, at most five, ascending, rounded
             as `AuditReport.sizes`.
@@ -106,9 +106,9 @@ class AuditReport:
         sizes: (size in rows, number of classes of that size). Sizes above 1024 rows are rounded
             down to a power of two.
         insensitive: Whether the insensitive columns were checked.
-        lone: By column that is released as shares: the rows that the shares show to be the only
-            ones of their class with their value. Who knows that a person of the table has such a
-            value knows the person's class.
+        lone: By column that is released as shares: the rows that, by the shares, are the only ones
+            of their class with their value. Somebody who knows that a person of the table has such
+            a value knows the person's class.
         notes: What could not be checked.
     """
 
@@ -122,8 +122,10 @@ class AuditReport:
     notes: tuple[str, ...] = ()
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
-        """Adds the verdicts and problems of another audit of the same rows, under a label. The
-        rows and classes stay those of this report."""
+        """Adds the verdicts and problems of another audit of the same rows, under a label.
+
+        The counts of rows and classes stay those of this report.
+        """
         named = tuple(replace(v, model=f"{label}: {v.model}") for v in other.verdicts)
         problems = [Problem(p.where, f"{label}: {p.text}") for p in other.problems]
         return replace(
@@ -139,7 +141,7 @@ class AuditReport:
         return not self.problems and bool(holding) and all(holding)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in lists, dicts, numbers and text, for JSON."""
+        """The report as lists, dicts, numbers and text, for JSON."""
         return {
             "passed": self.passed,
             "n_rows": self.n_rows,

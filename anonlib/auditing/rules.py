@@ -1,5 +1,5 @@
-"""What is checked without counting classes: the columns of a table and their types, and what
-released shares tell of single rows."""
+"""Checks beside the privacy models: the columns of a table and their types, and single rows that
+released shares reveal."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 def lone(view: "View", spec: AuditSpec) -> dict[str, int]:
-    """By column released as shares: the rows that are known to be the only ones of their class with
-    their value. Everyone can count a class, so its shares tell how many rows each value has.
+    """By column released as shares: rows known to be the only ones of their class with their value.
 
-    Shares in steps of 1/s tell a range of counts, (share * s - 1, share * s + 1) of s: those rows
-    are counted where it has no other number than 1. Costs one more grouping of the table.
+    Everyone can count the rows of a class, so its shares tell how many rows each value has. Shares
+    rounded to steps of 1/s only tell a range of counts: a count over the rows of the class is
+    between share - 1/s and share + 1/s. Such a row is known if the range contains no number but 1.
+    Costs one more grouping of the table.
     """
     from pyspark.sql import functions as F
 
@@ -41,7 +42,7 @@ def _alone(key: str, steps: int | None) -> "Column":
     n = F.col("n")
 
     def one(element: "Column") -> "Column":
-        share = element.getField("f1")  # as canonical keys name the fields of (node, share)
+        share = element.getField("f1")  # canonical keys name the fields of (node, share) f0, f1
         if steps is None:
             return F.rint(share * n) == 1
         taken = F.rint(share * steps)
@@ -54,7 +55,7 @@ NO_K = "there is no k-anonymity among the privacy models"
 
 
 def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[str, ...]:
-    """The columns that the models look at, or that are known together, each once."""
+    """The columns that models look at or that are in `joint`, each once."""
     looked_at = [name for model in models for name in model.protected]
     return tuple(dict.fromkeys([*looked_at, *spec.joint]))
 
@@ -62,9 +63,10 @@ def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[st
 def schema_problems(
     df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
 ) -> tuple[list[Problem], frozenset[str]]:
-    """The problems of the table's schema and of the spec, and the columns that can't be used.
+    """Checks the table's schema and the spec. Names are compared exactly, case included.
 
-    Names are compared exactly: a column in another case is another column.
+    Returns:
+        The problems, and the columns that can't be used.
     """
     problems, broken = _column_problems(df, spec, models)
     types = {f.name: f.dataType for f in df.schema.fields if f.name not in broken}

@@ -1,5 +1,4 @@
-"""What the texts that mean "missing" mean in columns of other types than text, as the audit has it:
-by code of its own."""
+"""Tokens of missing values in columns that are not text. The audit reads them with its own code."""
 
 import math
 import re
@@ -12,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-#: From the text of a token to a literal of a type, if it is a value of that.
+#: Turns the text of a token into a literal of a type; None if it is not a value of that type.
 _Literal = Callable[[str, T.DataType], Column | None]
 _BITS: dict[type[T.DataType], int] = {
     T.ByteType: 8,
@@ -24,18 +23,20 @@ _PARTS = re.compile(r"([^T ]+)(?:[T ](.+))?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 _TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{1,6}))?)?(?: ?(\D.*))?")
 _OFFSET = re.compile(r"([+-])([01][0-9]|2[0-3]):([0-5][0-9])")
-#: Days are counted from the first of January of the year 1, which is 1.
+#: Ordinal days, as in `datetime`: day 1 is January 1 of the year 1.
 _DAY_1970 = date(1970, 1, 1).toordinal()
 _LAST_DAY = date(9999, 12, 31).toordinal()
 _DAY = 86_400 * 10**6
 
 
 def missing_values(tokens: Sequence[str], dtype: T.DataType) -> list[Column] | None:
-    """Literals of this type, one for each token that is a value of it; None for a type whose values
-    have no such rule.
+    """The tokens as literals of a type. Tokens that are not values of it are left out.
 
-    Numbers are compared exactly, floats with the nearest one; dates and timestamps as moments, a
-    date being its midnight; a text without a zone is in UTC.
+    Numbers are compared exactly; for floats, the token is the nearest float. Dates and timestamps
+    are compared as moments, where a date is its midnight. A text without a zone is in UTC.
+
+    Returns:
+        The literals; None if values of the type are compared by text.
     """
     literal = _LITERALS.get(type(dtype))
     if literal is None:
@@ -66,7 +67,7 @@ def _float(text: str, dtype: T.DataType) -> Column | None:
     try:
         number = float(text)
         if isinstance(dtype, T.FloatType) and math.isfinite(number):
-            pack("<f", number)  # raises OverflowError where it is too large
+            pack("<f", number)  # raises OverflowError if it is too large
     except (ValueError, OverflowError):
         return None
     if math.isnan(number) or (math.isinf(number) and _number(text) is not None):
@@ -98,7 +99,7 @@ def _timestamp(text: str, dtype: T.DataType) -> Column | None:
         return None
     if isinstance(dtype, T.TimestampType):
         return F.timestamp_micros(F.lit(moment).cast("long"))
-    # By its text: a number would be read in the session's zone.
+    # As text, since a number would be read in the session's zone.
     days, rest = divmod(moment, _DAY)
     seconds, micros = divmod(rest, 10**6)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{micros:06}"
@@ -106,8 +107,8 @@ def _timestamp(text: str, dtype: T.DataType) -> Column | None:
 
 
 def _moment(text: str) -> int | None:
-    """Microseconds since 1970 of a date, or a date and a time, in UTC; None where it is none, or
-    none of the years 1 to 9999."""
+    """Microseconds since 1970, in UTC, of the text of a date, or a date and a time. None if it is
+    no such text, or not in the years 1 to 9999."""
     parts = _PARTS.fullmatch(text.upper())
     numbers = _DATE.fullmatch(parts[1]) if parts else None
     if parts is None or numbers is None:
@@ -126,7 +127,8 @@ def _moment(text: str) -> int | None:
 
 
 def _within(text: str) -> int | None:
-    """Microseconds from midnight UTC to a time of day with or without a zone."""
+    """Microseconds from midnight UTC to a time of day, with or without a zone; None if the text is
+    no such time."""
     clock = _TIME.fullmatch(text)
     if clock is None:
         return None
@@ -139,7 +141,7 @@ def _within(text: str) -> int | None:
 
 
 def _ahead(zone: str) -> int | None:
-    """The minutes that a zone is ahead of UTC; None where it is no zone."""
+    """The minutes that a zone is ahead of UTC; None if the text is no zone."""
     if zone in ("Z", "UTC"):
         return 0
     offset = _OFFSET.fullmatch(zone)

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """The audited rows under plain names, in canonical form. Rows with equal keys are a class.
+    """The audited rows, in canonical form and under plain names. Rows with equal keys are a class.
 
     Attributes:
         rows: The rows, with all columns named below.
         whole: The rows of the whole table, with the protected columns: the reference of relative
             models.
-        keys: The quasi-identifiers, and the data controller if these are apart.
-        sensitive: Released name -> name here of each protected column; null where missing.
-        insensitive: The insensitive columns, if they are to be checked.
+        keys: The quasi-identifiers; with data controllers also the controller.
+        sensitive: By released name of a protected column: its name here. Missing values are null.
+        insensitive: The insensitive columns, if they are checked.
         persons: How persons are counted.
-        token: The column of the persons' tokens, if they are counted by it.
-        hierarchies: Of protected columns, by their released names.
+        token: The column of the persons' tokens, if persons are counted by it.
+        hierarchies: By released name of a protected column: its hierarchy.
     """
 
     rows: "DataFrame"
@@ -44,9 +44,16 @@ def make_view(
     insensitive: Sequence[str],
     whole: "DataFrame | None" = None,
 ) -> View:
-    """The view of `df` with just these protected and insensitive columns, as a part of `whole`.
+    """The view of a table with some protected and insensitive columns.
 
-    Columns are taken by position: their names may hold anything, and may differ in case only.
+    Columns are taken by position, since their names may contain anything, or differ in case only.
+
+    Args:
+        df: The audited table.
+        spec: Its requirements.
+        protected: The protected columns of the view.
+        insensitive: The insensitive columns of the view.
+        whole: The table that `df` is a part of; by default `df` itself.
     """
     from pyspark.sql import functions as F
 

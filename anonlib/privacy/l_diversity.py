@@ -67,7 +67,7 @@ class LDiversity(PrivacyModel):
         return diverse
 
     def _frequencies(self, cell: Ints, count: Ints, m: int) -> tuple[Ints, Ints]:
-        """int64[m] each: the largest count of a cell, and the sum of its counts from the l-th on."""
+        """int64[m] each: the largest count of a cell, and the sum of the l-th and lower ones."""
         order = np.lexsort((-count, cell))
         cell, count = cell[order], count[order]
         start = np.searchsorted(cell, np.arange(m))

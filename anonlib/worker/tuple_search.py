@@ -1,4 +1,4 @@
-"""One search over a whole table, without Spark: finds the released values of its distinct tuples."""
+"""One search over a whole table, without Spark: the released values of its distinct tuples."""
 
 from dataclasses import dataclass, replace
 
