@@ -1,11 +1,11 @@
 """The lease of a target: one run at a time, from staging to clean-up. The next run removes the
 leftovers of runs that died.
 
-A lease is a numbered file. If the last lease is free or its run is dead, a run takes the next
-number: it creates a file where none is, which stores let only one of several do. Only its own run
-writes a lease, and the highest number holds, so neither a late beat nor a late end can take another
-run's lease away. Where files have no locks the last lease stays, marked as free. A lease names the
-process of its driver, told from processes of other hosts, containers and boots.
+A lease is a numbered file; the one with the highest number is valid. If it is free or its run is
+dead, a run takes the next number by creating that file. The store lets only one of several runs
+create it. Only its own run writes a lease, so neither a late beat nor a late end can take away
+another run's lease. On stores without file locks the last lease stays, marked as free. A lease
+identifies the process of its driver across hosts, containers and boots.
 """
 
 import fcntl
@@ -31,10 +31,11 @@ from anonlib.spark.storage import Storage
 
 BEAT_SECONDS = 10.0
 
-#: A run on another host, or from before a reboot, counts as dead after this many missed beats ...
+#: A run on another host, or from before a reboot, counts as dead after this many missed beats, if
+#: it also does not beat during LOOK_SECONDS.
 MISSED_BEATS = 12
 
-#: ... if it does not beat either while we look at it for this long.
+#: For this long a run is watched before it counts as dead.
 LOOK_SECONDS = 15.0
 
 #: A run that was about to commit counts as dead only after this time without a beat. It may be
@@ -44,7 +45,7 @@ COMMIT_SECONDS = 3600.0
 #: The requests of a dead process may still arrive at a remote store for this long.
 DOUBT_SECONDS = 240.0
 
-#: A lease that is read while it is written is read again, every so often, this long.
+#: A half-written lease is read again every AGAIN_SECONDS, for at most READ_SECONDS.
 AGAIN_SECONDS, READ_SECONDS = 0.2, 0.6
 
 TAKEN = "another run has just taken this target's lease"
@@ -53,14 +54,14 @@ _NAME = re.compile(r"lease-(\d{1,18})\.json")
 
 _LOCK = "lease.lock"
 
-#: The record of a run that is about to commit, among its files. If the run is killed before it has
-#: written the record to its place, the next attempt does.
+#: The record of a run that is about to commit, among its files. If the run is killed before it
+#: moves the record to its place, the next attempt does so.
 AHEAD = "record.json"
 
 _FREE = json.dumps({"free": True})
 
-#: The tokens of the leases that this process holds. A lease with our pid and another token was not
-#: given back.
+#: The tokens of the leases that this process holds. A lease with this process id and another token
+#: was not given back.
 _HELD: set[str] = set()
 
 
@@ -98,8 +99,12 @@ class Lease:
         self._beat = threading.Thread(target=self._keep_beating, name="anonlib-lease", daemon=True)
 
     def take(self) -> None:
-        """Takes the lease, and removes the leftovers of a dead run. Raises BusyError if a live run
-        has it, InputError if the store can't keep two runs apart."""
+        """Takes the lease, and removes the leftovers of a dead run.
+
+        Raises:
+            BusyError: A live run has the lease.
+            InputError: The store can't keep two runs apart.
+        """
         with self._one_at_a_time():
             last = self._last()
             holder = self._read(last)
@@ -117,7 +122,12 @@ class Lease:
             raise
 
     def _claim(self, last: int, dead: dict[str, Any] | None) -> None:
-        """Makes the next lease, and looks whether it is the only one."""
+        """Makes the lease after number `last`, and checks that no other run has one.
+
+        Raises:
+            BusyError: Another run has the lease.
+            InputError: The store can't keep two runs apart.
+        """
         self._number = last + 1
         _HELD.add(self._content["token"])
         try:
@@ -128,30 +138,31 @@ class Lease:
                     f"path {self.work}: the store ignores the condition of conditional writes, so "
                     "that runs at the same time can't be kept apart; publish to another store"
                 )
-            if self._last() != self._number:  # we were slow, and thought dead
+            if self._last() != self._number:  # this run was slow, and counted as dead
                 raise BusyError(TAKEN)
-            now = self._read(last)  # it may just have been slow, or amid a beat, too
+            now = self._read(last)  # its run may not be dead, but slow, or in the middle of a beat
             if now is not None and (dead is None or _renewed(now, dead)) and not now.get("free"):
                 raise BusyError(f"{_who(now)} is writing this target; wait for it to end")
         except BaseException:
             _HELD.discard(self._content["token"])
             with suppress(AnonlibError):
-                if self._is_mine():  # then whoever has the one before has it still
+                if self._is_mine():  # the lease before it is then valid again
                     self._storage.delete(self._file)
             raise
 
     def _made(self, *, again: bool = False) -> bool:
-        """Whether this run made the file of its number; `again`: whether the store let it."""
+        """Whether this run created the file of its number; with `again`, whether the store let it
+        create the file a second time."""
         try:
             self._storage.write(self._file, self._text(), new=True)
         except FileExistsError:
-            # A request that was sent twice, since its answer was lost, finds what it made itself.
+            # If an answer was lost, the request was sent twice, and finds its own file.
             return not again and self._is_mine()
         return True
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Keeps runs of this host apart while one looks at the lease and replaces or removes it."""
+        """Locks out other runs of this host while a run checks, replaces or removes the lease."""
         if self._storage.local:
             with self._locked():
                 yield
@@ -160,7 +171,7 @@ class Lease:
             yield
 
     def _locked(self) -> TextIO:
-        """The open file of the folder's lock, which this thread has until it is closed."""
+        """Locks the folder. The lock holds until the returned file is closed."""
         path = Path(self._storage.local_path(f"{self.work}/{_LOCK}"))
         while True:
             self._storage.make_private(self.work)
@@ -168,7 +179,7 @@ class Lease:
                 file = stack.enter_context(path.open("w"))
                 lock = partial(_try_lock, file)
                 wait_for("another run that looks at this target", lock, most=inf, every=0.05)
-                # Whoever had it may have removed the folder: then this is nobody's lock.
+                # The holder before may have removed the folder. Then this lock protects nothing.
                 if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                     stack.pop_all()
                     return file
@@ -178,39 +189,45 @@ class Lease:
         return any(name.endswith(".json") for name in names)
 
     def _holds(self) -> bool:
-        with self._writing:  # stores without renames show a file that is half written
+        with self._writing:  # a store without renames can show a half-written file
             return self._last() == self._number and self._is_mine()
 
     def still_held(self) -> bool:
-        """Whether the lease is still this run's; False where that can't be told."""
+        """Whether this run still has the lease; False if that is unknown."""
         with suppress(AnonlibError):
             return self._holds()
         return False
 
     def require(self) -> None:
-        """Raises StorageError unless the lease is still this run's."""
+        """Raises StorageError unless this run still has the lease."""
         if not self._holds():
             raise StorageError("the lease on the target was lost: another run has taken it")
 
     @contextmanager
     def committing(self, *, publishing: bool = False) -> Iterator[None]:
-        """Wraps a commit, of the release or another: other runs wait longer before they take this
-        run for dead. Raises StorageError if the lease is lost."""
+        """Wraps a commit: meanwhile other runs wait longer before this run counts as dead.
+
+        Args:
+            publishing: Whether the commit is that of the release.
+
+        Raises:
+            StorageError: The lease is lost.
+        """
         self.require()
         self._content |= {"committing": True, "publishing": publishing}
         try:
             self._renew()
-            self.require()  # after writing: whoever takes over now has read it, or is seen here
+            self.require()  # after the write: a run that takes over has read it, or is seen here
             yield
         finally:
             if not self.doubtful:
                 self._content["committing"] = False
-            with suppress(AnonlibError):  # the next beat says so
+            with suppress(AnonlibError):  # the next beat writes it
                 self._renew()
 
     @property
     def remote(self) -> bool:
-        """Whether what was sent to the target's store may arrive after the sender has given up."""
+        """Whether a request can reach the target's store after its sender has given up."""
         return not self._storage.local
 
     @property
@@ -244,11 +261,11 @@ class Lease:
                 folder = Path(self._storage.local_path(self.work))
                 self._storage.delete(self._file)
                 (folder / _LOCK).unlink()
-                with suppress(OSError):  # another run has just come: it stays for that
+                with suppress(OSError):  # another run has just come, and needs the folder
                     folder.rmdir()
 
     def _clean(self, *, ended_well: bool = False) -> None:
-        """Removes all but this run's lease, and its record while that may be needed."""
+        """Removes all files but this run's lease, and its record while it may be needed."""
         kept = {_LOCK, f"lease-{self._number}.json"}
         names = self._storage.listed(self.work)
         if AHEAD in names and not ended_well and (self.doubtful or self._has_published()):
@@ -286,10 +303,10 @@ class Lease:
         def whole() -> bool:
             try:
                 found.append(json.loads(self._storage.read(path)))
-            except ValueError:  # in the middle of a beat, or for good
+            except ValueError:  # half-written: in the middle of a beat, or forever
                 return False
             except InputError:
-                if self._storage.exists(path):  # what can't be read may be alive
+                if self._storage.exists(path):  # a run whose lease can't be read may be alive
                     raise
                 found.append(None)
             return True
@@ -298,12 +315,12 @@ class Lease:
         return found[0] if found and isinstance(found[0], dict) else None
 
     def _renew(self) -> None:
-        with self._writing:  # or an older beat could arrive after a newer one
+        with self._writing:  # else an older beat could arrive after a newer one
             self._storage.write(self._file, self._text())
 
     def _keep_beating(self) -> None:
         while not self._stop.wait(BEAT_SECONDS):
-            with suppress(Exception):  # a missed beat is made up by the next
+            with suppress(Exception):  # the next beat makes up for a missed one
                 if self.still_held():
                     self._renew()
 
@@ -313,7 +330,7 @@ class Lease:
         has_it = _has_it(holder)
         patience = self._patience(holder, gone=has_it is False)
         left = patience - _silent(holder) if patience else 0.0
-        if has_it is None and left <= 0:  # its clock may be behind ours: what beats is alive
+        if has_it is None and left <= 0:  # its clock may be behind, so watch whether it beats
             has_it = wait_for(
                 f"a sign of life of {_who(holder)}",
                 lambda: _renewed(self._read(self._last()), holder),
@@ -330,13 +347,17 @@ class Lease:
             )
 
     def _patience(self, holder: dict[str, Any], *, gone: bool) -> float:
-        """Seconds without a beat after which a run counts as dead. gone: whether its process is
-        known to be gone; else it can't be looked up from here."""
+        """Seconds without a beat after which a run counts as dead.
+
+        Args:
+            holder: The lease of the run.
+            gone: Whether its process is known to have ended. Else it can't be looked up from here.
+        """
         amid = holder.get("committing")
         if holder.get("publishing") and holder.get("run_id") in self._runs():
             amid = False  # its commit has arrived
         if not gone and not (amid and holder.get("doubtful")):
-            # What this host has done to its disks before it was rebooted is done.
+            # Writes of this host to its own disks ended with the reboot: none arrives later.
             here = not self.remote and holder.get("host") == self._content["host"]
             return COMMIT_SECONDS if amid and not here else _most_silent(holder)
         return DOUBT_SECONDS if amid and self.remote else 0.0
@@ -355,9 +376,9 @@ def lease(
     Args:
         spark: The session.
         target: The path of the target.
-        run_id: The run.
+        run_id: The id of the run.
         runs: Returns the ids of the runs that have published to the target.
-        work: The folder for this run's files, if it is not the usual one.
+        work: The folder for this run's files; by default `work_folder` of the target.
     """
     storage = Storage(spark, target)
     held = Lease(storage, work or work_folder(storage.root), run_id, runs)
@@ -377,7 +398,7 @@ def tidy(
     run_id: str,
     runs: Callable[[], frozenset[str]] = frozenset,
 ) -> None:
-    """Removes what a dead run left beside and in a target. Raises BusyError on a live one."""
+    """Removes what a dead run left beside and in a target. Raises BusyError if a run is alive."""
     storage = Storage(spark, target)
     work = work_folder(storage.root)
     names = storage.listed(work)
@@ -390,7 +411,7 @@ def tidy(
 
 
 def work_folder(target: str) -> str:
-    """The private folder beside a target; its name keeps it out of listings of tables."""
+    """The private folder beside a target. Its name keeps it out of listings of tables."""
     parent, _, name = target.rstrip("/").rpartition("/")
     return f"{parent}/_{name}.anonlib"
 
@@ -417,19 +438,21 @@ def _who(holder: dict[str, Any]) -> str:
 
 
 def _renewed(now: dict[str, Any] | None, holder: dict[str, Any]) -> bool:
-    """Whether a lease beats: its beat has changed, and it was not given back."""
+    """Whether a lease is alive: its beat has changed, and it was not given back."""
     return now is not None and not now.get("free") and now.get("beat") != holder.get("beat")
 
 
 def _most_silent(holder: dict[str, Any]) -> float:
-    """Seconds between beats of a run that is not dead."""
+    """The most seconds between two beats of a live run."""
     every = holder.get("every")
     return MISSED_BEATS * every if isinstance(every, int | float) else 0.0
 
 
 def _silent(holder: dict[str, Any]) -> float:
-    """Seconds since the last beat of a lease. A beat in the future means that a clock was set: it
-    counts as long ago, except during a commit."""
+    """Seconds since the last beat of a lease.
+
+    A beat in the future means that a clock was set. It counts as long ago, except during a commit.
+    """
     beat = holder.get("beat")
     if not isinstance(beat, int | float):
         return inf
@@ -440,19 +463,19 @@ def _silent(holder: dict[str, Any]) -> float:
 
 
 def identity() -> dict[str, Any]:
-    """The identity of this process, by which others look it up: host, boot, namespace of process
-    ids, process id, time of birth."""
+    """The identity of this process, for `is_running`: host, boot, namespace of process ids, process
+    id, time of birth."""
     pid = os.getpid()
     return {**_numbering(), "pid": pid, "born": born(pid)}
 
 
 def is_running(process: Mapping[str, Any]) -> bool | None:
     """Whether the process of an `identity` runs; None if it can't be looked up from here."""
-    # Containers of one name, or with the name of their host, see only their own processes.
+    # Two containers, or a container and its host, can share a name but not their processes.
     if any(process.get(key) != value for key, value in _numbering().items()):
         return None
     pid = process.get("pid")
-    # A number is used again after a while: the process must also be as old as it says.
+    # Process ids are reused. So the time of birth must be the same too.
     if not isinstance(pid, int) or born(pid) != process.get("born"):
         return False
     try:
@@ -465,7 +488,7 @@ def is_running(process: Mapping[str, Any]) -> bool | None:
 
 
 def born(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty if the system does not say."""
+    """When a process began, in kernel ticks; empty if unknown."""
     with suppress(OSError, IndexError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return stat.rpartition(")")[2].split()[19]
@@ -473,7 +496,7 @@ def born(pid: int) -> str:
 
 
 def _numbering() -> dict[str, str]:
-    """Host, boot and namespace: processes that share them know each other by their ids."""
+    """Host, boot and namespace. Process ids are unique among processes that share all three."""
     boot = namespace = ""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
