@@ -1,7 +1,22 @@
 """Texts: what stands for a missing value, what may be shown, how sensitive text is compared."""
 
+from unicodedata import category, normalize
+
 #: Texts that mean a missing value in columns of text, where a config names no others.
 MISSING_TOKENS = ("?", "")
+
+#: Ranges of characters that are no format characters, but have no picture either: joiners, Hangul
+#: and Khmer fillers, variation selectors (Unicode's Default_Ignorable_Code_Point).
+FILLERS = (
+    (0x034F, 0x034F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFFA0, 0xFFA0),
+    (0xE0000, 0xE0FFF),
+)
 
 
 def printable(text: str) -> str:
@@ -12,6 +27,26 @@ def printable(text: str) -> str:
 
 
 def fold_text(text: str) -> str:
-    """The text trimmed and case-folded."""
+    """The text as people see it: texts that look the same are equal.
+
+    Compatible characters are one (NFKC: full width, ligatures, composed and decomposed letters),
+    case is folded, characters without a picture (format, control, fillers, selectors) are gone,
+    and blanks count once, between words only. Text of invisible characters is empty.
+    """
+    if text.isascii() and text.isprintable():
+        return " ".join(text.lower().split())
+    seen = "".join(map(_visible, text))
     # Through upper case, as the JVM folds (dotless i): texts equal there must be equal here.
-    return text.strip().upper().lower().casefold()
+    folded = normalize("NFKC", normalize("NFKC", seen).upper().casefold())
+    return " ".join(folded.split())
+
+
+def _visible(character: str) -> str:
+    """The character; a blank for all white space, nothing for what has no picture."""
+    if character.isspace() or character == "\u2800":  # the Braille pattern without a dot
+        return " "
+    code = ord(character)
+    hidden = category(character) in ("Cc", "Cf") or any(
+        low <= code <= high for low, high in FILLERS
+    )
+    return "" if hidden else character

@@ -10,9 +10,12 @@ from pyspark.sql import types as T
 
 from anonlib.auditing.tokens import missing_values
 
-#: White space by Unicode and Python.
-WHITE = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
-    map(chr, range(0x2000, 0x200B))
+#: What Unicode and Python call white space, and the Braille pattern without a dot.
+BLANKS = r"[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+"
+#: What has no picture: format and control characters, fillers, joiners and selectors.
+INVISIBLE = (
+    r"[\p{Cf}\p{Cc}\u034f\u115f\u1160\u17b4\u17b5\u0890\u0891\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"
+    r"\x{e0000}-\x{e0fff}]+"
 )
 _TEXT = T.StringType | T.CharType | T.VarcharType
 _ATOMIC = (
@@ -47,7 +50,7 @@ def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) ->
 
 
 def fold_value(column: Column, dtype: T.DataType) -> Column:
-    """A protected column: text is trimmed and case-folded, other types stay as they are."""
+    """A protected column of text as people see it; any other as it is."""
     return _folded_leaf(column, dtype)
 
 
@@ -135,23 +138,44 @@ def _folded_leaf(column: Column, dtype: T.DataType) -> Column:
 def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
     if isinstance(dtype, T.BinaryType | T.NullType):
         return column
+    if isinstance(dtype, _TEXT):
+        plain = [token for token in tokens if token.isascii() and token.isprintable()]
+        same = column.isin([F.lit(_fold_plain(token)) for token in ["", *plain]])
+        for token in set(tokens) - set(plain):
+            same = same | (column == _fold(F.lit(token)))
+        return F.when(~same, column)
     if _is_float(dtype):
         column = F.when(~F.isnan(column), column + F.lit(0.0).cast(dtype))
-    missing = missing_values(tokens, dtype)
+    missing_literals = missing_values(tokens, dtype)
     text = column
-    if missing is None:
-        if not isinstance(dtype, _TEXT):
-            # A token without letters or digits can't be a boolean or an interval.
-            tokens = [token for token in tokens if re.search(r"\w", token)]
-            text = _fold(column.cast("string"))
-        missing = [_fold(F.lit(token)) for token in tokens]
-    return F.when(~text.isin(missing), column) if missing else column
+    if missing_literals is None:
+        # Only what has letters or digits can be a truth value or an interval.
+        words = [token for token in tokens if re.search(r"\w", token)]
+        text = F.lower(column.cast("string"))
+        missing_literals = [F.lit(_fold_plain(token)) for token in words]
+    return F.when(~text.isin(missing_literals), column) if missing_literals else column
+
+
+def _fold_plain(text: str) -> str:
+    """The fold of text in ASCII."""
+    return " ".join(text.lower().split())
 
 
 def _fold(text: Column) -> Column:
-    """Trimmed and case-folded text: lower case, then upper case, merges all that Unicode folds.
+    """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words.
 
-    The trim stands between the two, since Spark's optimizer would turn upper(lower(x)) into
-    upper(x).
+    Plain text takes the short way. ICU does the rest: it is part of Spark, but only `java_method`
+    reaches it. Spark takes that for nondeterministic: the column needs a projection of its own
+    before it is grouped or aggregated.
     """
-    return F.upper(F.trim(F.lower(text), F.lit(WHITE)))
+    plain = F.trim(F.regexp_replace(F.lower(text), " +", " "))
+    seen = F.regexp_replace(F.regexp_replace(text, BLANKS, " "), INVISIBLE, "")
+    folded = _icu("lang.UCharacter", "foldCase", F.upper(_icu("text.Normalizer", "compose", seen)))
+    normal = _icu("text.Normalizer", "compose", folded)
+    other = F.trim(F.regexp_replace(normal, " +", " "))
+    return F.when(text.rlike("^[ -~]*$"), plain).when(text.isNotNull(), other)
+
+
+def _icu(name: str, method: str, text: Column) -> Column:
+    call = (F.lit(f"com.ibm.icu.{name}"), F.lit(method), text, F.lit(True))
+    return F.call_function("java_method", *call)

@@ -107,7 +107,7 @@ class Hierarchy:
         return np.stack([self.tree.raised(places, h) for h in range(self.tree.heights[-1])])
 
     def folded(self) -> "Hierarchy":
-        """The hierarchy of a protected column, whose texts are compared trimmed and case-folded.
+        """The hierarchy of a protected column, whose texts are compared as people see them.
 
         Raises InputError where values become equal.
         """

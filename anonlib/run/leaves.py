@@ -19,7 +19,7 @@ from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import BlockCounts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
-from anonlib.spark.values import as_double, at, canonical, look_up, matrix
+from anonlib.spark.values import as_double, at, canonical, canonical_columns, look_up, matrix
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
 
@@ -264,11 +264,12 @@ def count_leaves(
     sketches = []
     by_sketch = [id for id in schema.protected if id not in values]
     for id in by_sketch:
-        value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
         for word in range(words):
             sketches.append(f"{id}_{word}")
-            inner.append(F.bit_or(_bit(value, word, words)).alias(sketches[-1]))
-    grouped = rows.groupBy(*keys).agg(*inner)
+            inner.append(F.bit_or(_bit(F.col(id), word, words)).alias(sketches[-1]))
+    types = {id: schema.by_id(id).type for id in by_sketch}
+    folded = rows.withColumns(canonical_columns(types, config.privacy.missing_tokens))
+    grouped = folded.groupBy(*keys).agg(*inner)
     outer = [F.sum("n").alias("n"), F.sum("person").alias("persons")]
     outer += [F.bit_or(name).alias(name) for name in sketches]
     if schema.unit:
@@ -319,9 +320,10 @@ def exact_values(
     values that occur once."""
     asked = max((model.min_values for model in models), default=0)
     exact = dict(counts.counts)
+    types = {id: schema.by_id(id).type for id in counts.sketches}
+    folded = rows.withColumns(canonical_columns(types, config.privacy.missing_tokens))
     for id in counts.sketches:
-        value = canonical(F.col(id), schema.by_id(id).type, config.privacy.missing_tokens)
-        n = rows.groupBy(by).agg(F.count_distinct(value).alias("n")).toArrow()
+        n = folded.groupBy(by).agg(F.count_distinct(id).alias("n")).toArrow()
         leaf, size = n.column(by).to_numpy().astype(np.int64), n.column("n").to_numpy()
         order = np.argsort(leaf)
         leaf, size = leaf[order], np.minimum(size[order], asked).astype(np.int64)

@@ -255,10 +255,14 @@ def _as_values(counted: pa.Table, counts: str) -> Values:
     n_missing = int(pc.sum(count.filter(missing)).as_py() or 0)
     values, count = values.drop_null(), count.filter(pc.invert(missing))
     order = pc.sort_indices(values)
-    values, count = values.take(order), count.take(order)
+    values, rows = values.take(order), count.take(order).to_numpy().astype(np.int64)
     if pa.types.is_string(values.type):
-        values = pa.array([fold_text(value) for value in values.to_pylist()], pa.string())
-    return Values(values, Reference(count.to_numpy().astype(np.int64), n_missing))
+        # Python knows other characters than the JVM: texts that it takes for one are one.
+        texts = [fold_text(value) for value in values.to_pylist()]
+        place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        rows = np.bincount([place[text] for text in texts], rows, len(place)).astype(np.int64)
+        values = pa.array(list(place), pa.string())
+    return Values(values, Reference(rows, n_missing))
 
 
 def _sample(source: Source, rows: DataFrame, n: int, wanted: int, seed: int) -> pa.Table:

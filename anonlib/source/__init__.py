@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField
 
+from anonlib.auditing.canonical import BLANKS
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import Config
 from anonlib.config.resolve import resolve
@@ -25,11 +26,11 @@ from anonlib.spark.values import (
     TIME_TEXT,
     WHOLE_TEXT,
     arrow_type,
-    canonical,
     row_hash,
 )
 from anonlib.table.columns import DEAL, HASH
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
+from anonlib.text import fold_text
 
 #: Columnar formats, which are quick to read again. The rows of other formats are read once and kept
 #: on local disks during the run, encrypted as spills are.
@@ -306,10 +307,11 @@ def is_unreadable(column: Column, type: str, missing_tokens: tuple[str, ...]) ->
 
 
 def _is_token(column: Column, missing_tokens: tuple[str, ...]) -> Column:
+    """Whether a text means a missing value. Look-alikes of a token do not: they are unreadable."""
     if not missing_tokens:
         return F.lit(False)
-    text = canonical(column.cast("string"), pa.string(), missing_tokens)
-    return column.isNotNull() & text.isNull()
+    text = F.trim(F.regexp_replace(F.lower(column.cast("string")), BLANKS, " "))
+    return column.isNotNull() & text.isin([fold_text(token) for token in missing_tokens])
 
 
 def _read_as(column: Column, type: str | None) -> Column:

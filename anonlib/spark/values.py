@@ -1,7 +1,7 @@
 """Spark expressions that several modules need: values in the forms that scans and plans compare,
 types of Arrow on every version of Spark, look-ups in small tables, and the hash of a row."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from math import ceil, log2
 from typing import Any
@@ -41,10 +41,20 @@ def as_double(value: Column, type: pa.DataType) -> Column:
 
 
 def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
-    """A protected value as the audit compares it: null where missing (null, NaN, a token), text
-    trimmed and case-folded."""
+    """A protected value as the audit compares it: null where missing (null, NaN, a token), text as
+    people see it.
+
+    For text, Spark takes it for nondeterministic: project it before it is grouped or aggregated.
+    """
     its = spark_type(type)
     return present(fold_value(value, its), its, missing_tokens)
+
+
+def canonical_columns(
+    types: Mapping[str, pa.DataType], missing_tokens: Sequence[str]
+) -> dict[str, Column]:
+    """The canonical values of columns, by id, for a projection."""
+    return {id: canonical(F.col(id), type, missing_tokens) for id, type in types.items()}
 
 
 #: Before 4.2 times with a zone are in UTC unless asked otherwise, from then on only if asked.

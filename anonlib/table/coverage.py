@@ -36,14 +36,14 @@ def coverage(
     """What a hierarchy has of a column's values, which are there so often.
 
     missing_tokens: of a protected column, the texts that mean missing; its text is compared
-    trimmed and case-folded. Raises InputError where values of the hierarchy are the same then.
+    as people see it. Raises InputError where values of the hierarchy are the same then.
     """
     protected = missing_tokens is not None
     hierarchy = hierarchy.folded() if protected else hierarchy
     missing = tuple(missing_tokens or ())
     if not pa.types.is_string(values.type):
         missing = tuple(missing_values(missing, values.type).cast(pa.string()).to_pylist())
-    tokens = {fold_text(token) for token in missing}
+    tokens = {"", *map(fold_text, missing)}
     rows: dict[str, int] = {}
     n_missing = 0
     for value, count in zip(values.cast(pa.string()).to_pylist(), counts.tolist(), strict=True):

@@ -345,8 +345,9 @@ def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: p
 def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
-    Text is compared trimmed and case-folded, all else by value; so are the tokens
-    (`missing_values`). Raises InputError for a type that can't be (`is_protectable`).
+    Text is compared as people see it (`fold_text`), all else by value; so are the tokens
+    (`missing_values`). Blank text is missing. Raises InputError for a type that can't be
+    protected (`is_protectable`).
     """
     if not is_protectable(values.type):
         raise InputError(f"values of type {values.type} can't be protected")
@@ -359,7 +360,7 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)
     codes: Codes = indices.astype(np.int32)
     if text:
-        missing = {fold_text(token) for token in missing_tokens}
+        missing = {"", *map(fold_text, missing_tokens)}
         folded = [fold_text(value) for value in encoded.dictionary.to_pylist()]
         number = {value: i for i, value in enumerate(dict.fromkeys(folded))}
         recode = [MISSING if value in missing else number[value] for value in folded]

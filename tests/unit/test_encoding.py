@@ -245,7 +245,7 @@ def test_protected_tokens_are_missing() -> None:
         codes([None, "?", " ? ", "", "  ", "N/A", "n/a "], pa.string(), ("?", "", "n/A"))
         == [MISSING] * 7
     )
-    assert codes(["?", "", "x"], pa.string(), ()) == [0, 1, 2]
+    assert codes(["?", "", "x"], pa.string(), ()) == [0, MISSING, 2]
 
 
 def test_protected_numbers() -> None:

@@ -1,0 +1,74 @@
+"""Look-alikes of a sensitive value are one value: to kernels, to the scan and to the audit."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.auditing import AuditSpec, audit_table
+from anonlib.errors import InfeasibleError
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.spark.values import canonical
+from anonlib.text import fold_text
+from tests.look_alikes import DIFFERENT, SAME
+
+pytestmark = pytest.mark.spark
+
+
+def test_kernels_and_audit_agree_with_the_table_by_hand(spark: SparkSession) -> None:
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+
+    texts = [text for seen, same in SAME.items() for text in [seen, *same]] + DIFFERENT
+    frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
+    rows = frame.select("x", canonical(F.col("x"), pa.string(), ()).alias("y")).collect()
+    audited: dict[str, set[str | None]] = defaultdict(set)
+    by_hand = {text: seen for seen, same in SAME.items() for text in [seen, *same]}
+    for row in rows:
+        audited[by_hand.get(row["x"], row["x"])].add(row["y"])
+        assert (row["y"] or "") == fold_text(row["x"])
+    assert all(len(found) == 1 for found in audited.values())
+    assert audited[""] == {None}
+    assert len({*map(frozenset, audited.values())}) == len(audited)
+
+
+@pytest.mark.parametrize("kind", ["distinct", "entropy"])
+@pytest.mark.parametrize("seen", ["hiv", "caf\u00e9 cr\u00e8me", ""])
+def test_audit_of_one_value_in_many_forms(spark: SparkSession, seen: str, kind: str) -> None:
+    frame = spark.createDataFrame(pd.DataFrame({"q": 1, "ill": SAME[seen]}))
+    models = (KAnonymity(k=2), LDiversity(l=2, attribute="ill", kind=kind))
+    spec = AuditSpec(("q", "ill"), ("q",), models)
+    verdict = audit_table(frame, spec).verdicts[1]
+    assert not verdict.holds
+
+
+@pytest.mark.parametrize("model", ["l_diversity", "p_sensitive", "alpha_k"])
+def test_release_of_one_value_in_many_forms(
+    spark: SparkSession, tmp_path: Path, model: str
+) -> None:
+    frame = pd.DataFrame({"age": range(60), "ill": (SAME["hiv"] * 6)[:60]})
+    frame.to_parquet(tmp_path / "source.parquet")
+    parameter = {"l_diversity": {"l": 2}, "p_sensitive": {"p": 2}, "alpha_k": {"alpha": 0.5}}
+    config = {
+        "source": {"format": "parquet", "path": str(tmp_path / "source.parquet")},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "ill": {"role": "sensitive"},
+        },
+        "one_row_per_person": True,
+        "privacy": {
+            "models": [
+                {"type": "k_anonymity", "k": 3},
+                {"type": model, "attribute": "ill", **parameter[model]},
+            ]
+        },
+        "kernel": {"type": "mdav"},
+        "release": {"path": str(tmp_path / "out")},
+    }
+    with pytest.raises(InfeasibleError):
+        anonlib.release(config)
+    assert not (tmp_path / "out" / "_delta_log").exists()
