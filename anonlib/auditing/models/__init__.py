@@ -1,9 +1,9 @@
-"""The audit's half of the privacy models: one file each, named and parametrised like the model in
-`anonlib.privacy`, and written apart from it.
+"""The audit's half of the privacy models. Each has its own file, with the name and the parameters
+of the model in `anonlib.privacy`, but independent code.
 
-The audit groups the released rows by their quasi-identifiers once, with the `partial` aggregates
-of all models, and asks each model to `judge` the classes by those. What a model leaves undecided,
-it then counts by `exact`.
+The audit groups the released rows by their quasi-identifiers once, with the `partial` aggregates of
+all models. Each model then judges the classes by these (`judge`). Classes that it leaves undecided
+are counted by `exact`.
 """
 
 from abc import abstractmethod
@@ -19,46 +19,51 @@ if TYPE_CHECKING:
 
 
 class UnverifiableError(Exception):
-    """This view can't show that a model holds; the text says why, without any value."""
+    """This view can't show that a model holds. The text says why, without any value."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A class's measured value; where `undecided` is true (nowhere if None) it is only a bound
-    on the safe side, which was not enough to prove that the model holds."""
+    """The judgement on each class.
+
+    Attributes:
+        value: The measured value.
+        undecided: Whether `value` is only a bound on the safe side, which does not prove that the
+            model holds. None if no class is undecided.
+    """
 
     value: "Column"
     undecided: "Column | None" = None
 
 
 class AuditModel(Plugin):
-    """Measures one number per class, and says what it must be."""
+    """Measures one number per class, and compares it with the required one."""
 
     family: ClassVar[str] = "audit"
 
     @property
     def greater_is_better(self) -> bool:
-        """Whether a class is the better the greater its value is."""
+        """Whether a greater value is better; else a smaller one is."""
         return True
 
     @property
     @abstractmethod
     def required(self) -> float:
-        """What the value of every class must reach, or must not exceed."""
+        """The least value of every class; the greatest, if smaller values are better."""
 
     @property
     def persons(self) -> int:
-        """How many persons the model asks of every class; 0 if it doesn't count persons."""
+        """The least persons of every class; 0 if the model doesn't count persons."""
         return 0
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """The released columns that the model looks at, quasi-identifiers aside."""
+        """The released columns that the model looks at, besides the quasi-identifiers."""
         return ()
 
     @property
     def label(self) -> str:
-        """Its name and parameters, without those left at their defaults."""
+        """The model's name and the parameters that are not at their defaults."""
         fields = type(self).model_fields
         parameters = {name: getattr(self, name) for name in fields}
         shown = [f"{n}={v}" for n, v in parameters.items() if v != fields[n].get_default()]
@@ -69,24 +74,36 @@ class AuditModel(Plugin):
         return ""
 
     def holds(self, value: "Column") -> "Column":
-        """Whether classes of this value satisfy the model."""
+        """Whether classes with this value hold the model."""
         return value >= self.required if self.greater_is_better else value <= self.required
 
     def partial(self, view: View) -> "dict[str, Column]":
-        """Aggregates over the rows of a class, in buffers of fixed size, by names of the model's
-        own choice."""
+        """Aggregates over the rows of a class, by names that the model chooses. Their buffers must
+        have a fixed size."""
         return {}
 
     @abstractmethod
     def judge(self, view: View, part: "Mapping[str, Column]") -> Judgement:
-        """The classes by their partial aggregates, and by `n_rows`, which is always there.
+        """Judges classes by their partial aggregates.
 
-        A model that can't be had in one step judges all classes undecided, by `F.lit(True)`.
+        A model that can't judge in one step leaves all classes undecided, by `F.lit(True)`.
+
+        Args:
+            view: The audited rows.
+            part: The aggregates of `partial`, and always `n_rows`.
         """
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
-        """`n_rows` and `value` of all classes in `rows`: whole classes of the view, the undecided
-        ones among them. References to the whole table are to be made from `view.whole`.
+        """Measures classes exactly.
 
-        Raises UnverifiableError where the view can't show that the model holds."""
+        Args:
+            view: The audited rows. A reference of the whole table is made from `view.whole`.
+            rows: All rows of some classes, with all undecided classes among them.
+
+        Returns:
+            `n_rows` and `value` of each class in `rows`.
+
+        Raises:
+            UnverifiableError: The view can't show that the model holds.
+        """
         raise NotImplementedError(f"{self.type} leaves nothing undecided")

@@ -1,4 +1,5 @@
-"""Counting distinct values per class: proved from below by a sketch, or counted in two levels."""
+"""Counts distinct values per class: by a sketch that gives a lower bound, or exactly, in two
+levels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +11,21 @@ from anonlib.auditing.view import View
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: Most words of 64 bits of a sketch.
+#: The most 64-bit words of a sketch.
 MAX_WORDS = 16
 
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct non-null values of a view's `column`, of which `required` are asked.
+    """Counts distinct non-null values.
 
-    Values of unequal hash are unequal, so the number of bits set by hashes (for two values:
-    unequal extremes of the hash) is never above the number of values. About 4 l^2 bits let most
-    classes of just l values be proved.
+    Values with different hashes differ. So the number of bits that hashes set (for two values: of
+    different extremes of the hash) is at most the number of values. With about 4 l^2 bits, most
+    classes of exactly l values are proved.
+
+    Attributes:
+        column: The column of the view.
+        required: The least distinct values of a class, l.
     """
 
     column: str
@@ -47,7 +52,7 @@ class Distinct:
         }
 
     def judge(self, part: "Mapping[str, Column]") -> Judgement:
-        """The sketch's count; undecided where it is short of what is required."""
+        """The sketch's count; a class is undecided if this is less than required."""
         from pyspark.sql import functions as F
 
         if self.required == 2:

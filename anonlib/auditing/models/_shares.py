@@ -1,4 +1,4 @@
-"""Counting how often each value stands in each class, and in the whole table."""
+"""Counts how often each value occurs in each class, and in the whole table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,15 @@ from anonlib.auditing.view import View
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: What logarithms and sums of shares may be off by.
+#: The largest rounding error of logarithms and of sums of shares.
 TOLERANCE = 1e-9
 
 
 class SharesAudit(AuditModel):
-    """A bound on shares. It needs exact counts of every value: all classes are undecided at first,
-    and what it measures is the better the smaller it is."""
+    """A model that bounds shares from above.
+
+    It needs exact counts of every value, so all classes are undecided at first. Smaller is better.
+    """
 
     attribute: str
 
@@ -39,13 +41,21 @@ class SharesAudit(AuditModel):
 
 @dataclass(frozen=True)
 class Shares:
-    """The values of a view's `column`, null where missing."""
+    """Counts the values of one column.
+
+    Attributes:
+        column: The column of the view. Missing values are null.
+    """
 
     column: str
 
     def present(self, rows: "DataFrame", view: View, **aggregates: "Column") -> "DataFrame":
-        """Every class in `rows` with `n_rows`, `known` (its rows with a value) and aggregates over
-        `n`, the rows of each of its values."""
+        """Counts the present values of each class in `rows`.
+
+        Returns:
+            By class: `n_rows`; `known`, its rows with a present value; and the given aggregates
+            over `n`, the rows of each of its present values.
+        """
         from pyspark.sql import functions as F
 
         by_value = self._by_value(rows, view)
@@ -55,9 +65,13 @@ class Shares:
         return by_class.agg(F.sum("rows").alias("n_rows"), F.sum("n").alias("known"), *named)
 
     def against(self, rows: "DataFrame", view: View) -> "tuple[DataFrame, int]":
-        """Every class in `rows` with `n_rows` and `entries`: for each value it has, missing ones
-        as one more, its shares `p` of the class and `q` of the whole table, and its `rank` in
-        their order, missing last. And how many values there are."""
+        """Compares each class in `rows` with the whole table. Missing counts as a value.
+
+        Returns:
+            By class: `n_rows`, and `entries` with one entry per value of the class: its share `p`
+            in the class, its share `q` in the whole table, and its `rank` among all values, missing
+            last. And the number of values in the whole table.
+        """
         from pyspark.sql import functions as F
 
         whole = self.reference(view)
@@ -75,8 +89,8 @@ class Shares:
         return by_class.withColumn("entries", shares), whole.count()
 
     def ranked(self, rows: "DataFrame", view: View, whole: "DataFrame") -> "DataFrame":
-        """For every class in `rows` and value it has, missing ones as one more, its `rows`, and
-        `q` and `rank` of the reference `whole`."""
+        """By class in `rows` and value of the class: `rows`, and `q` and `rank` of the reference
+        `whole`. Missing counts as a value."""
         from pyspark.sql import functions as F
 
         by_value = self._by_value(rows, view)
@@ -84,7 +98,7 @@ class Shares:
         return by_value.join(F.broadcast(whole), same)
 
     def reference(self, view: View) -> "DataFrame":
-        """`value`, `q` and `rank` (from 0) of all values of the whole table."""
+        """The values of the whole table: `value`, share `q`, and `rank` from 0, missing last."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -105,7 +119,7 @@ class Shares:
 
 
 def largest(entries: "Column", value: "Callable[[Column], Column]") -> "Column":
-    """The largest of a function of the entries of each class."""
+    """The largest value of a function over the entries of each class."""
     from pyspark.sql import functions as F
 
     return F.array_max(F.transform(entries, value))

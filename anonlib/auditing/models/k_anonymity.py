@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class KAnonymityAudit(AuditModel):
     """Counts the persons of every class: its rows, or its distinct tokens (a null token is
-    nobody)."""
+    no person)."""
 
     type: ClassVar[str] = "k_anonymity"
     k: int = Field(ge=2)

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 class LDiversityAudit(AuditModel):
     """Measures the diversity of the present values of `attribute` in every class.
 
-    The value is their number (distinct), the exponential of their entropy (entropy), or the count
-    of the most frequent over that of the l-th and all rarer ones together (recursive): not
-    measured where there are fewer than l, which fails.
+    - distinct: their number.
+    - entropy: the exponential of their entropy.
+    - recursive: the count of the most frequent one, over that of the l-th and all rarer ones
+      together. A class with fewer than l has no value, and fails.
     """
 
     type: ClassVar[str] = "l_diversity"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class TClosenessAudit(SharesAudit):
     """Measures the earth mover's distance of `attribute` in every class from the whole table.
 
-    Cost of the ordered distance: O(classes * values); the hierarchical one needs the hierarchy of
-    the column, and counts the rows of a class below every node.
+    The ordered distance costs O(classes * values). The hierarchical distance needs the hierarchy of
+    the column, and counts the rows of each class below every node.
     """
 
     type: ClassVar[str] = "t_closeness"
@@ -47,15 +47,17 @@ class TClosenessAudit(SharesAudit):
             return found.select("n_rows", value.alias("value"))
         ranked = shares.reference(view).select("rank", "q").collect()
         whole = [row["q"] for row in sorted(ranked, key=lambda row: row["rank"])]
-        text = ",".join(map(repr, whole))  # one literal, exact: an array of many is slow to plan
+        text = ",".join(map(repr, whole))  # one exact literal; an array of many is slow to plan
         shares_of_all = F.split(F.lit(text), ",").cast("array<double>")
         value = _running(shares_of_all) / max(1, n_values - 1)
         return found.select("n_rows", value.alias("value"))
 
 
 def _running(whole: "Column") -> "Column":
-    """The sum of the absolute running differences between a class and the whole table: one walk
-    over all values, and along the class's own, sorted."""
+    """The sum of the absolute running differences between a class and the whole table.
+
+    It is one walk over all values, with a pointer into the sorted values of the class.
+    """
     from pyspark.sql import functions as F
 
     own = F.array_sort(F.transform("entries", lambda e: F.struct(e["rank"], e["p"])))
@@ -83,12 +85,16 @@ def _running(whole: "Column") -> "Column":
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges from the nodes of a tree to their parents, numbered as the nodes below them: the
-    hierarchy's, the root last before a leaf for missing values.
+    """The edges of a tree, each from a node to its parent. An edge has the number of its node.
 
-    `length`: such that the way between two leaves is as long as their lowest common ancestor is
-    high, the root at 1 (its own edge has length 0). `whole`: the share of the whole table below.
-    `above`: by the rank of a value, the edges from it up to the root's.
+    The nodes are those of the hierarchy, and after the root a leaf for missing values. The root has
+    an edge of length 0.
+
+    Attributes:
+        length: By edge: its length. The way between two leaves is as long as their lowest common
+            ancestor is high, where the root has height 1.
+        whole: By edge: the share of the whole table below it.
+        above: By rank of a value: the edges from its leaf up to the root, root's edge included.
     """
 
     length: list[float]
@@ -99,11 +105,17 @@ class Edges:
 def tree_distances(
     hierarchy: Hierarchy, shares: Shares, rows: "DataFrame", view: View
 ) -> "DataFrame":
-    """`n_rows` and `value` of every class in `rows`: the sum over all edges of length times the
-    difference between the shares below, in the class and in the whole table.
+    """Measures the distance of each class from the whole table along a hierarchy.
 
-    Raises UnverifiableError where the hierarchy lacks values of the column. Cost: a group for each
-    class and node with rows below.
+    It is the sum over all edges of length times the absolute difference between the shares below
+    the edge, in the class and in the whole table. Cost: one group per class and node with rows
+    below it.
+
+    Returns:
+        `n_rows` and `value` of each class in `rows`.
+
+    Raises:
+        UnverifiableError: The hierarchy lacks values of the column.
     """
     from pyspark.sql import functions as F
 
@@ -111,7 +123,7 @@ def tree_distances(
     text = F.col("value").cast("string").alias("text")
     found = sorted(reference.select("rank", text, "q").collect())
     edges = make_edges(hierarchy, [row["text"] for row in found], [row["q"] for row in found])
-    # Literals: exact, and quick to plan however long.
+    # Literals are exact, and quick to plan even if they are long.
     above = F.from_json(F.lit(json.dumps(edges.above)), "array<array<int>>")
     parts = [list(pair) for pair in zip(edges.length, edges.whole, strict=True)]
     edge = F.get(F.from_json(F.lit(json.dumps(parts)), "array<array<double>>"), F.col("edge"))
@@ -123,7 +135,7 @@ def tree_distances(
     by_class = by_edge.groupBy(*view.keys).agg(
         F.max("below").alias("n_rows"), F.collect_list(entry).alias("entries")
     )
-    # Edges without rows of the class count with all that the whole table has below them.
+    # `start` assumes that the class has no rows below any edge. Edges with rows correct that.
     start = F.lit(sum(length * whole for length, whole in parts))
     value = F.aggregate(
         "entries",
@@ -136,9 +148,15 @@ def tree_distances(
 
 
 def make_edges(hierarchy: Hierarchy, texts: Sequence[str | None], shares: Sequence[float]) -> Edges:
-    """The edges above values, by their texts (None: missing) and their shares of the whole table.
+    """Makes the edges of a hierarchy for the values of a column.
 
-    Raises UnverifiableError where a value is not in the hierarchy.
+    Args:
+        hierarchy: The hierarchy, with folded names.
+        texts: By rank: the text of each value; None for missing.
+        shares: By rank: the share of each value in the whole table.
+
+    Raises:
+        UnverifiableError: A value is not in the hierarchy.
     """
     parent = [int(node) for node in hierarchy.tree.parent]
     root, missing = len(parent) - 1, len(parent)
@@ -160,7 +178,7 @@ def make_edges(hierarchy: Hierarchy, texts: Sequence[str | None], shares: Sequen
 
 
 def _way_up(parent: Sequence[int], node: int) -> list[int]:
-    """A node and all above it."""
+    """A node and all nodes above it."""
     way = [node]
     while parent[node] != node:
         node = parent[node]
