@@ -15,13 +15,16 @@ class Controller(Partitioner):
     """Keeps the rows of each value of `column` (a hospital, a country) apart: the steps after it
     work on each controller's rows alone, and no cell has rows of two. It is the first step.
 
-    `models` gives single controllers, by their value, models of their own, asked of their rows in
-    addition to the config's. The audit counts each controller's rows apart. The column is published
-    only if it is a quasi-identifier. A controller whose rows can't hold its models is suppressed
-    within the suppression limit, or the run fails; with `merge` it joins the nearest one instead
-    (by the means of the numeric columns), and both are one controller from then on. A missing value
-    is a controller of its own. Combinations of insensitive columns are checked against the config's
-    k, over all controllers.
+    - `models` gives controllers, by their value, further models for their rows, in addition to the
+      config's.
+    - If a controller's rows can't hold its models, they are suppressed within the suppression
+      limit, or the run fails. With `merge` the controller joins the nearest one instead (by the
+      means of the numeric columns), and both count as one controller.
+    - A missing value is a controller of its own.
+    - The audit counts the rows of each controller separately. Combinations of insensitive columns
+      are checked against the config's k, over all controllers.
+    - The column is published only if it is a quasi-identifier.
+
     Reference: the parties of S. De Capitani di Vimercati et al., TA_DA, section III. Cost: a count
     of the controllers.
     """

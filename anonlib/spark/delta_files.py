@@ -1,5 +1,8 @@
-"""The data files of a Delta table: written before, or without, the commit that names them, and read
-by their paths, since Delta lists the files of a table anew for every query of it."""
+"""The data files of a Delta table.
+
+They are written before, or without, the commit that names them. They are read by their paths, since
+Delta would list the files of a table anew for every query.
+"""
 
 import json
 import re
@@ -14,7 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from anonlib.spark.jvm import java_class, none, scala_map, scala_seq
 
-#: Characters that Delta takes in a column name with column mapping only.
+#: Characters that Delta allows in a column name only with column mapping.
 MAPPED = set(" ,;{}()\n\t=")
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 DELTA = "org.apache.spark.sql.delta"
@@ -22,7 +25,14 @@ DELTA = "org.apache.spark.sql.delta"
 
 @dataclass(frozen=True)
 class Transaction:
-    """A transaction of Delta's on the table at `root`, by its log: both are Delta's own objects."""
+    """A Delta transaction on a table.
+
+    Attributes:
+        spark: The session.
+        root: The path of the table.
+        log: Delta's log object.
+        begun: Delta's transaction object.
+    """
 
     spark: SparkSession
     root: str
@@ -31,7 +41,7 @@ class Transaction:
 
     @classmethod
     def begin(cls, spark: SparkSession, root: str) -> "Transaction":
-        """On the table at a path, or on none yet."""
+        """Begins a transaction on the table at a path. The table may not exist yet."""
         log = delta_log(spark, root)
         return cls(spark, root, log, log.startTransaction())
 
@@ -43,8 +53,19 @@ class Transaction:
         options: Mapping[str, str] = {},
         properties: Mapping[str, str] = {},
     ) -> Any:
-        """Writes the rows of a frame, and returns the actions of a commit that would add them to
-        the table in one of Spark's save modes. Files of failed tasks are not among them."""
+        """Writes the rows of a frame, without a commit.
+
+        Args:
+            frame: The rows.
+            mode: Spark's save mode, from `save_mode`.
+            partition_by: The columns that files are laid out by.
+            options: Options of Delta's writer.
+            properties: Properties of the table.
+
+        Returns:
+            The actions that a commit needs to add the rows to the table. Files of failed tasks are
+            not among them.
+        """
         spark, absent = self.spark, none(self.spark)
         session: Any = spark._jsparkSession
         given = scala_map(spark, options), session.sessionState().conf()
@@ -62,42 +83,45 @@ class Transaction:
         return command.write(self.begun, session, absent, False)
 
     def read(self, actions: Any, like: StructType) -> DataFrame:
-        """The rows of the files that these actions add. Names and types are those of `like`, the
-        written columns in their order; any value may be null."""
+        """Reads the rows of the files that some actions add.
+
+        Names and types are those of `like`, the written columns in their order. Any value may be
+        null.
+        """
         schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
         inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)
-        # By name: columns that files are laid out by come last.
+        # Select by name: Spark puts columns that files are laid out by last.
         found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
-        # With the names inside structs, too, which hashes of maps show.
+        # Cast also to the names inside structs, since hashes of maps depend on them.
         outside = _nullable(like, lambda field: field.name)
         named = zip(found.columns, outside, strict=True)
         return found.select(*[_column(n).cast(f.dataType).alias(f.name) for n, f in named])
 
 
 def delta_log(spark: SparkSession, root: str) -> Any:
-    """Delta's log of the table at a path; there may be none."""
+    """Delta's log of the table at a path. The table need not exist."""
     return java_class(spark, f"{DELTA}.DeltaLog").forTable(spark._jsparkSession, root)
 
 
 def forget(spark: SparkSession, root: str) -> None:
-    """Drops what the driver keeps of the log of the table at a path.
+    """Drops the driver's cache of a table's log.
 
-    Delta keeps it for an hour, with the state of the table as Spark blocks, even after the table is
-    gone: the memory of a driver would grow with each release.
+    Delta keeps a log for an hour, with the table's state as Spark blocks, even if the table is
+    gone. So a driver's memory would grow with each release.
     """
     path = java_class(spark, "org.apache.hadoop.fs.Path")(root)
     java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)
 
 
 def save_mode(spark: SparkSession, name: str) -> Any:
-    """Spark's Append, Overwrite, or another of its save modes."""
+    """Spark's save mode of a name, such as Append or Overwrite."""
     return getattr(java_class(spark, "org.apache.spark.sql.SaveMode"), name)
 
 
 def name_mapping(schema: StructType) -> dict[str, str]:
-    """The properties of a Delta table that names in this schema need."""
+    """The properties that a Delta table needs for the names in a schema."""
     needed = any(set(name) & MAPPED for name in _names(schema))
     return {"delta.columnMapping.mode": "name"} if needed else {}
 
@@ -107,12 +131,12 @@ def _column(name: str) -> Column:
 
 
 def _literal(path: str) -> str:
-    """A path for Spark's readers, escaped: they take brackets and stars for patterns."""
+    """A path, escaped for Spark's readers, which read brackets and stars as patterns."""
     return re.sub(r"([][{}*?\\])", r"\\\1", path)
 
 
 def _names(type: DataType) -> list[str]:
-    """The names of all fields, those inside structs included."""
+    """The names of all fields, including those inside structs."""
     if isinstance(type, StructType):
         return [n for field in type.fields for n in (field.name, *_names(field.dataType))]
     if isinstance(type, ArrayType):
@@ -121,7 +145,7 @@ def _names(type: DataType) -> list[str]:
 
 
 def _nullable(type: Any, name: Callable[[StructField], str]) -> Any:
-    """A type with these names of fields; all in it may be null, as all in files may."""
+    """A type with fields renamed by `name`, and every part nullable, as it is in files."""
     if isinstance(type, StructType):
         fields = [StructField(name(f), _nullable(f.dataType, name)) for f in type.fields]
         return StructType(fields)
@@ -133,6 +157,6 @@ def _nullable(type: Any, name: Callable[[StructField], str]) -> Any:
 
 
 def list_added_files(actions: Any) -> list[str]:
-    """The paths of new files within the table, as they are on disk: the log has them encoded."""
+    """The paths of new files within the table. They are decoded, since the log encodes them."""
     found = [actions.apply(i) for i in range(actions.size())]
     return [unquote(a.path()) for a in found if a.getClass().getSimpleName() == "AddFile"]

@@ -1,4 +1,5 @@
-"""Row count and order-free hash of a table, to tell that two hold the same rows."""
+"""The row count and an order-free hash of a table, to check whether two tables hold the same rows.
+"""
 
 from dataclasses import dataclass
 
@@ -24,8 +25,7 @@ class Digest:
 
 
 def sums(frame: DataFrame, kept: Column | None = None) -> list[Column]:
-    """The aggregates that `make_digest` reads, over all columns of the frame: of all rows, or of
-    those for which `kept` holds."""
+    """The aggregates that `make_digest` reads: over all rows, or over rows where `kept` is true."""
     hashed = row_hash(frame)
     if kept is not None:
         hashed = F.when(kept, hashed)
@@ -38,7 +38,7 @@ def sums(frame: DataFrame, kept: Column | None = None) -> list[Column]:
 
 
 def make_digest(row: Row) -> Digest:
-    """The digest in a row of `sums`."""
+    """The digest from a row with the aggregates of `sums`."""
     return Digest(int(row.digest_n), int(row.digest_low or 0), int(row.digest_high or 0))
 
 

@@ -1,4 +1,4 @@
-"""Features of a released table for Spark ML: the same as `anonlib.encode` makes, as vectors."""
+"""Features of a released table for Spark ML: those of `anonlib.encode`, as vectors."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -33,14 +33,25 @@ def encode_frame(
     categories: Categories | None = None,
     output: str = "features",
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """The table with a column of vectors, sparse where that is smaller, and the features' names.
+    """Adds a column of feature vectors to a released table.
 
-    Arguments as for `anonlib.encode.encode`, of which this is the result, row by row. Every column
-    is encoded once for each of its distinct values, which a release has few of; these are joined
-    to the rows. Cost: a distinct and a join for each column; for columns by category, if
-    `categories` lacks them, another distinct whose values the driver collects.
+    The features are those of `anonlib.encode.encode`. Each distinct value of a column is encoded
+    once, since a release has few of them, and joined to the rows. Cost: a distinct and a join per
+    column; for a column by category that is not in `categories`, another distinct, whose values the
+    driver collects.
 
-    Raises InputError, with the column, where one can't be encoded so.
+    Args:
+        frame: The released table.
+        columns: As for `anonlib.encode.encode`.
+        hierarchies: As for `anonlib.encode.encode`.
+        categories: As for `anonlib.encode.encode`.
+        output: The name of the new column.
+
+    Returns:
+        The table with the vectors, each sparse if that is smaller; and the names of the features.
+
+    Raises:
+        InputError: A column can't be encoded like this. The text names the column.
     """
     encoders = encoders_of(columns)
     for name in encoders:
@@ -62,8 +73,8 @@ def encode_frame(
         work = partial(_dense, name=name, encoder=encoder, domain=domains[name])
         pairs = values.mapInArrow(work, T.StructType([values.schema[0], _DENSE]))
         pairs = pairs.withColumn(f"dense{i}", array_to_vector(F.col("dense"))).drop("dense")
-        # Without the size, an assembler runs a job to find it; it writes vectors in the smaller of
-        # their forms.
+        # Without the size, an assembler runs a job to find it. The assembler picks the smaller form
+        # of each vector, dense or sparse.
         sized = VectorSizeHint(inputCol=f"dense{i}", size=len(names[name]))
         assembler = VectorAssembler(inputCols=[f"dense{i}"], outputCol=f"vector{i}")
         pairs = assembler.transform(sized.transform(pairs)).drop(f"dense{i}")
@@ -83,7 +94,7 @@ def _categories(rows: DataFrame, name: str, encoder: Encoder) -> tuple[str, ...]
 def _dense(
     batches: Iterator[pa.RecordBatch], *, name: str, encoder: Encoder, domain: EncoderDomain
 ) -> Iterator[pa.RecordBatch]:
-    """Released values, which each batch's only column has, with their features."""
+    """Adds the features to batches with one column, the released values."""
 
     def encode(values: pa.Array) -> pa.Array:
         with about(name):

@@ -7,9 +7,10 @@ from pyspark.sql import SparkSession
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """A class by its full name, asked for at once.
+    """A class by its full name, in one look-up.
 
-    Attribute by attribute, each package is first looked for as a class, in every jar of Spark's.
+    Attribute by attribute would be slow: each package is first looked for as a class, in every jar
+    of Spark.
     """
     return getattr(spark._jvm, name)
 
@@ -20,12 +21,12 @@ def none(spark: SparkSession) -> Any:
 
 
 def some(spark: SparkSession, value: Any) -> Any:
-    """Scala's Some of a value; its None of None."""
+    """Scala's Some(value); its None for None."""
     return java_class(spark, "scala.Option").apply(value)
 
 
 def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
-    """An immutable map of Scala's."""
+    """An immutable Scala map."""
     java = java_class(spark, "java.util.HashMap")()
     for key, value in values.items():
         java.put(key, value)
@@ -34,7 +35,7 @@ def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
 
 
 def scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
-    """An immutable sequence of Scala's."""
+    """An immutable Scala sequence."""
     java = java_class(spark, "java.util.ArrayList")()
     for value in values:
         java.add(value)
@@ -46,8 +47,8 @@ def _converters(spark: SparkSession) -> Any:
 
 
 def find_class(spark: SparkSession, name: str) -> Any:
-    """The class as a value, java.lang.Class, by the loader of the thread. Raises what the JVM
-    raises where it is not there."""
+    """A class as a java.lang.Class, by the thread's class loader. If there is none, the error is
+    that of the JVM."""
     thread = java_class(spark, "java.lang.Thread")
     loader = thread.currentThread().getContextClassLoader()
     return java_class(spark, "java.lang.Class").forName(name, False, loader)

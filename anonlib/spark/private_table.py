@@ -1,4 +1,4 @@
-"""Private Delta tables that runs add rows to: of figures, of runs."""
+"""Private Delta tables that runs append rows to: tables of figures and of runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,9 +15,9 @@ from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 
-#: For others that add rows where one at a time can: the longest that one who died is waited for.
+#: If only one driver can append at a time: how long others wait for it. It may have died.
 PATIENCE_SECONDS = 300.0
-#: Two drivers that make the table at the same moment: one of them tries again, this long.
+#: If two drivers create the table at the same moment, one of them tries again for this long.
 MAKING_SECONDS = 30.0
 
 
@@ -32,16 +32,23 @@ class PrivateTable:
 
     def make_folder(self) -> None:
         """Makes the table's folder, for its owner only. An existing folder stays as it is, since
-        several users may share it. Raises StorageError if it can't be made, InputError if the store
-        can't keep concurrent writers apart."""
+        several users may share it.
+
+        Raises:
+            StorageError: The folder can't be made.
+            InputError: The store can't keep concurrent writers apart.
+        """
         self._storage.require_conditional()
         if not self._storage.exists(self.path):
             self._storage.make_private(self.path)
 
     def append(self, rows: Sequence[tuple[Any, ...]], schema: StructType) -> None:
-        """Adds rows, in one commit. Columns that an older table lacks are added to it.
+        """Appends rows, in one commit. If an older table lacks columns, they are added to it.
 
-        Several drivers may append to one table. Raises BusyError where others keep it too long.
+        Several drivers may append to one table.
+
+        Raises:
+            BusyError: Others keep the table too long.
         """
         self.make_folder()
         with self._alone():
@@ -56,12 +63,13 @@ class PrivateTable:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keeps other drivers out where Delta can't: on S3 the later of two commits of one version
-        would replace the earlier. Elsewhere one of them fails, and is tried again."""
+        """Locks out other drivers if Delta can't. On S3 the later of two commits of one version
+        would replace the earlier one. On other stores one of them fails, and is tried again."""
         if self._storage.atomic:
             yield
             return
-        # Within, where who may add rows may write; Delta passes over such names.
+        # The lease is inside the table, where everybody who may append may write. Delta ignores
+        # names that begin with `_`.
         work = f"{self.path}/_anonlib"
         with ExitStack() as stack:
             held = partial(lease, self._spark, self.path, self._what, work=work)
@@ -69,8 +77,8 @@ class PrivateTable:
             yield
 
     def _until_free(self, work: Callable[[], object], most: float, every: float) -> None:
-        """Does the work when nobody else is at the table. Raises BusyError where that takes too
-        long."""
+        """Does the work as soon as no other driver uses the table. Raises BusyError if that takes
+        too long."""
         busy: list[BusyError] = []
 
         def free() -> bool:
@@ -86,7 +94,7 @@ class PrivateTable:
             raise busy[0]
 
     def rows(self) -> DataFrame | None:
-        """All rows; None where none was ever added."""
+        """All rows; None if none was ever appended."""
         if not self._storage.exists(f"{self.path}/_delta_log"):
             return None
         with translate_errors(self._what):

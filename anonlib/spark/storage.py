@@ -1,5 +1,5 @@
-"""Small files and folders through Hadoop's file systems, so that every store that Spark knows
-works: local disks, HDFS, object stores."""
+"""Small files and folders, through Hadoop's file systems. So every store of Spark works: local
+disks, HDFS, object stores."""
 
 import os
 from pathlib import Path
@@ -15,11 +15,11 @@ from anonlib.spark.translation import (
     translate_errors,
 )
 
-#: Hadoop's name of writing a file only where none is, decided by the store (If-None-Match).
+#: Hadoop's option to create a file only if there is none, as decided by the store (If-None-Match).
 CONDITIONAL = "fs.option.create.conditional.overwrite"
-#: Stores whose plain create is as good as that.
+#: Stores where a plain create does the same.
 ATOMIC = ("hdfs", "viewfs", "webhdfs", "ofs", "o3fs", "abfs", "abfss", "gs")
-#: To read a file that is replaced meanwhile.
+#: Attempts to read a file that is replaced meanwhile.
 TRIES = 5
 
 
@@ -40,8 +40,8 @@ class Storage:
 
     @property
     def spelling(self) -> str:
-        """The canonical spelling of the path by its store: `/data`, `hdfs:///data` and
-        `hdfs://namenode:8020/data` may be the same."""
+        """The store's canonical spelling of the path. `/data`, `hdfs:///data` and
+        `hdfs://namenode:8020/data` may be the same path."""
         service = None if self.local else self._fs.getCanonicalServiceName()
         if not service:
             return str(self.root)
@@ -51,16 +51,16 @@ class Storage:
 
     @property
     def local(self) -> bool:
-        """Whether it is this machine's disk."""
+        """Whether the path is on this machine's disks."""
         return str(self.root).startswith("file:")
 
     @property
     def atomic(self) -> bool:
-        """Whether one of two writers that create the same file at once fails, by any call."""
+        """Whether, of two writers that create the same file at once, one fails, by any call."""
         return self.local or self.root.partition(":")[0] in ATOMIC
 
     def local_path(self, path: str) -> str:
-        """A path of this machine's disk as the operating system takes it."""
+        """A path on this machine's disks, in the operating system's form."""
         return str(self._path(path).toUri().getPath())
 
     def exists(self, path: str) -> bool:
@@ -68,7 +68,7 @@ class Storage:
             return bool(self._fs.exists(self._path(path)))
 
     def listed(self, path: str) -> list[str]:
-        """The names in a folder; none when it isn't there."""
+        """The names in a folder; none if there is no such folder."""
         with translate_errors(f"path {path}"):
             if not self._fs.exists(self._path(path)):
                 return []
@@ -77,8 +77,8 @@ class Storage:
             )
 
     def read(self, path: str) -> str:
-        """The text of a small file; the new text if the file is replaced meanwhile, as leases
-        are."""
+        """The text of a small file. If the file is replaced meanwhile, as leases are, it is the
+        new text."""
         with translate_errors(f"path {path}"):
             for _ in range(TRIES):
                 try:
@@ -89,7 +89,7 @@ class Storage:
         raise StorageError(f"path {path}: it changes whenever it is read")
 
     def _text(self, path: str) -> str:
-        if self.local:  # that no file is there takes pyspark some 30 calls to say
+        if self.local:  # pyspark needs some 30 calls to say that there is no file
             return Path(self.local_path(path)).read_bytes().decode("utf-8")
         stream = self._fs.open(self._path(path))
         try:
@@ -101,8 +101,15 @@ class Storage:
     def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
         """Writes a small file, readable by its owner only unless `public`.
 
-        With `new`, raises FileExistsError if the file exists: one of several writers succeeds.
-        Raises InputError if the store can't tell which.
+        Args:
+            path: The file.
+            text: Its text.
+            new: Whether the file must not exist yet. Then only one of several writers succeeds.
+            public: Whether everybody may read it.
+
+        Raises:
+            FileExistsError: With `new`, the file exists.
+            InputError: With `new`, the store can't let only one writer succeed.
         """
         if self.local:
             self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
@@ -113,7 +120,7 @@ class Storage:
             raise FileExistsError(path)
 
     def _stored(self, path: str, text: str, new: bool) -> bool:
-        """Whether the file was written: not if it shall be `new`, and is there."""
+        """Writes a file. Returns False if it must be `new`, and exists already."""
         try:
             stream = self._created(path) if new else self._fs.create(self._path(path), True)
             stream.write(text.encode("utf-8"))
@@ -144,8 +151,8 @@ class Storage:
         )
 
     def _write_local(self, path: Path, text: str, new: bool, mode: int) -> None:
-        # Hadoop's local create is not atomic and leaves checksum files; a link or a rename of a
-        # whole file is, and does not.
+        # Hadoop's local create is not atomic, and leaves checksum files. A link or a rename of a
+        # complete file is atomic, and leaves none.
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         try:
             with translate_errors(f"path {path}"):
@@ -163,8 +170,8 @@ class Storage:
             temporary.unlink(missing_ok=True)
 
     def make_private(self, path: str) -> None:
-        """Makes a folder that only its owner can look into. Object stores have no permissions of
-        folders: there the bucket's policy must keep others out."""
+        """Makes a folder that only its owner can read. Object stores have no permissions on
+        folders, so there the bucket's policy must keep others out."""
         with translate_errors(f"path {path}"):
             if not (self._made_local(path) if self.local else self._made(path)):
                 raise StorageError(f"path {path}: the folder can't be made; permission denied?")
@@ -187,14 +194,14 @@ class Storage:
         return True
 
     def delete(self, path: str) -> None:
-        """Deletes a file or folder, if it is there."""
+        """Deletes a file or folder, if it exists."""
         with translate_errors(f"path {path}"):
             self._fs.delete(self._path(path), True)
 
 
 def spelling(spark: SparkSession, path: str) -> str:
-    """The canonical spelling of a path by its store; the path if the store can't be asked."""
+    """The store's canonical spelling of a path; the path itself if the store can't be asked."""
     try:
         return Storage(spark, path).spelling
-    except (InputError, StorageError):  # not of a store: who opens it says what is wrong
+    except (InputError, StorageError):  # no path of a store; the error comes when it is opened
         return path

@@ -1,4 +1,4 @@
-"""Tasks of Spark: how large they are, and what becomes of them when Python is interrupted."""
+"""Spark's tasks: their size, and what happens to them when Python is interrupted."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
@@ -12,7 +12,7 @@ from anonlib.progress import Wait, wait_for
 
 Result = TypeVar("Result")
 
-#: Rows that a task of a shuffle aims at.
+#: Rows that a task of a shuffle should have.
 ROWS_PER_TASK = 250_000
 PATIENCE_SECONDS = 10.0
 
@@ -47,8 +47,11 @@ def _wait(spark: SparkSession) -> None:
 
 
 def run_uninterrupted(work: Callable[[], Result]) -> Result:
-    """The result of work. An interruption (of a notebook) waits for its end: the JVM would go on
-    with the commit, and nobody would know how it ended."""
+    """Does some work, such as a commit, and returns its result.
+
+    An interruption, as in a notebook, waits for the end of the work. Else the JVM would go on with
+    the commit, and nobody would know how it ended.
+    """
     future: Future[Result] = Future()
 
     def run() -> None:
@@ -57,7 +60,7 @@ def run_uninterrupted(work: Callable[[], Result]) -> Result:
         except BaseException as error:  # handed to the caller
             future.set_exception(error)
 
-    InheritableThread(target=run).start()  # with the name of the stage for Spark's jobs
+    InheritableThread(target=run).start()  # inherits the name of the stage for Spark's jobs
     stopped: BaseException | None = None
     with Wait("the commit to end, although the run was interrupted") as waiting:
         while not future.done():  # a `join` that was interrupted does not wait a second time
