@@ -1,4 +1,4 @@
-"""The row count and an order-free hash of a table, to check whether two tables hold the same rows."""
+"""The row count and an order-free hash of a table: do two tables hold the same rows?"""
 
 from dataclasses import dataclass
 

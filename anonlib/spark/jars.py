@@ -1,11 +1,14 @@
-"""Delta's jars, on demand those of S3 and PostgreSQL's driver: fetched once, checked by sha256 at
-every use.
+"""The jars of Delta, and on demand those of S3 and PostgreSQL's driver. They are fetched once, and
+checked by sha256 at every use.
 
-`python -m anonlib.spark.jars` fetches what is missing and prints the paths; with `--s3` also those
-for paths that begin with `s3a://` (12 MB), which every session of ours then has.
+`python -m anonlib.spark.jars` fetches missing jars and prints all paths. With `--s3` it also fetches
+those for `s3a://` paths (12 MB). From then on every session of anonlib has them.
 
-Environment: ANONLIB_JARS, the folder that holds them; ANONLIB_MAVEN_URL, the base URL of a Maven
-repository to download from, instead of Maven Central through the Ivy that Spark ships.
+Environment variables:
+
+- ANONLIB_JARS: the folder of the jars.
+- ANONLIB_MAVEN_URL: the base URL of a Maven repository. By default jars come from Maven Central,
+  through the Ivy that Spark ships.
 """
 
 import argparse
@@ -32,7 +35,7 @@ TIMEOUT_SECONDS = 300
 
 @dataclass(frozen=True)
 class Jar:
-    """Maven coordinates of one jar, and the sha256 of its content."""
+    """The Maven coordinates of a jar, and the sha256 of its content."""
 
     group: str
     artifact: str
@@ -56,9 +59,9 @@ SPARK_SHA256 = {
     "4.1": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
     "4.2": "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
 }
-#: What S3's jars are of.
+#: The version of Hadoop that S3's jars belong to.
 HADOOP = "3.5.0"
-#: Fetched when a config reads from such a database.
+#: PostgreSQL's driver. It is fetched when a config reads from such a database.
 POSTGRESQL = Jar(
     "org.postgresql",
     "postgresql",
@@ -68,7 +71,7 @@ POSTGRESQL = Jar(
 
 
 def jars_for(spark: str) -> tuple[Jar, ...]:
-    """Delta's jars for a Spark such as 4.2.0. Raises InputError where there are none."""
+    """Delta's jars for a version of Spark, such as 4.2.0. Raises InputError if there are none."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SPARK_SHA256:
         raise InputError(
@@ -82,7 +85,8 @@ def jars_for(spark: str) -> tuple[Jar, ...]:
 
 
 def jar_dir() -> Path:
-    """The folder of the jars: ANONLIB_JARS, else the environment's own, else the user's cache."""
+    """The folder of the jars: ANONLIB_JARS, else one in the virtual environment, else in the user's
+    cache."""
     if named := os.environ.get("ANONLIB_JARS"):
         return Path(named).expanduser().absolute()
     own = Path(sys.prefix) / "anonlib-jars"
@@ -93,8 +97,11 @@ def jar_dir() -> Path:
 
 
 def s3_jars() -> list[Jar]:
-    """Hadoop's S3A and the modules of the AWS SDK that it uses; Spark has what else they need.
-    Raises InputError where that is of another version of Hadoop."""
+    """Hadoop's S3A and the modules of the AWS SDK that it uses. Spark has all else that they need.
+
+    Raises:
+        InputError: This Spark has another version of Hadoop.
+    """
     if (there := _hadoop()) != HADOOP:
         raise InputError(
             f"s3a:// needs a Spark with Hadoop {HADOOP}, as 4.2 has; this one has "
@@ -119,21 +126,24 @@ def _hadoop() -> str:
 
 
 def postgresql_jar() -> Path:
-    """The path of PostgreSQL's driver; as `ensure_jars`."""
+    """The path of PostgreSQL's driver, verified, and fetched if it is missing. Raises InputError
+    like `ensure_jars`."""
     path = jar_dir() / POSTGRESQL.name
     ensure({path: POSTGRESQL})
     return path
 
 
 def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
-    """The jars of all sessions by their paths in `jar_dir()`, each verified; what is missing is
-    fetched.
+    """The jars of all sessions, by their paths in `jar_dir()`. Missing ones are fetched, and all are
+    verified.
 
-    Those of S3 are among them if `s3`; if it is left out, where they were asked for before, for
-    this Spark.
+    Args:
+        s3: Whether to include those of S3. By default they are included if they were fetched
+            before, and this Spark can use them.
 
-    Raises InputError when there are none for this Spark, when a jar can't be fetched, or has not
-    the content it should have (it is removed then).
+    Raises:
+        InputError: There are no jars for this Spark; a jar can't be fetched; or a jar has the wrong
+            content (it is then removed).
     """
     from pyspark import __version__ as spark
 
@@ -146,8 +156,8 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
 
 
 def ensure(wanted: Mapping[Path, Jar]) -> None:
-    """Verifies jars at paths in or below `jar_dir()`, and fetches those that are missing. Raises
-    InputError as `ensure_jars`."""
+    """Verifies jars, by their paths in or below `jar_dir()`, and fetches missing ones. Raises
+    InputError like `ensure_jars`."""
     folder = jar_dir()
     try:
         if missing := {path: jar for path, jar in wanted.items() if not path.is_file()}:
@@ -173,7 +183,7 @@ def _verify(jar: Jar, path: Path) -> None:
 
 
 def _fetch(missing: Mapping[Path, Jar], folder: Path) -> None:
-    """Fetch and verify into a temporary folder beside the jars, then move into place."""
+    """Fetches jars into a temporary folder beside the others, verifies them, and moves them."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as work:
         if base := os.environ.get("ANONLIB_MAVEN_URL"):
@@ -202,7 +212,7 @@ def _download(url: str, jar: Jar, target: Path) -> None:
 
 
 def _retrieve(jars: Sequence[Jar], folder: Path) -> None:
-    """With the Ivy among pyspark's own jars: its built-in settings know Maven Central."""
+    """Fetches jars by the Ivy among pyspark's own jars. Its default settings use Maven Central."""
     import pyspark
 
     home = Path(pyspark.__file__).parent / "jars"
@@ -221,7 +231,7 @@ def _retrieve(jars: Sequence[Jar], folder: Path) -> None:
     options = [str(java), *_proxy_options(os.environ)]
     said = _run([*options, *arguments], jars[0])
     if "PKIX" in said and _lacking(jars, folder):
-        # Java's own list of authorities lacks one that this machine trusts.
+        # Java's own list lacks a certificate authority that this machine trusts.
         said = _run([*options, *_trust_options(folder / "trust.p12"), *arguments], jars[0])
     if lacking := _lacking(jars, folder):
         reason = "the repository can't be reached or does not have it"
@@ -231,7 +241,7 @@ def _retrieve(jars: Sequence[Jar], folder: Path) -> None:
 
 
 def _ivy_file(jars: Sequence[Jar]) -> str:
-    """Ivy's list of just these jars, without what they depend on."""
+    """An Ivy file that lists some jars without their dependencies."""
     lines = [
         f"<dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} "
         f'rev={quoteattr(jar.version)} transitive="false" conf="default"/>'
@@ -263,7 +273,8 @@ def _run(command: list[str], jar: Jar) -> str:
 
 
 def _trust_options(store: Path) -> list[str]:
-    """Make Java trust the authorities Python trusts (SSL_CERT_FILE, else the system's)."""
+    """Options that make Java trust the authorities that Python trusts: those in SSL_CERT_FILE, else
+    the system's."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
@@ -277,7 +288,7 @@ def _trust_options(store: Path) -> list[str]:
             )
     if not authorities:
         return []
-    password = "anonlib"  # of a file with public certificates that lives for seconds
+    password = "anonlib"  # of a short-lived file with public certificates
     content = pkcs12.serialize_java_truststore(
         authorities, BestAvailableEncryption(password.encode())
     )
@@ -290,7 +301,7 @@ def _trust_options(store: Path) -> list[str]:
 
 
 def _proxy_options(environ: Mapping[str, str]) -> list[str]:
-    """Java's form of the proxy in https_proxy, which it does not read."""
+    """The proxy of https_proxy as options of Java, which does not read that variable."""
     proxy = environ.get("https_proxy") or environ.get("HTTPS_PROXY") or ""
     parts = urllib.parse.urlsplit(proxy)
     if not parts.hostname:

@@ -1,5 +1,5 @@
-"""The Spark session: the one that is there, or a quiet local one with Delta and the settings that
-keep raw values out of spills and logs."""
+"""The Spark session: an existing one, or a new one with Delta, quiet, and with settings that keep
+raw values out of spills and logs."""
 
 import os
 import re
@@ -20,15 +20,14 @@ from anonlib.spark.jvm import find_class
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
 REDACTED = "spark.redaction.regex"
-#: What every run needs, on a session of ours or of others.
+#: The settings of every run, on a session of anonlib or an existing one.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
-    # Literals of plans may be raw values (a `where`, a category): no text of a plan shows them.
+    # Literals of plans may be raw values (a `where`, a category), so texts of plans hide them.
     "spark.sql.redaction.string.regex": "(?s).+",
     "spark.sql.redaction.options.regex": f"{SECRET}|url",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
-    # HotSpot leaves methods above this many bytes to its interpreter; then Spark rather compiles
-    # each operator by itself.
+    # HotSpot interprets methods of more bytes. Above this, Spark compiles each operator by itself.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Plans of many blocks are literals of megabytes.
     "spark.sql.maxPlanStringLength": "8192",
@@ -36,34 +35,34 @@ REQUIRED = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
-#: What of it a release rests on: nobody may set it otherwise.
+#: The settings that a release relies on: nobody may change them.
 FIXED = ("spark.sql.session.timeZone", "spark.sql.redaction.string.regex")
 
 ENCRYPTION = "spark.io.encryption.enabled"
-#: By which the operator says that the disks are encrypted by others. No config can.
+#: The operator's statement that the disks are encrypted otherwise. A config can't make it.
 ENCRYPTED_DISKS = "spark.anonlib.disksEncrypted"
 
-#: Only for a session that we start.
+#: The settings of a session that anonlib starts.
 STARTED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Shuffle, spill and broadcast files hold raw values: encrypted at rest.
+    # Shuffle, spill and broadcast files hold raw values, so they are encrypted.
     ENCRYPTION: "true",
-    # What the environment page, the event log and Spark's logs leave out.
+    # Settings that the environment page, the event log and Spark's logs leave out.
     REDACTED: SECRET,
-    # Executors go quiet with the driver: errors of Spark's own may show values.
+    # Executors are as quiet as the driver, since Spark's own errors may show values.
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
-    # Noting the Python line of every column for Spark's error texts, which nobody sees, is more
-    # than half of all calls to the JVM.
+    # Spark would note the Python line of every column for error texts that nobody sees. That would
+    # be more than half of all calls to the JVM.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # What waits to be sent to an object store stays in memory: S3A's files are not encrypted, and
-    # a killed run leaves them. A task has a few parts of this size.
+    # Uploads to an object store are buffered in memory: S3A's files would not be encrypted, and a
+    # killed run would leave them. A task buffers a few parts of this size.
     "spark.hadoop.fs.s3a.fast.upload.buffer": "array",
     "spark.hadoop.fs.s3a.multipart.size": "16M",
 }
 
-#: Only for one on this machine.
+#: Further settings of a session on this machine.
 LOCAL = {
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
@@ -76,14 +75,18 @@ LOCAL = {
 def session(
     settings: Mapping[str, str] | None = None, given: SparkSession | None = None
 ) -> SparkSession:
-    """The given session, else the active one (a notebook), else a new one: of spark-submit, or on
-    this machine.
+    """The session to use: the given one, else the active one (as in a notebook), else a new one.
 
-    `settings` have Spark's names. On an existing session only settings that can change at run time
-    take effect.
+    A new one is that of spark-submit, or on this machine.
 
-    Raises InputError if Java or Delta is missing, for Spark Connect, and if a setting that keeps
-    raw values out of files and plans has no effect.
+    Args:
+        settings: Settings by Spark's names. On an existing session only those that can change at
+            run time take effect.
+        given: The session, if there is one.
+
+    Raises:
+        InputError: Java or Delta is missing; the session is one of Spark Connect; or a setting that
+            keeps raw values out of files and plans has no effect.
     """
     settings = dict(settings or {})
     found = given or SparkSession.getActiveSession() or _start(settings)
@@ -106,7 +109,7 @@ def _refuse_connect(*, remote: bool) -> None:
 
 
 def _require_settings(found: SparkSession) -> None:
-    """Raises InputError if a setting that our promises rest on has another value."""
+    """Raises InputError if a setting that a release relies on has another value."""
     for key in FIXED:
         if found.conf.get(key) != REQUIRED[key]:
             raise InputError(
@@ -125,7 +128,7 @@ def _require_settings(found: SparkSession) -> None:
 def _start(settings: dict[str, str]) -> SparkSession:
     _refuse_connect(remote="SPARK_REMOTE" in os.environ or "spark.remote" in settings)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # spark-submit has started the JVM, with its own master, jars and logging.
+    # With spark-submit the JVM runs already, with its own master, jars and logging.
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     with as_file(files("anonlib.spark") / "log4j2.properties") as quiet:
         conf = {"spark.app.name": "anonlib", **STARTED, **REQUIRED}
@@ -155,28 +158,28 @@ def _start(settings: dict[str, str]) -> SparkSession:
 
 
 def _jars(settings: Mapping[str, str]) -> str:
-    """Our jars, and the jars that the config names, such as a database's driver."""
+    """The jars of anonlib, and those that the config names, such as a database's driver."""
     theirs = settings.get("spark.jars", "")
     return ",".join([*map(str, ensure_jars()), *filter(None, theirs.split(","))])
 
 
 def _launch(conf: Mapping[str, str]) -> None:
-    """Starts the JVM if there is none. Secret settings are left out, since everybody on the machine
-    can read its command line; they are set when the session starts."""
+    """Starts the JVM if there is none. Secret settings are set later, when the session starts:
+    everybody on the machine can read the JVM's command line."""
     plain = SparkConf(loadDefaults=False)
     plain.setAll([(key, value) for key, value in conf.items() if not re.search(SECRET, key)])
     SparkContext._ensure_initialized(conf=plain)
 
 
 def _with_theirs(pattern: str) -> str:
-    """The names of secret settings, and those that the session's submitter adds."""
+    """The pattern of secret settings, joined with that of the session's submitter."""
     theirs = SparkConf().get(REDACTED)
     return pattern if theirs in (None, pattern) else f"{pattern}|{theirs}"
 
 
 @contextmanager
 def _files_for_no_other_writer() -> Iterator[None]:
-    """What is started here makes files that only their owner can write to."""
+    """Processes that are started in the body make files that only their owner can write to."""
     before = os.umask(0o077)
     os.umask(before | 0o022)
     try:
@@ -186,7 +189,7 @@ def _files_for_no_other_writer() -> Iterator[None]:
 
 
 def _require_delta(found: SparkSession) -> None:
-    """Raises InputError when the session has no Delta."""
+    """Raises InputError if the session has no Delta."""
     try:
         find_class(found, "io.delta.sql.DeltaSparkSessionExtension")
     except Exception:
@@ -198,8 +201,8 @@ def _require_delta(found: SparkSession) -> None:
 
 @contextmanager
 def _silent_jvm() -> Iterator[None]:
-    """Starts the JVM without a standard error: it would show the launcher's warnings and the
-    tracebacks of Python workers, which may hold data. ANONLIB_DEBUG keeps it."""
+    """A JVM that starts in the body has no standard error. It would show the launcher's warnings,
+    and tracebacks of Python workers, which may contain data. ANONLIB_DEBUG keeps it."""
     if os.environ.get("ANONLIB_DEBUG"):
         yield
         return

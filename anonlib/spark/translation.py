@@ -1,5 +1,5 @@
-"""What Spark, Delta and Python workers raise, as errors of ours: their texts may hold raw values,
-so only what is known to be safe is passed on."""
+"""Translates errors of Spark, Delta and Python workers to errors of anonlib. Their texts may hold
+raw values, so only texts that are known to be safe are passed on."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, BusyError, InputError, StorageError
 
-#: What pyspark logs its exceptions to, with the text of the query in them.
+#: The loggers that pyspark logs its exceptions to, with the text of the query.
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 DENIED = "permission denied"
@@ -21,9 +21,9 @@ CREDENTIALS = (
     "the store has found no credentials, or refuses them; give them in the environment "
     "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or by the machine's role"
 )
-#: what a text of the JVM contains -> our error and its text
+#: (pattern in a text of the JVM, error of anonlib, its text). The first match counts.
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
-    # Before what these failures cause: the end of a stream, a file that is not there.
+    # These come first, since they cause others: an end of a stream, a missing file.
     (
         (
             r"Python worker exited|Python worker failed to connect|exceeding \w+ memory"
@@ -155,24 +155,28 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "the table changed meanwhile",
     ),
 )
-#: What stores say of a file that may not be there yet: 412, or 409 to one of two at once.
+#: Errors of stores if a file exists that must be new: 412, or 409 for one of two writers at once.
 _THERE = re.compile(
     r"FileAlreadyExistsException|PreconditionFailed|ConditionalRequestConflict|Status Code: 412"
 )
-#: And of one that was replaced between the look at its version and the reading.
+#: Errors of stores if a file was replaced between the look at its version and the read.
 _REPLACED = re.compile(r"RemoteFileChangedException|Status Code: 412")
-#: The class of what Python workers raise, and a traceback that ends with an error of ours.
+#: The JVM's class of errors of Python workers.
 _PYTHON = "org.apache.spark.api.python.PythonException"
+#: The parts of a traceback that ends with a BlockError.
 _TRACEBACK = "Traceback (most recent call last):\n"
 _OURS = re.compile(r"(?:[ \t][^\n]*\n)*anonlib\.errors\.BlockError: ([^\n]*)")
 
 
 @contextmanager
 def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> Iterator[None]:
-    """Runs Spark work and translates its failures to our errors, which begin with `what`. A missing
-    permission becomes an error of type `denied`.
+    """Translates failures of Spark in the body to errors of anonlib.
 
-    KeyboardInterrupt and our own errors pass through. The cause is kept for `--debug`.
+    KeyboardInterrupt and errors of anonlib pass through. The cause is kept for `--debug`.
+
+    Args:
+        what: What the error texts begin with.
+        denied: The type of the error for a missing permission.
     """
     try:
         with _unlogged:
@@ -184,7 +188,7 @@ def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> It
 
 
 class _Unlogged:
-    """Keeps pyspark from logging while any thread is inside. (Leases beat in their own thread.)"""
+    """Keeps pyspark from logging while any thread is inside, such as the thread of a lease."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -214,7 +218,7 @@ _unlogged = _Unlogged()
 def translate(
     error: Exception, what: str, denied: type[AnonlibError] = StorageError
 ) -> AnonlibError:
-    """Our error for an exception of Spark."""
+    """The error of anonlib for an exception of Spark. Arguments as for `translate_errors`."""
     text = _full_text(error)
     if ours := _of_worker(error):
         return BlockError(f"{what}: {ours}")
@@ -235,10 +239,10 @@ def is_replaced_meanwhile(error: Exception) -> bool:
 
 
 def _of_worker(error: Exception) -> str:
-    """The text of a BlockError that a Python worker raised; empty for anything else. Other texts
-    may quote values, and a value may read like such an error."""
+    """The text of a BlockError that a Python worker raised; empty for other errors. Only a traceback
+    counts: other texts may quote values, and a value may look like such an error."""
     causes = [*_causes(error)]
-    if not causes and isinstance(error, PythonException):  # Spark 4.0 keeps its text alone
+    if not causes and isinstance(error, PythonException):  # Spark 4.0 keeps only its text
         causes = [(_PYTHON, str(error))]
     for kind, text in causes:
         if kind == _PYTHON:
@@ -253,7 +257,7 @@ def _full_text(error: Exception) -> str:
 
 
 def _causes(error: Exception) -> Iterator[tuple[str, str]]:
-    """Class and message of the JVM's exception, of its cause, and so on."""
+    """The class and the message of the JVM's exception, then of its cause, and so on."""
     java: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     for _ in range(20):
         try:
@@ -261,7 +265,7 @@ def _causes(error: Exception) -> Iterator[tuple[str, str]]:
                 return
             yield java.getClass().getName(), java.getMessage() or ""
             java = java.getCause()
-        except Exception:  # the JVM is gone; what we have must do
+        except Exception:  # the JVM is gone; the causes so far must do
             return
 
 

@@ -1,5 +1,5 @@
-"""Spark expressions that several modules need: values in the forms that scans and plans compare,
-types of Arrow on every version of Spark, look-ups in small tables, and the hash of a row."""
+"""Spark expressions for several modules: values in the form that scans and plans compare, Arrow
+types on every version of Spark, look-ups in small tables, and the hash of a row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
@@ -16,21 +16,24 @@ from anonlib.arrays import Ints
 from anonlib.auditing.canonical import fold_value, present
 from anonlib.partition.cuts import Singles
 
-#: How whole numbers, numbers, dates and times look in text: casts alone take too much ("1d" is a
-#: double to Spark, and a time a date).
+#: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
+#: date.
 WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 
+#: Texts of numbers.
 DECIMAL_TEXT = r"^[+-]?(0|[1-9][0-9]*|(?=\.))(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?$"
 
+#: Texts of dates.
 DATE_TEXT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
+#: Texts of dates with a time.
 TIME_TEXT = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?$"
 )
 
 
 def as_double(value: Column, type: pa.DataType) -> Column:
-    """A continuous value as a double: dates in days, timestamps in microseconds since 1970."""
+    """A continuous value as a double. Dates are days, timestamps microseconds since 1970."""
     if pa.types.is_date(type):
         return F.unix_date(value).cast("double")
     if pa.types.is_timestamp(type):
@@ -57,19 +60,19 @@ def canonical_columns(
     return {id: canonical(F.col(id), type, missing_tokens) for id, type in types.items()}
 
 
-#: Before 4.2 times with a zone are in UTC unless asked otherwise, from then on only if asked.
+#: Before Spark 4.2, times with a zone are in UTC by default. Since then only with this argument.
 _UTC: dict[str, Any] = (
     {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 )
 
 
 def arrow_type(field: StructField) -> pa.DataType:
-    """The Arrow type of a column. Raises an error of Spark's where there is none."""
+    """The Arrow type of a column. Spark raises its own error if there is none."""
     return to_arrow_schema(StructType([field]), **_UTC).field(0).type
 
 
 def spark_type(type: pa.DataType) -> DataType:
-    """The Spark type of an Arrow type; times without a zone stay such."""
+    """The Spark type of an Arrow type. Times without a zone stay without one."""
     return from_arrow_type(type, prefer_timestamp_ntz=True)
 
 
@@ -78,23 +81,30 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
-#: Longer lists are looked up by buckets of their hashes.
+#: Longer lists of hashes are looked up by buckets.
 LONGEST = 32
 
 
 def matrix(values: Singles) -> Column:
-    """An array of rows of floats as one folded literal: nine digits say a float exactly."""
+    """A matrix of floats as one constant literal. Nine digits represent a float32 exactly."""
     text = ",".join("[" + ",".join(f"{v:.9g}" for v in row) + "]" for row in values.tolist())
     return F.from_json(F.lit(f"[{text}]"), "array<array<float>>")
 
 
 def at(values: Ints, place: Column) -> Column:
-    """The value at a place of an array, which is one folded literal."""
+    """The value at a place of an array. The array is one constant literal."""
     return F.get(_array(values.tolist(), "int"), place)
 
 
 def look_up(key: Column, hashes: Sequence[int], values: Iterable[int], default: int) -> Column:
-    """The value that goes with a key, a hash, `default` where it is not among `hashes`."""
+    """The value of a key, as a column.
+
+    Args:
+        key: The key, a 64-bit hash.
+        hashes: All keys.
+        values: The value of each.
+        default: The value of a key that is not in `hashes`.
+    """
     found = list(zip(hashes, values, strict=True))
     if len(found) <= LONGEST:
         if not found:
@@ -122,7 +132,7 @@ def _nested(values: Sequence[Sequence[int]], type: str) -> Column:
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """xxhash64 of all columns, whatever their names, nulls told apart from absent values."""
+    """xxhash64 of all columns. Names don't matter, and nulls differ from absent values."""
     columns = [
         F.to_json(F.struct(F.col(f.name).alias("value"))) if _has_map(f) else F.col(f.name)
         for f in frame.schema.fields
