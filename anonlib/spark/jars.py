@@ -1,8 +1,8 @@
 """The jars of Delta, and on demand those of S3 and PostgreSQL's driver. They are fetched once, and
 checked by sha256 at every use.
 
-`python -m anonlib.spark.jars` fetches missing jars and prints all paths. With `--s3` it also fetches
-those for `s3a://` paths (12 MB). From then on every session of anonlib has them.
+`python -m anonlib.spark.jars` fetches missing jars and prints all paths. With `--s3` it also
+fetches those for `s3a://` paths (12 MB). From then on every session of anonlib has them.
 
 Environment variables:
 
@@ -134,8 +134,8 @@ def postgresql_jar() -> Path:
 
 
 def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
-    """The jars of all sessions, by their paths in `jar_dir()`. Missing ones are fetched, and all are
-    verified.
+    """The jars of all sessions, by their paths in `jar_dir()`. Missing ones are fetched, and
+    all are verified.
 
     Args:
         s3: Whether to include those of S3. By default they are included if they were fetched

@@ -239,8 +239,8 @@ def is_replaced_meanwhile(error: Exception) -> bool:
 
 
 def _of_worker(error: Exception) -> str:
-    """The text of a BlockError that a Python worker raised; empty for other errors. Only a traceback
-    counts: other texts may quote values, and a value may look like such an error."""
+    """The text of a BlockError that a Python worker raised; empty for other errors. Only its
+    traceback counts: other texts may quote values, and a value may look like such an error."""
     causes = [*_causes(error)]
     if not causes and isinstance(error, PythonException):  # Spark 4.0 keeps only its text
         causes = [(_PYTHON, str(error))]

@@ -132,7 +132,7 @@ def _nested(values: Sequence[Sequence[int]], type: str) -> Column:
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """xxhash64 of all columns. Names don't matter, and nulls differ from absent values."""
+    """xxhash64 of all columns. Their names don't matter, and nulls differ from absent values."""
     columns = [
         F.to_json(F.struct(F.col(f.name).alias("value"))) if _has_map(f) else F.col(f.name)
         for f in frame.schema.fields
