@@ -10,9 +10,9 @@ from pyspark.sql import types as T
 
 from anonlib.auditing.tokens import missing_values
 
-#: What Unicode and Python call white space, and the Braille pattern without a dot.
+#: White space by Unicode and Python, and the Braille pattern without a dot.
 BLANKS = r"[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+"
-#: What has no picture: format and control characters, fillers, joiners and selectors.
+#: Invisible characters: format and control characters, fillers, joiners and selectors.
 INVISIBLE = (
     r"[\p{Cf}\p{Cc}\u034f\u115f\u1160\u17b4\u17b5\u0890\u0891\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"
     r"\x{e0000}-\x{e0fff}]+"
@@ -50,7 +50,7 @@ def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) ->
 
 
 def fold_value(column: Column, dtype: T.DataType) -> Column:
-    """A protected column of text as people see it; any other as it is."""
+    """A protected column: text becomes as people see it (`_fold`), other types stay as they are."""
     return _folded_leaf(column, dtype)
 
 
@@ -58,8 +58,8 @@ def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
     """A folded column with null for NaN and for the tokens of missing values.
 
     Tokens are compared with numbers, dates and timestamps by value (`missing_values`), and with
-    other types by text. For text, call this in a separate projection after folding. Else Spark
-    would fold twice.
+    other types by text. For text, fold in a separate projection before. Else Spark would fold
+    twice.
     """
 
     def leaf(part: Column, kind: T.DataType) -> Column:
@@ -149,7 +149,7 @@ def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> C
     missing_literals = missing_values(tokens, dtype)
     text = column
     if missing_literals is None:
-        # Only what has letters or digits can be a truth value or an interval.
+        # A token without letters or digits can't be a boolean or an interval.
         words = [token for token in tokens if re.search(r"\w", token)]
         text = F.lower(column.cast("string"))
         missing_literals = [F.lit(_fold_plain(token)) for token in words]
@@ -157,16 +157,16 @@ def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> C
 
 
 def _fold_plain(text: str) -> str:
-    """The fold of text in ASCII."""
+    """`_fold` for a text in printable ASCII."""
     return " ".join(text.lower().split())
 
 
 def _fold(text: Column) -> Column:
     """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words.
 
-    Plain text takes the short way. ICU does the rest: it is part of Spark, but only `java_method`
-    reaches it. Spark takes that for nondeterministic: the column needs a projection of its own
-    before it is grouped or aggregated.
+    Printable ASCII takes a short way. Other text needs ICU, which is part of Spark, but is reached
+    only through `java_method`. Spark treats that as nondeterministic, so the column needs its own
+    projection before it is grouped or aggregated.
     """
     plain = F.trim(F.regexp_replace(F.lower(text), " +", " "))
     seen = F.regexp_replace(F.regexp_replace(text, BLANKS, " "), INVISIBLE, "")

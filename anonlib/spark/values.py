@@ -44,10 +44,10 @@ def as_double(value: Column, type: pa.DataType) -> Column:
 
 
 def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
-    """A protected value as the audit compares it: null where missing (null, NaN, a token), text as
-    people see it.
+    """A protected value in the form that the audit compares.
 
-    For text, Spark takes it for nondeterministic: project it before it is grouped or aggregated.
+    Missing values (null, NaN, tokens) are null. Text is as people see it. Spark treats that as
+    nondeterministic: project the column before it is grouped or aggregated.
     """
     its = spark_type(type)
     return present(fold_value(value, its), its, missing_tokens)
