@@ -24,7 +24,7 @@ class ClusterWork(NamedTuple):
 
     Attributes:
         numeric: float64[n, p]. The numeric columns.
-        nominal: [n, q]. The codes of the nominal columns.
+        nominal: int32[n, q]. The codes of the nominal columns.
         order: int64[n]. Row numbers; the rows of a cluster are one run `a..b` of it.
         lean: float64[n]. By row: its squared distance from side 0 minus that from side 1, or its
             squared distance from one point.
@@ -61,7 +61,7 @@ def bisecting(numeric: Floats, nominal: Codes, n_categories: Ints, k: int, m: in
 
     Args:
         numeric: float64[n, p]. The numeric columns.
-        nominal: [n, q]. The codes of the nominal columns.
+        nominal: int32[n, q]. The codes of the nominal columns.
         n_categories: int64[q]. Categories of each nominal column.
         k: The least rows of a cluster.
         m: The most clusters.
