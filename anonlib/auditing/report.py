@@ -38,6 +38,8 @@ class AuditSpec:
         only: The controllers whose classes are judged; None for all. References stay those of the
             whole table.
         hierarchies: By protected column: its hierarchy, with folded names.
+        orders: By protected column of text: all values, folded, low to high. Without an order,
+            text is in the order of its letters.
         joint: Protected columns. A model of one of them is also checked against attackers who know
             the others: on the rows of a class that agree on them.
         shares: By quasi-identifier that is released as shares: the number of steps that they are
@@ -57,6 +59,7 @@ class AuditSpec:
     apart: str | None = None
     only: tuple[int, ...] | None = None
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     joint: tuple[str, ...] = ()
     shares: Mapping[str, int | None] = field(default_factory=dict)
 

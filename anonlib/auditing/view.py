@@ -25,6 +25,7 @@ class View:
         persons: How persons are counted.
         token: The column of the persons' tokens, if persons are counted by it.
         hierarchies: By released name of a protected column: its hierarchy.
+        orders: By released name of a protected column of text: all values, low to high.
     """
 
     rows: "DataFrame"
@@ -35,6 +36,7 @@ class View:
     persons: Persons
     token: str | None
     hierarchies: Mapping[str, Hierarchy]
+    orders: Mapping[str, tuple[str, ...]]
 
 
 def make_view(
@@ -94,4 +96,5 @@ def make_view(
         persons=spec.persons,
         token=None if token is None else "t",
         hierarchies=spec.hierarchies,
+        orders=spec.orders,
     )

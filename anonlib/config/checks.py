@@ -17,7 +17,7 @@ from anonlib.config.model import (
     SparkSection,
 )
 from anonlib.config.places import check_places
-from anonlib.config.resolve import bind_models, find_joint_columns
+from anonlib.config.resolve import bind_models, find_joint_columns, find_ordered_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
@@ -143,12 +143,17 @@ def _check_attributes(config: Config) -> Iterator[Problem]:
             "attributes", f"{by_role[Role.TARGET]} columns have `role: target`; at most one may"
         )
     modelled = {model.column for model in config.privacy.models}
+    ordered = find_ordered_columns(config.all_models, config.attributes)
     for name, attribute in config.attributes.items():
         yield from _check_scale(config.kernel, name, attribute)
         where = f"attributes.{name}"
         if attribute.order is not None:
-            if attribute.scale is not Scale.ORDINAL:
-                yield Problem(f"{where}.order", "only ordinal columns have an order; remove it")
+            if attribute.scale is not Scale.ORDINAL and name not in ordered:
+                yield Problem(
+                    f"{where}.order",
+                    "only ordinal columns, and columns under a model that goes by their order "
+                    "(t_closeness with `distance: ordered`), have an order; remove it",
+                )
             if len(attribute.order) < 2 or len(set(attribute.order)) < len(attribute.order):
                 yield Problem(f"{where}.order", "give at least two categories, each once")
         if attribute.pseudonym and attribute.role is not Role.IDENTIFIER:

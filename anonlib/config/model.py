@@ -180,7 +180,9 @@ class Attribute(Section):
         None, description="quasi-identifiers and the target: scale of the values"
     )
     order: tuple[str, ...] | None = Field(
-        None, description="ordinal text: all categories, low to high"
+        None,
+        description="text that is ordinal, or that a model measures by its order: all values, "
+        "low to high",
     )
     hierarchy: str | None = Field(
         None,

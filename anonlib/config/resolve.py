@@ -20,6 +20,7 @@ from anonlib.table.schema import (
     is_number,
     target_scale,
 )
+from anonlib.text import fold_text
 
 
 def resolve(config: Config, fields: Sequence[Field]) -> Schema:
@@ -33,6 +34,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     that a role or a recoder does not support.
     """
     problems = [*_check_names(config, fields), *_check_target(config)]
+    ordered = find_ordered_columns(config.all_models, config.attributes)
     columns = []
     for i, field in enumerate(fields):
         attribute = config.attributes.get(field.name)
@@ -40,6 +42,8 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         if attribute is None or (attribute.role is Role.DROP and field.name not in needed):
             continue
         wrong = list(_check_type(config, field, attribute))
+        if field.name in ordered:
+            wrong += _check_order(field, attribute.order)
         problems += wrong
         if not wrong and field.arrow is not None:
             columns.append(_column(config, f"c{i}", field, attribute))
@@ -92,6 +96,22 @@ def read_protected_hierarchies(
     names = {model.column for model in bind_models(models, attributes) if model.by_hierarchy}
     paths = {n: a.hierarchy for n, a in attributes.items() if n in names}
     return {name: read_hierarchy(path).folded() for name, path in paths.items() if path}
+
+
+def find_ordered_columns(
+    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
+) -> set[str]:
+    """The columns that models measure by the order of their values."""
+    bound = bind_models(models, attributes)
+    return {model.column for model in bound if model.by_order and model.column is not None}
+
+
+def find_orders(
+    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
+) -> dict[str, tuple[str, ...]]:
+    """The declared orders by which models measure their columns, folded, by the columns' names."""
+    orders = {name: attributes[name].order for name in find_ordered_columns(models, attributes)}
+    return {name: tuple(map(fold_text, order)) for name, order in orders.items() if order}
 
 
 def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
@@ -199,6 +219,22 @@ def _check_type(config: Config, field: Field, attribute: Attribute) -> Iterator[
         )
     elif attribute.scale is not None and is_atomic(field.arrow):
         yield from _check_scale(config, field, attribute, field.arrow, attribute.scale)
+
+
+def _check_order(field: Field, order: tuple[str, ...] | None) -> Iterator[Problem]:
+    """Whether the values of a column that a model measures by their order have one."""
+    is_text = field.arrow is not None and pa.types.is_string(field.arrow)
+    if is_text and order is None:
+        yield Problem(
+            f"attributes.{field.name}.order",
+            "required, since t_closeness goes by the order of the values and the column is text: "
+            "all values, low to high; or add `type` if these are numbers or dates",
+        )
+    if not is_text and order is not None:
+        yield Problem(
+            f"attributes.{field.name}.order",
+            f"only for text; type {field.type} has an order of its own, remove it",
+        )
 
 
 def _has_one_text(type: pa.DataType) -> bool:

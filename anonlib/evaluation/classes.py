@@ -10,7 +10,12 @@ from pyspark.sql import functions as F
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.view import View, make_view
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, find_joint_columns, read_protected_hierarchies
+from anonlib.config.resolve import (
+    bind_models,
+    find_joint_columns,
+    find_orders,
+    read_protected_hierarchies,
+)
 from anonlib.measure.case import CertaintyBin, Sizes
 from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Role, Schema
@@ -128,6 +133,7 @@ def make_published_spec(config: Config) -> AuditSpec:
         persons="unknown" if config.unit else "rows",
         sets=tuple(sets),
         hierarchies=read_protected_hierarchies(config.all_models, config.attributes),
+        orders=find_orders(config.all_models, config.attributes),
         joint=find_joint_columns(config),
         shares=shares,
     )

@@ -11,7 +11,12 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import Config, PartitionSection
-from anonlib.config.resolve import bind_models, read_protected_hierarchies, with_ids
+from anonlib.config.resolve import (
+    bind_models,
+    find_orders,
+    read_protected_hierarchies,
+    with_ids,
+)
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
 from anonlib.kernels import Kernel, KernelResult
 from anonlib.loss import ReleasedBlock
@@ -139,6 +144,7 @@ def _encoding(column: Column, given: pa.ChunkedArray, max_categories: int) -> En
 def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
     """What models that measure cells against the whole table measure them against."""
     hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
+    orders = find_orders(config.all_models, config.attributes)
     for name in {
         m.column
         for m in bind_models(config.privacy.models, config.attributes)
@@ -147,6 +153,8 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
         column = schema[name or ""]
         values = table.column(column.id).combine_chunks()
         found = list_protected_values(values, config.privacy.missing_tokens)
+        if column.name in orders:
+            found = found.ordered(orders[column.name])
         tree = hierarchies.get(column.name)
         yield column.id, found if tree is None else found.along(tree)
 

@@ -128,6 +128,11 @@ class PrivacyModel(Plugin):
         return False
 
     @property
+    def by_order(self) -> bool:
+        """Whether it needs the order of the values of its column."""
+        return False
+
+    @property
     def min_persons(self) -> int:
         """The least persons of a cell that holds the model."""
         return 1

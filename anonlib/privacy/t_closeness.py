@@ -46,6 +46,10 @@ class TCloseness(PrivacyModel):
         return "counts"
 
     @property
+    def by_order(self) -> bool:
+        return self.distance == "ordered"
+
+    @property
     def by_hierarchy(self) -> bool:
         return self.distance == "hierarchical"
 

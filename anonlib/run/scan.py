@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, read_protected_hierarchies
+from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
@@ -220,6 +220,7 @@ def _values(
     models = bind_models(config.all_models, config.attributes)
     names = {m.column: m.type for m in models if m.looks_at == "counts"}
     hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
+    orders = find_orders(config.all_models, config.attributes)
     found, own, problems = {}, {}, []
     for name, model in names.items():
         column = source.schema[name or ""]
@@ -234,8 +235,16 @@ def _values(
             text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"
             problems.append(Problem(f"column {name}", text))
             continue
-        found[column.id] = _as_values(counted, "count")
-        own[column.id] = _as_values(counted, "own").reference
+        all_rows, own_rows = _as_values(counted, "count"), _as_values(counted, "own")
+        if name in orders:
+            try:
+                all_rows = all_rows.ordered(orders[name])
+                own_rows = own_rows.ordered(orders[name])
+            except InputError as error:
+                text = f"{error}; add them, or list them under privacy.missing_tokens"
+                problems.append(Problem(f"attributes.{name}.order", text))
+                continue
+        found[column.id], own[column.id] = all_rows, own_rows.reference
         if name in hierarchies:
             try:
                 found[column.id] = found[column.id].along(hierarchies[name])

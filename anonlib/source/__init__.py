@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField
 from anonlib.auditing.canonical import BLANKS
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import Config
-from anonlib.config.resolve import resolve
+from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.condition import filter_rows
 from anonlib.source.database import Database, jdbc_options, open_database
@@ -265,13 +265,13 @@ def latest_version(spark: SparkSession, path: str) -> int:
 def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
     """Types to read columns as: declared ones, and numbers that CSV keeps as text."""
     declared, inferred = {}, []
+    ordered = find_ordered_columns(config.all_models, config.attributes)
     for i, name in enumerate(names):
         attribute = config.attributes.get(name)
         if attribute is None or attribute.role is Role.DROP:
             continue
-        number = attribute.scale is Scale.CONTINUOUS or (
-            attribute.scale is Scale.ORDINAL and attribute.order is None
-        )
+        has_order = attribute.scale is Scale.ORDINAL or name in ordered
+        number = attribute.scale is Scale.CONTINUOUS or (has_order and attribute.order is None)
         text = isinstance(raw.schema[i].dataType, StringType)
         if attribute.type is not None:
             declared[f"c{i}"] = attribute.type

@@ -310,6 +310,21 @@ class Values:
             raise InputError(f"lacks {unknown} of the distinct values that the column has")
         return replace(self, reference=replace(self.reference, levels=hierarchy.levels(places)))
 
+    def ordered(self, order: Sequence[str]) -> "Values":
+        """The same in a declared order of folded texts.
+
+        Raises InputError with the number of values that the order lacks.
+        """
+        places = pc.index_in(self.categories, value_set=pa.array(order, pa.string()))
+        if places.null_count:
+            raise InputError(
+                f"lacks {places.null_count} of the distinct values that the column has"
+            )
+        by_place = np.argsort(places.to_numpy(), kind="stable")
+        counts = self.reference.count[by_place]
+        categories = self.categories.take(pa.array(by_place))
+        return replace(self, categories=categories, reference=replace(self.reference, count=counts))
+
 
 def list_protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
     """The values of a column that is in memory: text in the order of its folded letters."""

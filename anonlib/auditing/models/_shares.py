@@ -1,5 +1,6 @@
 """Counts how often each value occurs in each class, and in the whole table."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,9 +46,11 @@ class Shares:
 
     Attributes:
         column: The column of the view. Missing values are null.
+        order: All values, low to high. By default their own order.
     """
 
     column: str
+    order: tuple[str, ...] = ()
 
     def present(self, rows: "DataFrame", view: View, **aggregates: "Column") -> "DataFrame":
         """Counts the present values of each class in `rows`.
@@ -104,7 +107,11 @@ class Shares:
 
         value = F.col(self.column).alias("value")
         counted = view.whole.groupBy(value).agg(F.count("*").alias("n"))
-        order = Window.orderBy(F.col("value").asc_nulls_last())
+        key = F.col("value")
+        if self.order:
+            places = F.from_json(F.lit(json.dumps(self.order)), "array<string>")
+            key = F.array_position(places, key)
+        order = Window.orderBy(key.asc_nulls_last())
         everything = Window.partitionBy()
         return counted.select(
             "value",

@@ -35,7 +35,8 @@ class TClosenessAudit(SharesAudit):
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as F
 
-        shares = Shares(view.sensitive[self.attribute])
+        order = view.orders.get(self.attribute, ()) if self.distance == "ordered" else ()
+        shares = Shares(view.sensitive[self.attribute], order)
         if self.distance == "hierarchical":
             if self.attribute not in view.hierarchies:
                 raise UnverifiableError(f"the hierarchy of column {self.attribute} is not given")
@@ -45,7 +46,12 @@ class TClosenessAudit(SharesAudit):
             more = F.transform("entries", lambda e: F.greatest(e["p"] - e["q"], F.lit(0.0)))
             value = F.aggregate(more, F.lit(0.0), lambda total, x: total + x)
             return found.select("n_rows", value.alias("value"))
-        ranked = shares.reference(view).select("rank", "q").collect()
+        ranked = shares.reference(view).select("rank", "q", "value").collect()
+        known = {*order, None}
+        if order and (unknown := sum(row["value"] not in known for row in ranked)):
+            raise UnverifiableError(
+                f"the order of column {self.attribute} lacks {unknown} of its values"
+            )
         whole = [row["q"] for row in sorted(ranked, key=lambda row: row["rank"])]
         text = ",".join(map(repr, whole))  # one exact literal; an array of many is slow to plan
         shares_of_all = F.split(F.lit(text), ",").cast("array<double>")
