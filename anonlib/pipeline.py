@@ -12,7 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import registry
 from anonlib.auditing import AuditReport
-from anonlib.config.keys import derive_backlog_key, derive_ledger_key, derive_pseudonym_key
+from anonlib.config.keys import (
+    derive_backlog_key,
+    derive_ledger_key,
+    derive_pseudonym_key,
+    require_master_keys,
+)
 from anonlib.config.minimum_k import PROPERTY, check_minimum_k
 from anonlib.config.model import Config
 from anonlib.config.places import check_overlaps
@@ -24,7 +29,7 @@ from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
-from anonlib.run.endings import finish, record_path, waits
+from anonlib.run.endings import finish, record_path, require_own_record, waits
 from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
 from anonlib.run.past import Earlier, look_back, open_past
 from anonlib.run.publish import Target, reader_notes
@@ -97,8 +102,7 @@ def _released(
 ) -> ReleaseResult:
     account = accounting.account
     run_id = account.run_id
-    key = derive_pseudonym_key(config, run_id)
-    private = derive_ledger_key(config), derive_backlog_key(config)
+    require_master_keys(config)
     with progress.stage("start"):
         there = None if dataframe is None else dataframe.sparkSession
         spark = session(config.spark.conf, there)
@@ -108,9 +112,12 @@ def _released(
     target = Target(spark, config.release)
     accounting.aimed(target.path)
     is_registered(spark, config)  # a name that is taken is refused before anything is written
+    key = derive_pseudonym_key(config, run_id, target.path)
+    private = derive_ledger_key(config), derive_backlog_key(config)
     past = open_past(spark, config, target, *private)
     if run_id in target.runs():
         return finish(spark, config, target, run_id, past)
+    require_own_record(spark, config, target, run_id)
     _clean_up(spark, target, run_id)
     target.check_free()
     if past.backlog is not None and past.backlog.of(run_id) is not None:
@@ -274,7 +281,7 @@ def _evaluated(
             earlier = look_back(config, target, source, past.ledger) if trial else Earlier()
             scanned = _scan(source, config, earlier.published)
         account.n_rows_in = scanned.n_rows
-        key = derive_pseudonym_key(config, run_id)
+        key = derive_pseudonym_key(config, run_id, target.path)
         run = Run(spark, config, progress, account, target, key, earlier, past)
         _make_private_folders(spark, config)
         with lease(spark, target.path, run_id, target.runs) as held, settle_tasks(spark):

@@ -16,17 +16,30 @@ from anonlib.errors import ConfigError, Problem
 MIN_BYTES, MAX_BYTES = 16, 65_536
 
 
-def derive_pseudonym_key(config: Config, run_id: str) -> bytes:
+def derive_pseudonym_key(config: Config, run_id: str, target: str) -> bytes:
     """The key of this release's pseudonyms, 32 bytes; empty when no column asks for any.
 
-    Derived by HKDF-SHA256 (RFC 5869) from the master key and the release's id, or from the
-    master key alone where the scope is stable. Raises ConfigError when there is no master key.
+    Derived by HKDF-SHA256 (RFC 5869) from the master key, the run's id and the target, or from the
+    master key alone where the scope is stable: two tables have no pseudonym in common, not even
+    under one run id. Raises ConfigError when there is no master key.
+
+    Args:
+        config: The config.
+        run_id: The run.
+        target: The path of the table as its store spells it.
     """
     if config.pseudonyms is None or not any(a.pseudonym for a in config.attributes.values()):
         return b""
-    scope = run_id if config.pseudonyms.scope == "release" else ""
+    scope = f"{run_id} {target}" if config.pseudonyms.scope == "release" else ""
     master = _read_master(config.pseudonyms, "pseudonyms")
     return _derive(master, f"pseudonyms {config.pseudonyms.scope} {scope}")
+
+
+def require_master_keys(config: Config) -> None:
+    """Raises ConfigError where a master key that the config names is not there or not usable."""
+    derive_pseudonym_key(config, "", "")
+    derive_ledger_key(config)
+    derive_backlog_key(config)
 
 
 def derive_ledger_key(config: Config) -> bytes:
@@ -81,7 +94,7 @@ def _private_key(config: Config, section: MasterKey | None, name: str) -> bytes:
         return b""
     where = f"release.{name}"
     master = _read_master(section, where)
-    pseudonyms = config.pseudonyms if derive_pseudonym_key(config, "") else None
+    pseudonyms = config.pseudonyms if derive_pseudonym_key(config, "", "") else None
     if pseudonyms is not None and master == _read_master(pseudonyms, "pseudonyms"):
         raise ConfigError([Problem(where, "the pseudonyms' key; make another one for this")])
     return _derive(master, name)

@@ -113,7 +113,8 @@ SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "s
 
 
 def digest_config(config: Config) -> str:
-    """SHA-256 of the config, with the contents of its hierarchies."""
+    """SHA-256 of the config, with the contents of its hierarchies, but without its `spark` section:
+    that changes no row."""
 
     def to_json(value: Any) -> Any:
         # pydantic would dump a plug-in with the fields of its declared base class only.
@@ -122,7 +123,8 @@ def digest_config(config: Config) -> str:
         return dict(value) if isinstance(value, BaseModel) else str(value)
 
     files = digest_hierarchies(config.attributes)
-    content = {**dict(config), **({"hierarchies": files} if files else {})}
+    settings = {name: value for name, value in config if name != "spark"}
+    content = {**settings, **({"hierarchies": files} if files else {})}
     text = json.dumps(content, default=to_json, sort_keys=True)
     return sha256(text.encode()).hexdigest()
 

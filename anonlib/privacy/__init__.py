@@ -147,6 +147,10 @@ class PrivacyModel(Plugin):
         """The least rows of a cell that holds the model."""
         return max(self.min_persons, self.min_values)
 
+    def implies(self, other: "PrivacyModel") -> bool:
+        """Whether every cell that holds this model holds the other one, too."""
+        return self == other
+
     @abstractmethod
     def holds(self, cells: CellCounts) -> Bools:
         """bool[m]. Whether each cell holds the model."""

@@ -37,6 +37,11 @@ class AlphaK(PrivacyModel):
         m = max(1, floor(1 / self.alpha))
         return m if self.alpha * m >= 1 else m + 1
 
+    def implies(self, other: PrivacyModel) -> bool:
+        if not isinstance(other, AlphaK) or self.column != other.column:
+            return False
+        return self.alpha <= other.alpha
+
     def holds(self, cells: CellCounts) -> Bools:
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
         largest = np.zeros(m, np.int64)

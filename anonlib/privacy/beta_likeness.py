@@ -36,6 +36,11 @@ class BetaLikeness(PrivacyModel):
     def looks_at(self) -> LooksAt:
         return "counts"
 
+    def implies(self, other: PrivacyModel) -> bool:
+        if not isinstance(other, BetaLikeness) or self.column != other.column:
+            return False
+        return other.kind in ("basic", self.kind) and self.beta <= other.beta
+
     def holds(self, cells: CellCounts) -> Bools:
         counts, p, q = against(cells, self.column or "")
         bound = np.full(len(q), self.beta)

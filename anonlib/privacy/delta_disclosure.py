@@ -31,6 +31,11 @@ class DeltaDisclosure(PrivacyModel):
     def looks_at(self) -> LooksAt:
         return "counts"
 
+    def implies(self, other: PrivacyModel) -> bool:
+        if not isinstance(other, DeltaDisclosure) or self.column != other.column:
+            return False
+        return self.delta <= other.delta
+
     def holds(self, cells: CellCounts) -> Bools:
         counts, p, q = against(cells, self.column or "")
         m, needed = len(cells.n_rows), np.count_nonzero(q)

@@ -21,5 +21,8 @@ class KAnonymity(PrivacyModel):
     def min_persons(self) -> int:
         return self.k
 
+    def implies(self, other: PrivacyModel) -> bool:
+        return isinstance(other, KAnonymity) and self.k >= other.k
+
     def holds(self, cells: CellCounts) -> Bools:
         return cells.n_persons >= self.k

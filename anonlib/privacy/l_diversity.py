@@ -53,6 +53,13 @@ class LDiversity(PrivacyModel):
     def min_values(self) -> int:
         return self.l
 
+    def implies(self, other: PrivacyModel) -> bool:
+        if not isinstance(other, LDiversity) or self.column != other.column or self.l < other.l:
+            return False
+        if other.kind == "recursive":
+            return self.kind == "recursive" and (self.c or 0.0) <= (other.c or 0.0)
+        return other.kind in ("distinct", self.kind)
+
     def holds(self, cells: CellCounts) -> Bools:
         # An unbound model has no column. The KeyError is then a defect of anonlib, not the user's.
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)

@@ -32,6 +32,11 @@ class PSensitive(PrivacyModel):
     def min_values(self) -> int:
         return self.p
 
+    def implies(self, other: PrivacyModel) -> bool:
+        if not isinstance(other, PSensitive) or self.column != other.column:
+            return False
+        return self.p >= other.p
+
     def holds(self, cells: CellCounts) -> Bools:
         counts = cells.sensitive[self.column or ""]
         return np.bincount(counts.cell, minlength=len(cells.n_rows)) >= self.p

@@ -53,6 +53,11 @@ class TCloseness(PrivacyModel):
     def by_hierarchy(self) -> bool:
         return self.distance == "hierarchical"
 
+    def implies(self, other: PrivacyModel) -> bool:
+        if not isinstance(other, TCloseness) or self.column != other.column:
+            return False
+        return self.distance == other.distance and self.t <= other.t
+
     def holds(self, cells: CellCounts) -> Bools:
         return self.distances(cells) <= self.t
 

@@ -1,6 +1,7 @@
 """Runs that end without publishing: done already, or waiting for more rows."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -8,12 +9,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonlib.config.model import Config
-from anonlib.errors import InfeasibleError, InputError
+from anonlib.config.summary import bare, digest_config
+from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.run.backlog import Backlog
 from anonlib.run.past import Past
-from anonlib.run.publish import Target
+from anonlib.run.publish import Target, manifest_path
 from anonlib.run.purge import purge, register
 from anonlib.run.result import ReleaseResult
+from anonlib.source import latest_version
 from anonlib.spark.lease import AHEAD, lease, work_folder
 from anonlib.spark.storage import Storage
 
@@ -22,8 +25,21 @@ def finish(
     spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
 ) -> ReleaseResult:
     """A committed run: what is known of it, with an interrupted clean-up finished, and the name
-    in the catalog and the record that may be missing."""
+    in the catalog and the record that may be missing.
+
+    Raises ConfigError where the run was of another config.
+    """
     ahead = _ahead(spark, target, run_id)
+    kept = ahead or read_record(spark, config, run_id)
+    if kept is not None and kept.get("config_sha256") != digest_config(config):
+        raise ConfigError(
+            [
+                Problem(
+                    "release.run_id",
+                    f"run {run_id} was published with another config; choose another run id",
+                )
+            ]
+        )
     with lease(spark, target.path, run_id, target.runs) as held:
         if ahead is not None:
             _keep(spark, config, ahead | {"table_version": target.version_of(run_id)})
@@ -35,7 +51,59 @@ def finish(
         past.after_commit(target)
         purge(spark, target, held)
         register(spark, config, run_id, target.version_of(run_id))
-    return _done(spark, config, target, run_id)
+    result = _done(spark, config, target, run_id)
+    return replace(result, notes=(*_describe_published(spark, config, result), *result.notes))
+
+
+def _describe_published(
+    spark: SparkSession, config: Config, result: ReleaseResult
+) -> Iterator[str]:
+    """What a run published that is done: its source was not read again."""
+    kept = read_record(spark, config, result.run_id) or {}
+    n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
+    version = "" if result.table_version < 0 else f" as version {result.table_version}"
+    yield f"published before{version}{n_rows}; the source was not read again"
+    source, there = config.source, kept.get("source_version")
+    if there is None or source.format != "delta" or source.version is not None:
+        return
+    with suppress(Exception):  # the source may be gone, and the run is done all the same
+        now = latest_version(spark, source.path or "")
+        if now != there:
+            yield (
+                f"the source has changed since: version {there} was released, and it is at {now}; "
+                "another run id releases that"
+            )
+
+
+def require_own_record(spark: SparkSession, config: Config, target: Target, run_id: str) -> None:
+    """Raises ConfigError where the place of the run's private record has that of another table."""
+    kept = read_record(spark, config, run_id)
+    if kept is not None and kept.get("table") != bare(target.path):
+        raise ConfigError(
+            [
+                Problem(
+                    "release.run_id",
+                    f"{record_path(spark, config, run_id)} is the record of another table's run; "
+                    "choose another run id, or another `release.record`",
+                )
+            ]
+        )
+
+
+def read_record(spark: SparkSession, config: Config, run_id: str) -> dict[str, Any] | None:
+    """The private record of a run; None where it is not there.
+
+    Raises InputError where it is damaged.
+    """
+    path = record_path(spark, config, run_id)
+    storage = Storage(spark, config.record_path)
+    if not storage.exists(path):
+        return None
+    try:
+        content: dict[str, Any] = json.loads(storage.read(path))
+    except ValueError:
+        raise InputError(f"release.record: {path} is damaged") from None
+    return content
 
 
 def waits(
@@ -109,10 +177,6 @@ def _keep(spark: SparkSession, config: Config, content: dict[str, Any]) -> None:
 def write_manifest(spark: SparkSession, table: str, text: str) -> None:
     storage = Storage(spark, table)
     storage.write(manifest_path(storage.root), text, public=True)
-
-
-def manifest_path(table: str) -> str:
-    return f"{table}/_anonlib/manifest.json"
 
 
 def record_path(spark: SparkSession, config: Config, run_id: str) -> str:

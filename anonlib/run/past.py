@@ -15,9 +15,11 @@ from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InputError, Problem
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.ledger import Ledger
+from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.source import Source
 from anonlib.spark.digest import Digest, digest
+from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 from anonlib.table.schema import Schema
@@ -78,10 +80,12 @@ class Earlier:
         published: The rows that a batch is appended to: columns in the table's order, named by the
             batch's ids. None in other modes.
         digest: Their digest, if the ledger has it.
+        notes: What the report must say about them.
     """
 
     published: DataFrame | None = None
     digest: Digest | None = None
+    notes: tuple[str, ...] = ()
 
     def names(self, schema: Schema) -> dict[str, str]:
         """Id -> name of the released columns, in the order in which they are written."""
@@ -116,11 +120,14 @@ def look_back(config: Config, target: Target, source: Source, ledger: Ledger | N
     mode = config.release.mode
     if target.version < 0 or mode == "error":
         return Earlier()
+    promise = make_promise(config, source.schema)
+    records = Storage(source.raw.sparkSession, config.record_path)
     if mode == "overwrite":
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
-        return Earlier()
+        return Earlier(notes=tuple(describe_change(promise, target, records)))
     published = _published(config, target, source.schema)
+    require_kept(promise, target, records)
     if ledger is None:
         return Earlier(published)
     found = _digest(target.published())

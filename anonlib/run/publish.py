@@ -136,6 +136,11 @@ class Target:
             if id is not None
         ]
 
+    def manifest(self) -> str:
+        """The text of the manifest beside the table; empty without one."""
+        path = manifest_path(self.path)
+        return self._storage.read(path) if self._storage.exists(path) else ""
+
     def version_of(self, run_id: str) -> int:
         """The version that a run left; -1 where the log does not describe it any more."""
         return next((c.version for c in self.commits() if c.run_id == run_id), -1)
@@ -264,6 +269,11 @@ class Target:
             elif actions is not None and run_id not in self.runs():
                 for path in list_added_files(actions):
                     self._storage.delete(f"{self.path}/{path}")
+
+
+def manifest_path(table: str) -> str:
+    """The place of a table's manifest."""
+    return f"{table}/_anonlib/manifest.json"
 
 
 def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from anonlib.config.model import Config
 from anonlib.config.summary import bare, digest_config, software, summarize_config
 from anonlib.hierarchy import Hierarchy
+from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def manifest(
     n_rows_in: int,
     split_by: tuple[str, ...] = (),
     hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]] | None = None,
+    *,
+    promise: Promise,
 ) -> str:
     """The public manifest: nothing but what is listed here, as JSON text. Verdicts and released
     rows are of the whole table; the rest is of the run, which may have added a part of it.
@@ -37,6 +40,7 @@ def manifest(
         "anonlib_manifest": 1,
         "run_id": run_id,
         "persons": _persons(config),
+        "promise_sha256": promise.digest,
         "verdicts": [
             {"model": verdict.model, "holds": verdict.holds} for verdict in report.verdicts
         ],
@@ -64,6 +68,7 @@ def record(
     source: "Source",
     scan: "Scan",
     plan: "Plan | None",
+    promise: Promise,
 ) -> str:
     """The private record, as JSON text: all figures, seeds and the plan, no raw values. `plan` is
     None where nothing was made."""
@@ -73,6 +78,7 @@ def record(
         **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
+        "promise": promise.to_dict(),
         "seed": config.seed,
         "source_version": source.version,
         "plan": plan and plan.to_dict(),

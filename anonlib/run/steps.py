@@ -12,11 +12,12 @@ from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
 from anonlib.progress import Progress
 from anonlib.run.account import Account
-from anonlib.run.endings import manifest_path, record_path, write_ahead, write_manifest
+from anonlib.run.endings import record_path, write_ahead, write_manifest
 from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Earlier, Past
 from anonlib.run.plan import Outcome, Plan
-from anonlib.run.publish import Target, reader_notes
+from anonlib.run.promise import make_promise
+from anonlib.run.publish import Target, manifest_path, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
@@ -97,8 +98,16 @@ class Run:
             raise
         with self.progress.stage("publish", self.spark):
             result = self._result(scanned, done, evaluation, "published")
-            result = replace(result, notes=reader_notes(source.schema))
-            text = record(self.config, result, source, scanned, done.made.plan)
+            notes = (*self.earlier.notes, *reader_notes(source.schema))
+            result = replace(result, notes=notes)
+            text = record(
+                self.config,
+                result,
+                source,
+                scanned,
+                done.made.plan,
+                make_promise(self.config, source.schema),
+            )
             held.require()
             write_ahead(self.spark, held.work, text)
             version = self._publish(source, scanned, done, held)
@@ -165,7 +174,14 @@ class Run:
         split_by = tuple(schema.by_id(id).name for id in done.made.plan.split_by)
         trees = {name: (tree, done.nodes[name]) for name, tree in schema.hierarchies.items()}
         text = manifest(
-            self.config, self.run_id, done.whole, found, scanned.n_rows, split_by, trees
+            self.config,
+            self.run_id,
+            done.whole,
+            found,
+            scanned.n_rows,
+            split_by,
+            trees,
+            promise=make_promise(self.config, schema),
         )
         held.require()
         names = self.earlier.names(schema)
@@ -223,7 +239,8 @@ def keep(
     plan: Plan | None,
 ) -> ReleaseResult:
     """Writes the private record of a run, its figures if it was measured, and the report."""
-    text = record(config, result, source, scanned, plan)
+    promise = make_promise(config, source.schema)
+    text = record(config, result, source, scanned, plan, promise)
     Storage(spark, result.record).write(result.record, text)
     # Whatever is wrong with figures or a page, the run is over and in its record.
     try:

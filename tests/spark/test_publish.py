@@ -46,12 +46,14 @@ def in_file_order(frame: DataFrame) -> list[pd.DataFrame]:
     return [pq.read_table(file.removeprefix("file://")).to_pandas() for file in files]
 
 
-def pseudonym(scope: str, run_id: str, text: str | None) -> str | None:
+def pseudonym(scope: str, release: str, text: str | None) -> str | None:
     """As documented, by hand: HKDF (RFC 5869) without salt, one block of output."""
     if text is None:
         return None
     pseudorandom = hmac.digest(bytes(32), KEY.encode(), sha256)
-    key = hmac.digest(pseudorandom, f"anonlib pseudonyms {scope} {run_id}".encode() + b"\1", sha256)
+    key = hmac.digest(
+        pseudorandom, f"anonlib pseudonyms {scope} {release}".encode() + b"\1", sha256
+    )
     return hmac.new(key, f"{len(text)}:{text}".encode(), sha256).hexdigest()
 
 
@@ -98,7 +100,8 @@ def test_order_history_and_pseudonyms(
         cells = (rows["wage"].astype(str) + rows["city"]).to_numpy()
         assert (cells[1:] == cells[:-1]).mean() < 0.05
         by_source = rows.set_index("position")["mail"].sort_index()
-        wanted = [pseudonym(scope, run_id, mail) for mail in frame["mail"]]
+        release = f"{run_id} {config['release']['path']}" if run_id else ""
+        wanted = [pseudonym(scope, release, mail) for mail in frame["mail"]]
         assert list(by_source.where(by_source.notna(), None)) == wanted
     assert orders[0] != orders[1]
     assert released[0] == released[1]

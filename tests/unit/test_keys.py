@@ -75,33 +75,36 @@ def test_the_oracle_is_rfc_5869() -> None:
 
 def test_release_scope_depends_on_the_run(env: str) -> None:
     made = config({"key_env": env})
-    first = derive_pseudonym_key(made, "run-1")
-    assert first == hkdf(MASTER, b"anonlib pseudonyms release run-1")
-    assert first == derive_pseudonym_key(made, "run-1")
-    assert first != derive_pseudonym_key(made, "run-2")
+    first = derive_pseudonym_key(made, "run-1", "t")
+    assert first == hkdf(MASTER, b"anonlib pseudonyms release run-1 t")
+    assert first != derive_pseudonym_key(made, "run-1", "u")
+    assert first == derive_pseudonym_key(made, "run-1", "t")
+    assert first != derive_pseudonym_key(made, "run-2", "t")
     assert len(first) == 32
 
 
 def test_stable_scope_does_not(env: str) -> None:
     made = config({"key_env": env, "scope": "stable"})
-    assert derive_pseudonym_key(made, "run-1") == derive_pseudonym_key(made, "run-2")
-    assert derive_pseudonym_key(made, "x") == hkdf(MASTER, b"anonlib pseudonyms stable ")
+    assert derive_pseudonym_key(made, "run-1", "t") == derive_pseudonym_key(made, "run-2", "u")
+    assert derive_pseudonym_key(made, "x", "t") == hkdf(MASTER, b"anonlib pseudonyms stable ")
     released = config({"key_env": env})
-    assert derive_pseudonym_key(released, "stable") != derive_pseudonym_key(made, "stable")
-    assert derive_pseudonym_key(released, "") != derive_pseudonym_key(made, "")
+    assert derive_pseudonym_key(released, "stable", "t") != derive_pseudonym_key(
+        made, "stable", "t"
+    )
+    assert derive_pseudonym_key(released, "", "t") != derive_pseudonym_key(made, "", "t")
 
 
 def test_key_from_a_file(tmp_path: Path, env: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(MASTER + b"\n")
-    found = derive_pseudonym_key(config({"key_file": str(path)}), "run")
-    assert found == derive_pseudonym_key(config({"key_env": env}), "run")
+    found = derive_pseudonym_key(config({"key_file": str(path)}), "run", "t")
+    assert found == derive_pseudonym_key(config({"key_env": env}), "run", "t")
 
 
 def test_no_key_where_none_is_asked(env: str) -> None:
-    assert derive_pseudonym_key(config(None, asked=False), "run") == b""
+    assert derive_pseudonym_key(config(None, asked=False), "run", "t") == b""
     unset = config({"key_env": "ANONLIB_NO_SUCH_KEY"}, asked=False)
-    assert derive_pseudonym_key(unset, "run") == b""
+    assert derive_pseudonym_key(unset, "run", "t") == b""
 
 
 def test_token_keys_are_fresh() -> None:
@@ -111,7 +114,7 @@ def test_token_keys_are_fresh() -> None:
 
 def failure(made: Config) -> tuple[str, str]:
     with pytest.raises(ConfigError) as caught:
-        derive_pseudonym_key(made, "run")
+        derive_pseudonym_key(made, "run", "t")
     assert caught.value.__cause__ is None
     (problem,) = caught.value.problems
     return problem.where, problem.text
@@ -141,7 +144,7 @@ def test_short_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert text == f"the master key is shorter than {MIN_BYTES} bytes"
         assert "s3cret" not in text
     monkeypatch.setenv("ANONLIB_TEST_KEY", "x" * MIN_BYTES)
-    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run")
+    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t")
 
 
 def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -150,9 +153,9 @@ def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     path = tmp_path / "key"
     path.write_bytes(master)
     monkeypatch.setenv("ANONLIB_TEST_KEY", master.decode("utf-8", "surrogateescape"))
-    expected = hkdf(master, b"anonlib pseudonyms release run")
-    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run") == expected
-    assert derive_pseudonym_key(config({"key_file": str(path)}), "run") == expected
+    expected = hkdf(master, b"anonlib pseudonyms release run t")
+    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t") == expected
+    assert derive_pseudonym_key(config({"key_file": str(path)}), "run", "t") == expected
 
 
 def test_keys_of_the_ledger_and_the_backlog(env: str) -> None:

@@ -21,6 +21,8 @@ from anonlib.config.resolve import resolve
 from anonlib.config.summary import SOFTWARE, digest_config, digest_hierarchies
 from anonlib.kernels import Kernel
 from anonlib.partition.cuts import Cuts
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.run.promise import Promise
 from anonlib.run.records import manifest, record
 from anonlib.run.result import ReleaseResult
 from anonlib.table.block import Block
@@ -87,10 +89,17 @@ class Outcome:
     digest: Any = field(default_factory=lambda: SimpleNamespace(n_rows=1000))
 
 
+PROMISE = Promise(
+    (KAnonymity(k=5),), {}, {"age": "quasi_identifier centroid"}, "declaration", False, ()
+)
+
+
 def public(made: Config, n_rows_in: int = 1000, **losses: float | None) -> dict[str, Any]:
     report: Any = Report()
     outcome: Any = Outcome(losses)
-    found: dict[str, Any] = json.loads(manifest(made, "run-1", report, outcome, n_rows_in))
+    found: dict[str, Any] = json.loads(
+        manifest(made, "run-1", report, outcome, n_rows_in, promise=PROMISE)
+    )
     return found
 
 
@@ -110,7 +119,7 @@ def test_software_that_nobody_installed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_manifest_is_an_allow_list() -> None:
     found = public(config(), sse=0.5)
     assert set(found) == {
-        *("anonlib_manifest", "run_id", "persons", "verdicts", "partition"),
+        *("anonlib_manifest", "run_id", "persons", "promise_sha256", "verdicts", "partition"),
         *("rows_released", "rows_suppressed", "losses", "software"),
     }
     assert found["anonlib_manifest"] == 1
@@ -128,12 +137,14 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     report: Any = Report(n_rows=1000)
     outcome: Any = Outcome(digest=SimpleNamespace(n_rows=30))
     release = {"path": "out", "mode": "append", "acknowledge_returning": True}
-    found = json.loads(manifest(config(release=release), "run-2", report, outcome, 33))
+    found = json.loads(
+        manifest(config(release=release), "run-2", report, outcome, 33, promise=PROMISE)
+    )
     assert found["persons"] == "one row per person: declared, not checked"
     counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
     assert counts == [1000, 30, "<5"]
     known = config(release=release, one_row_per_person="person")
-    found = json.loads(manifest(known, "run-2", report, outcome, 33))
+    found = json.loads(manifest(known, "run-2", report, outcome, 33, promise=PROMISE))
     assert found["persons"].endswith("persons may be in several")
 
 
@@ -158,7 +169,9 @@ def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
         }
         made = config(attributes=attributes, recode={"nominal": recoder})
         trees = {name: (tree, {0, 3}) for name, tree in resolve(made, fields).hierarchies.items()}
-        found = json.loads(manifest(made, "run-1", report, outcome, 1000, (), trees))
+        found = json.loads(
+            manifest(made, "run-1", report, outcome, 1000, (), trees, promise=PROMISE)
+        )
         if recoder in ("lca", "proportional"):
             assert found["hierarchies"] == {
                 "town": {
@@ -233,7 +246,7 @@ def private(made: Config, n_missing: int = 14) -> tuple[str, dict[str, Any]]:
     plan: Any = SimpleNamespace(to_dict=lambda: {"cuts": cuts.to_dict(), "n_blocks": 2})
     audit: Any = Report()
     result = ReleaseResult("run-1", False, n_rows_in=1003, n_rows_out=1000, audit=audit)
-    text = record(made, result, source, scan, plan)
+    text = record(made, result, source, scan, plan, PROMISE)
     return text, json.loads(text)
 
 
@@ -258,7 +271,7 @@ def test_private_record_has_no_secrets_of_paths() -> None:
     result = ReleaseResult("run-1", "published", table="s3a://Sesame@bucket/t")
     source: Any = SimpleNamespace(version=None)
     scan: Any = SimpleNamespace(encodings=(), n_missing={}, n_rows=0)
-    found = json.loads(record(config(), result, source, scan, None))
+    found = json.loads(record(config(), result, source, scan, None, PROMISE))
     assert found["table"] == "s3a://…@bucket/t"
 
 

@@ -1,0 +1,205 @@
+"""What a release promises of its table, and whether a later one keeps it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from anonlib import registry
+from anonlib.config.model import Config
+from anonlib.config.resolve import bind_models
+from anonlib.config.summary import plugin_label
+from anonlib.errors import InputError
+from anonlib.privacy import PrivacyModel
+from anonlib.table.schema import Schema
+
+if TYPE_CHECKING:
+    from anonlib.run.publish import Target
+    from anonlib.spark.storage import Storage
+
+#: How persons are known where nothing can check it.
+DECLARED = "declaration"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """All that binds the releases that add to a table. It holds no value of a table.
+
+    Attributes:
+        models: The privacy models of all rows, bound to their columns.
+        owners: By the digest of a controller's name: its further models.
+        columns: By name of a released column: its role, and how it is recoded.
+        persons: How persons are known.
+        joint: Whether models hold where the other sensitive columns are known.
+        tokens: Digests of the texts that mean a missing sensitive value.
+    """
+
+    models: tuple[PrivacyModel, ...]
+    owners: Mapping[str, tuple[PrivacyModel, ...]]
+    columns: Mapping[str, str]
+    persons: str
+    joint: bool
+    tokens: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, as hex text: the same for equal promises."""
+        return _digest(json.dumps(self.to_dict(), sort_keys=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private record."""
+        return {
+            "models": _specs(self.models),
+            "owners": {name: _specs(models) for name, models in sorted(self.owners.items())},
+            "columns": dict(sorted(self.columns.items())),
+            "persons": self.persons,
+            "joint": self.joint,
+            "missing_tokens": list(self.tokens),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Promise":
+        """The inverse of `to_dict`. Raises InputError where the content is no promise."""
+        try:
+            return cls(
+                models=_models(content["models"]),
+                owners={name: _models(specs) for name, specs in content["owners"].items()},
+                columns=content["columns"],
+                persons=content["persons"],
+                joint=content["joint"],
+                tokens=tuple(content["missing_tokens"]),
+            )
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise InputError("the promise in the record is damaged") from None
+
+    def weaknesses(self, earlier: "Promise") -> Iterator[str]:
+        """What this promise lacks of an earlier one; nothing if it is at least as strong."""
+        for model in earlier.models:
+            if not any(own.implies(model) for own in self.models):
+                yield f"{plugin_label(model)} was promised, and no model here implies it"
+        for owner, models in earlier.owners.items():
+            mine = (*self.models, *self.owners.get(owner, ()))
+            if not all(any(own.implies(model) for own in mine) for model in models):
+                yield "a data controller was promised models that no model here implies"
+        for name in earlier.columns.keys() | self.columns.keys():
+            before, now = earlier.columns.get(name), self.columns.get(name)
+            if before != now:
+                yield f"column {name} was {before or 'not released'}, and is {now or 'not'} here"
+        checked_now = earlier.persons == DECLARED and self.persons.startswith("column ")
+        if self.persons != earlier.persons and not checked_now:
+            yield f"persons were known by {earlier.persons}, and are by {self.persons} here"
+        if earlier.joint and not self.joint:
+            yield "`privacy.joint` was promised"
+        if lacking := len({*earlier.tokens} - {*self.tokens}):
+            yield f"`privacy.missing_tokens` lacks {lacking} texts that meant a missing value"
+
+
+def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | None]:
+    """What the newest release of a table promised: its digest, from the public manifest, and the
+    promise itself, from its private record. None where that is not there.
+
+    Args:
+        target: The table.
+        records: The folder of the private records.
+
+    Raises:
+        InputError: The manifest has no promise, or the record has another one than the manifest.
+    """
+    newest = next(iter(target.commits()), None)
+    text = target.manifest() if newest is None else newest.text
+    try:
+        content = json.loads(text)
+        digest, run_id = str(content["promise_sha256"]), str(content["run_id"])
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"release.path: the manifest of {target.path} does not say what the table promises; "
+            "publish all rows anew"
+        ) from None
+    path = f"{records.root}/{run_id}.json"
+    if not records.exists(path):
+        return digest, None
+    try:
+        promise = Promise.from_dict(json.loads(records.read(path))["promise"])
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"release.record: {path} is damaged") from None
+    if promise.digest != digest:
+        raise InputError(
+            f"release.record: {path} has another promise than the manifest of {target.path}: one "
+            "of them was changed, or is another table's"
+        )
+    return digest, promise
+
+
+def require_kept(promise: Promise, target: "Target", records: "Storage") -> None:
+    """Raises InputError unless a promise is at least as strong as that of the table."""
+    digest, earlier = find_promise(target, records)
+    if promise.digest == digest:
+        return
+    if earlier is None:
+        raise InputError(
+            f"release.path: {target.path} was released with other models, roles, columns or "
+            f"persons, and its private record is not in {records.root}, so that nobody can tell "
+            "which are stronger; append with the same ones, or put the record there"
+        )
+    if lacking := sorted(promise.weaknesses(earlier)):
+        raise InputError(
+            f"release.path: the table at {target.path} promises more than this config: "
+            f"{'; '.join(lacking)}; a batch may only strengthen it"
+        )
+
+
+def describe_change(promise: Promise, target: "Target", records: "Storage") -> Iterator[str]:
+    """How a promise that replaces that of a table differs from it; nothing if it is as strong."""
+    try:
+        digest, earlier = find_promise(target, records)
+    except InputError:
+        yield "it is unknown what the replaced table promised"
+        return
+    if earlier is not None:
+        lacking = sorted(promise.weaknesses(earlier))
+        yield from (f"the replaced table promised more: {text}" for text in lacking)
+    elif promise.digest != digest:
+        yield "the replaced table promised something else; its private record is not there"
+
+
+def make_promise(config: Config, schema: Schema) -> Promise:
+    """The promise of a run."""
+    controller = next((step for step in config.partition.steps if hasattr(step, "models")), None)
+    own: Mapping[str, tuple[PrivacyModel, ...]] = getattr(controller, "models", {})
+    columns = {}
+    for column in schema.released:
+        how = "pseudonym" if column.pseudonym else getattr(column.recoder, "type", "")
+        columns[column.name] = f"{column.role} {how}".rstrip()
+    return Promise(
+        models=bind_models(config.privacy.models, config.attributes),
+        owners={
+            _digest(name): bind_models(models, config.attributes) for name, models in own.items()
+        },
+        columns=columns,
+        persons=_persons(config.unit, config.one_row_per_person),
+        joint=config.privacy.joint,
+        tokens=tuple(sorted(map(_digest, config.privacy.missing_tokens))),
+    )
+
+
+def _persons(unit: tuple[str, ...], one_row_per_person: str | bool | None) -> str:
+    if unit:
+        return f"unit {', '.join(sorted(unit))}"
+    if isinstance(one_row_per_person, str):
+        return f"column {one_row_per_person}"
+    return DECLARED
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _specs(models: tuple[PrivacyModel, ...]) -> list[dict[str, Any]]:
+    specs = Counter(json.dumps(registry.spec(model), sort_keys=True) for model in models)
+    return [json.loads(text) for text in sorted(specs)]
+
+
+def _models(specs: list[dict[str, Any]]) -> tuple[PrivacyModel, ...]:
+    return tuple(registry.build("privacy model", spec) for spec in specs)

@@ -1,0 +1,167 @@
+"""A release stays what it promised: batches, run ids and records of other configs and tables."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.support import Said, Shell, multiset, people, settings
+from tests.spark.test_append import KEY, batch, config, table
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+
+
+def refused(said: Said, *texts: str) -> None:
+    assert said.code == 2, said.err
+    for text in texts:
+        assert text in said.error
+
+
+def models_of(k: int, l: int | None = None) -> dict[str, Any]:  # noqa: E741
+    models: list[dict[str, Any]] = [{"type": "k_anonymity", "k": k}]
+    models += [] if l is None else [{"type": "l_diversity", "l": l, "attribute": "illness"}]
+    return {"models": models}
+
+
+def manifest_of(folder: Path) -> Any:
+    return json.loads((folder / "out/table/_anonlib/manifest.json").read_text())
+
+
+def test_a_batch_may_only_strengthen(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    first = config(tmp_path, batch(0, 80), "error", privacy=models_of(5, 2))
+    assert shell.release(first, "--run-id", "one").code == 0
+    before = multiset(table(spark, tmp_path))
+    weaker = [
+        (models_of(2, 2), "k_anonymity k=5 was promised"),
+        (models_of(5), "l_diversity l=2"),
+    ]
+    for privacy, text in weaker:
+        refused(shell.release(config(tmp_path, batch(80, 40), privacy=privacy)), text)
+    other = config(tmp_path, batch(80, 40), privacy=models_of(5, 2))
+    other["attributes"]["wage"]["scale"] = "ordinal"
+    refused(shell.release(other), "column wage was quasi_identifier")
+    assert multiset(table(spark, tmp_path)) == before
+
+    # The public manifest is edited by hand; what Delta's log says of the commit counts.
+    path = tmp_path / "out/table/_anonlib/manifest.json"
+    path.write_text(path.read_text().replace("k=5", "k=2").replace("promise_sha256", "other"))
+    refused(
+        shell.release(config(tmp_path, batch(80, 40), privacy=models_of(2, 2))),
+        "k_anonymity k=5 was promised",
+    )
+    # The private record is edited by hand.
+    record = tmp_path / "out/table.private/one.json"
+    text = record.read_text()
+    record.write_text(text.replace('"k": 5', '"k": 2'))
+    refused(
+        shell.release(config(tmp_path, batch(80, 40), privacy=models_of(2, 2))),
+        "has another promise than the manifest",
+    )
+    # Without the record the same promise is known again, and no other one.
+    record.unlink()
+    refused(
+        shell.release(config(tmp_path, batch(80, 40), privacy=models_of(6, 2))),
+        "its private record is not in",
+    )
+    assert shell.release(config(tmp_path, batch(80, 40), privacy=models_of(5, 2))).code == 0
+    assert sum(multiset(table(spark, tmp_path)).values()) == 120
+
+
+def test_a_stronger_batch_binds_the_next(shell: Shell, tmp_path: Path) -> None:
+    first = config(tmp_path, batch(0, 80), "error", privacy=models_of(5, 2))
+    assert shell.release(first).code == 0
+    first_promise = manifest_of(tmp_path)["promise_sha256"]
+    stronger = models_of(5, 2)
+    stronger["models"].append({"type": "p_sensitive", "p": 2, "attribute": "illness"})
+    assert shell.release(config(tmp_path, batch(80, 60), privacy=stronger)).code == 0
+    assert manifest_of(tmp_path)["promise_sha256"] != first_promise
+    said = shell.release(config(tmp_path, batch(140, 60), privacy=models_of(5, 2)))
+    refused(said, "p_sensitive p=2 attribute=illness was promised")
+
+
+def test_overwriting_says_what_is_weaker(shell: Shell, tmp_path: Path) -> None:
+    first = config(tmp_path, batch(0, 80), "error", privacy=models_of(5, 2))
+    assert shell.release(first).code == 0
+    release = {"acknowledge_overwrite": True}
+    again = config(tmp_path, batch(0, 80), "overwrite", privacy=models_of(3), release=release)
+    said = shell.release(again)
+    assert said.code == 0, said.err
+    assert "the replaced table promised more: k_anonymity k=5 was promised" in said.out
+
+
+def test_a_run_id_is_of_one_config(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    people(60).to_parquet(tmp_path / "people.parquet", index=False)
+    first = settings(tmp_path, release={"run_id": "one"})
+    assert shell.release(first).code == 0
+    before = multiset(table(spark, tmp_path))
+    refused(
+        shell.release({**first, "seed": 8}),
+        "release.run_id: run one was published with another config",
+    )
+    # Only the source has changed: the run is done, and that is said.
+    people(90).to_parquet(tmp_path / "people.parquet", index=False)
+    said = shell.release(first)
+    assert said.code == 0
+    assert "published before as version 0, 60 rows; the source was not read again" in said.out
+    assert multiset(table(spark, tmp_path)) == before
+    # Settings of Spark change no row.
+    assert shell.release({**first, "spark": {"conf": {"spark.sql.ansi.enabled": "true"}}}).code == 0
+
+
+def test_a_newer_version_of_the_source_is_said(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.createDataFrame(people(60))
+    frame.write.format("delta").save(str(tmp_path / "raw"))
+    first = settings(tmp_path, release={"run_id": "one"})
+    first["source"] = {"format": "delta", "path": str(tmp_path / "raw")}
+    assert shell.release(first).code == 0
+    frame.write.format("delta").mode("append").save(str(tmp_path / "raw"))
+    said = shell.release(first)
+    assert "the source has changed since: version 0 was released, and it is at 1" in said.out
+
+
+def test_a_record_is_never_overwritten_by_another_table(shell: Shell, tmp_path: Path) -> None:
+    people(60).to_parquet(tmp_path / "people.parquet", index=False)
+    shared = str(tmp_path / "records")
+    texts = []
+    for name in ("a", "b", "c"):
+        release = {"run_id": "one", "record": shared, "path": str(tmp_path / "out" / name)}
+        said = shell.release(settings(tmp_path, release=release))
+        texts.append((tmp_path / "records/one.json").read_text())
+        if name == "a":
+            assert said.code == 0, said.err
+        else:
+            refused(said, "release.run_id:", "is the record of another table's run")
+            assert not (tmp_path / "out" / name / "_delta_log").exists()
+    assert len({*texts}) == 1
+
+
+def test_two_tables_have_no_pseudonym_in_common(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANONLIB_TEST_KEY", "KEY-0123456789abcdef")
+    people(60).to_parquet(tmp_path / "people.parquet", index=False)
+    found = []
+    for name in ("a", "b"):
+        release = {"run_id": "one", "path": str(tmp_path / "out" / name)}
+        given = settings(
+            tmp_path,
+            attributes={"name": {"role": "identifier", "pseudonym": True}},
+            release=release,
+            pseudonyms={"key_env": "ANONLIB_TEST_KEY"},
+        )
+        given["privacy"]["acknowledge_linked"] = True
+        said = shell.release(given)
+        assert said.code == 0, said.err
+        rows = spark.read.format("delta").load(release["path"]).select("name").collect()
+        found.append({row["name"] for row in rows})
+    assert len(found[0]) == 60
+    assert not found[0] & found[1]

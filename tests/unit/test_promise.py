@@ -1,0 +1,131 @@
+"""What a release promises, and which promises are stronger."""
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonlib.errors import InputError
+from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
+from anonlib.privacy.alpha_k import AlphaK
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.delta_disclosure import DeltaDisclosure
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.p_sensitive import PSensitive
+from anonlib.privacy.shares import reference_of
+from anonlib.privacy.t_closeness import TCloseness
+from anonlib.run.promise import DECLARED, Promise
+
+MODELS: list[PrivacyModel] = [
+    *(KAnonymity(k=k) for k in (2, 5, 10)),
+    *(
+        LDiversity(l=l, attribute="s", kind=kind)  # type: ignore[arg-type]
+        for l in (2, 3)  # noqa: E741
+        for kind in ("distinct", "entropy")
+    ),
+    *(LDiversity(l=l, attribute="s", kind="recursive", c=c) for l in (2, 3) for c in (1.0, 3.0)),  # noqa: E741
+    *(PSensitive(p=p, attribute="s") for p in (2, 3)),
+    *(AlphaK(alpha=alpha, attribute="s") for alpha in (0.4, 0.7)),
+    *(
+        TCloseness(t=t, attribute="s", distance=distance)  # type: ignore[arg-type]
+        for t in (0.2, 0.5)
+        for distance in ("equal", "ordered")
+    ),
+    *(DeltaDisclosure(delta=delta, attribute="s") for delta in (0.5, 1.5)),
+    *(
+        BetaLikeness(beta=beta, attribute="s", kind=kind)  # type: ignore[arg-type]
+        for beta in (0.5, 2.0)
+        for kind in ("basic", "enhanced")
+    ),
+]
+PAIRS = [(a, b) for a, b in itertools.permutations(MODELS, 2) if a.implies(b)]
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=12), min_size=1, max_size=6))
+@settings(max_examples=200)
+def test_a_model_that_implies_another_holds_no_cell_that_fails_it(cells: list[list[int]]) -> None:
+    values = [np.array(cell) for cell in cells]
+    everything = np.concatenate(values)
+    entries = [np.unique(cell, return_counts=True) for cell in values]
+    counts = SparseCounts(
+        np.concatenate([np.full(len(value), i) for i, (value, _) in enumerate(entries)]),
+        np.concatenate([value for value, _ in entries]),
+        np.concatenate([count for _, count in entries]),
+    )
+    sizes = np.array([len(cell) for cell in cells])
+    seen = CellCounts(sizes, sizes, {"s": counts}, {"s": reference_of(everything, 5)})
+    holds = {model: model.holds(seen) for model in MODELS}
+    for strong, weak in PAIRS:
+        assert not (holds[strong] & ~holds[weak]).any(), (strong, weak)
+
+
+def test_every_model_implies_itself_and_what_is_weaker() -> None:
+    assert all(model.implies(model) for model in MODELS)
+    assert KAnonymity(k=10).implies(KAnonymity(k=2))
+    assert not KAnonymity(k=2).implies(KAnonymity(k=10))
+    assert LDiversity(l=2, attribute="s", kind="entropy").implies(LDiversity(l=2, attribute="s"))
+    assert not LDiversity(l=2, attribute="s").implies(LDiversity(l=2, attribute="t"))
+    assert TCloseness(t=0.1, attribute="s").implies(TCloseness(t=0.2, attribute="s"))
+    weaker = TCloseness(t=0.2, attribute="s", distance="ordered")
+    assert not TCloseness(t=0.1, attribute="s").implies(weaker)
+
+
+FIRST = Promise(
+    models=(KAnonymity(k=10), LDiversity(l=3, attribute="s")),
+    owners={"ab12": (KAnonymity(k=20),)},
+    columns={"age": "quasi_identifier centroid", "s": "sensitive"},
+    persons=DECLARED,
+    joint=True,
+    tokens=("t1", "t2"),
+)
+STRONGER: list[dict[str, Any]] = [
+    {},
+    {"models": (KAnonymity(k=11), LDiversity(l=3, attribute="s"))},
+    {"models": (*FIRST.models, TCloseness(t=0.1, attribute="s"))},
+    {"models": (KAnonymity(k=30), LDiversity(l=3, attribute="s")), "owners": {}},
+    {"persons": "column id"},
+    {"tokens": ("t1", "t2", "t3")},
+]
+WEAKER: list[dict[str, Any]] = [
+    {"models": (KAnonymity(k=2), LDiversity(l=3, attribute="s"))},
+    {"models": (KAnonymity(k=10),)},
+    {"models": (KAnonymity(k=10), LDiversity(l=3, attribute="t"))},
+    {"owners": {}},
+    {"owners": {"cd34": (KAnonymity(k=20),)}},
+    {"columns": {"age": "quasi_identifier centroid", "s": "insensitive"}},
+    {"columns": {"age": "quasi_identifier interval", "s": "sensitive"}},
+    {"columns": {"age": "insensitive", "s": "sensitive"}},
+    {"columns": {"s": "sensitive"}},
+    {"columns": {**FIRST.columns, "more": "insensitive"}},
+    {"persons": "unit id"},
+    {"joint": False},
+    {"tokens": ("t1",)},
+]
+
+
+@pytest.mark.parametrize("change", STRONGER)
+def test_stronger(change: dict[str, Any]) -> None:
+    assert not [*replace(FIRST, **change).weaknesses(FIRST)]
+
+
+@pytest.mark.parametrize("change", WEAKER)
+def test_weaker(change: dict[str, Any]) -> None:
+    other = replace(FIRST, **change)
+    assert [*other.weaknesses(FIRST)]
+    assert other.digest != FIRST.digest
+
+
+def test_record_and_back() -> None:
+    again = Promise.from_dict(FIRST.to_dict())
+    assert again.digest == FIRST.digest
+    assert not [*again.weaknesses(FIRST)]
+    assert not [*FIRST.weaknesses(again)]
+    for name in FIRST.to_dict():
+        content = {key: value for key, value in FIRST.to_dict().items() if key != name}
+        with pytest.raises(InputError, match="damaged"):
+            Promise.from_dict(content)
