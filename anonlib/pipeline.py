@@ -91,7 +91,7 @@ def release(
         raise ConfigError(
             [Problem("source.format", "must be dataframe where a DataFrame is released")]
         )
-    require_gates_of_releases(config)
+    require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
     with keep_account("release", config, run_id, progress) as accounting:
         return accounting.account.ended(_released(config, accounting, progress, dataframe))
@@ -379,7 +379,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
     """
     config = as_config(config)
     require_words(config.accountability)
-    require_gates_of_releases(config)
+    require_gates_of_releases(config.gates, config.evaluate)
     progress = progress or Progress()
     progress.target = spell_path(config.release.path)
     with progress.stage("start"):

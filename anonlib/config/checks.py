@@ -10,8 +10,11 @@ from anonlib.config.model import (
     RESERVED_PREFIX,
     Attribute,
     Config,
+    EvaluateSection,
+    Gate,
     PrivacySection,
     PseudonymsSection,
+    RecodeSection,
     ReleaseSection,
     SourceSection,
     SparkSection,
@@ -49,30 +52,29 @@ _BOUNDS = ("partitionColumn", "lowerBound", "upperBound")
 
 def check_config(config: Config) -> list[Problem]:
     """All problems that show without the source. Reads the files of hierarchies."""
-    attributes, measures = config.attributes, _measures(config)
+    attributes, models = config.attributes, config.all_models
+    measures = () if config.evaluate is None else config.evaluate.measures
     return [
         *_check_source(config.source),
         *check_spark(config.spark),
         *_check_names(attributes),
-        *_check_attributes(config),
-        *_check_hierarchies(config),
-        *_check_persons(config),
-        *_check_pseudonyms(config),
+        *_check_attributes(attributes, config.kernel, config.privacy, models),
+        *_check_hierarchies(attributes, models),
+        *_check_persons(attributes, config.one_row_per_person, config.unit),
+        *_check_pseudonyms(
+            attributes, config.pseudonyms, config.privacy, config.one_row_per_person
+        ),
         *_check_keys(config.release, config.pseudonyms),
         *_check_ledger(config.release, config.one_row_per_person, config.unit),
-        *_check_models(config),
-        *_check_recoders(config),
+        *_check_models(attributes, config.privacy, models),
+        *_check_recoders(attributes, config.recode),
         *_check_steps(config),
-        *_check_suppression(config.privacy, config.all_models),
+        *_check_suppression(config.privacy, models),
         *_check_partition_by(config.release.partition_by, attributes),
         *check_places(config),
         *check_measures(measures),
-        *check_gates(config),
+        *check_gates(config.gates, config.evaluate, attributes),
     ]
-
-
-def _measures(config: Config) -> tuple[Measure, ...]:
-    return () if config.evaluate is None else config.evaluate.measures
 
 
 def _check_source(source: SourceSection) -> Iterator[Problem]:
@@ -134,18 +136,23 @@ def _check_names(attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
             yield Problem("attributes", "a column name is blank; rename the column")
 
 
-def _check_attributes(config: Config) -> Iterator[Problem]:
-    by_role: Counter[Role] = Counter(a.role for a in config.attributes.values())
+def _check_attributes(
+    attributes: Mapping[str, Attribute],
+    kernel: Kernel,
+    privacy: PrivacySection,
+    models: Sequence[PrivacyModel],
+) -> Iterator[Problem]:
+    by_role: Counter[Role] = Counter(a.role for a in attributes.values())
     if not by_role[Role.QUASI_IDENTIFIER]:
         yield Problem("attributes", "at least one column must have `role: quasi_identifier`")
     if by_role[Role.TARGET] > 1:
         yield Problem(
             "attributes", f"{by_role[Role.TARGET]} columns have `role: target`; at most one may"
         )
-    modelled = {model.column for model in config.privacy.models}
-    ordered = find_ordered_columns(config.all_models, config.attributes)
-    for name, attribute in config.attributes.items():
-        yield from _check_scale(config.kernel, name, attribute)
+    modelled = {model.column for model in privacy.models}
+    ordered = find_ordered_columns(models, attributes)
+    for name, attribute in attributes.items():
+        yield from _check_scale(kernel, name, attribute)
         where = f"attributes.{name}"
         if attribute.order is not None:
             if attribute.scale is not Scale.ORDINAL and name not in ordered:
@@ -185,9 +192,11 @@ def _must_be_nominal(kernel: Kernel, attribute: Attribute) -> bool:
     return kernel.needs_hierarchies and attribute.scale is not Scale.NOMINAL
 
 
-def _check_hierarchies(config: Config) -> Iterator[Problem]:
-    modelled = {model.column for model in config.all_models}
-    for name, attribute in config.attributes.items():
+def _check_hierarchies(
+    attributes: Mapping[str, Attribute], models: Sequence[PrivacyModel]
+) -> Iterator[Problem]:
+    modelled = {model.column for model in models}
+    for name, attribute in attributes.items():
         where = f"attributes.{name}.hierarchy"
         if attribute.hierarchy is None:
             continue
@@ -211,16 +220,17 @@ def _check_hierarchies(config: Config) -> Iterator[Problem]:
                 yield Problem(where, str(error))
 
 
-def _check_persons(config: Config) -> Iterator[Problem]:
-    column, unit = config.one_row_per_person, config.unit
-    if bool(column) == bool(unit):
+def _check_persons(
+    attributes: Mapping[str, Attribute], one_row_per_person: bool | str, unit: Sequence[str]
+) -> Iterator[Problem]:
+    if bool(one_row_per_person) == bool(unit):
         yield Problem(
             "one_row_per_person",
             "say how persons are counted, by exactly one of: `one_row_per_person: COLUMN` (a "
             "unique identifier), `one_row_per_person: true` (a declaration), `unit: [COLUMNS]`",
         )
-    if isinstance(column, str):
-        attribute = config.attributes.get(column)
+    if isinstance(one_row_per_person, str):
+        attribute = attributes.get(one_row_per_person)
         if attribute is None or attribute.role is not Role.IDENTIFIER:
             yield Problem(
                 "one_row_per_person", "must be true, or name a column with `role: identifier`"
@@ -228,25 +238,30 @@ def _check_persons(config: Config) -> Iterator[Problem]:
     if len(set(unit)) < len(unit):
         yield Problem("unit", "a column is named twice; remove one")
     for i, name in enumerate(unit):
-        attribute = config.attributes.get(name)
+        attribute = attributes.get(name)
         if attribute is None:
             yield Problem(f"unit.{i}", "no such column under `attributes`")
         elif attribute.role not in HIDDEN:
             yield Problem(f"unit.{i}", "must name a column with `role: identifier` or `role: drop`")
 
 
-def _check_pseudonyms(config: Config) -> Iterator[Problem]:
+def _check_pseudonyms(
+    attributes: Mapping[str, Attribute],
+    pseudonyms: PseudonymsSection | None,
+    privacy: PrivacySection,
+    one_row_per_person: bool | str,
+) -> Iterator[Problem]:
     """Pseudonyms need a key. Rows with one pseudonym are linked, while models count the persons of
     each class by itself; so it must be unique, or the link accepted."""
-    names = [n for n, a in config.attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
-    if names and not config.pseudonyms:
+    names = [n for n, a in attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
+    if names and not pseudonyms:
         yield Problem(
             "pseudonyms", "required by an identifier with `pseudonym: true`: key_env or key_file"
         )
-    if config.privacy.acknowledge_linked:
+    if privacy.acknowledge_linked:
         return
     for name in names:
-        if name != config.one_row_per_person:
+        if name != one_row_per_person:
             yield Problem(
                 f"attributes.{name}.pseudonym",
                 "rows with one pseudonym are linked: who knows some of them finds the others. If "
@@ -291,11 +306,13 @@ def _check_ledger(
         )
 
 
-def _check_models(config: Config) -> Iterator[Problem]:
-    attributes, models = config.attributes, bind_models(config.all_models, config.attributes)
-    if not any(model.type == "k_anonymity" for model in config.privacy.models):
+def _check_models(
+    attributes: Mapping[str, Attribute], privacy: PrivacySection, models: Sequence[PrivacyModel]
+) -> Iterator[Problem]:
+    models = bind_models(models, attributes)
+    if not any(model.type == "k_anonymity" for model in privacy.models):
         yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
-    yield from _check_protected(attributes, config.privacy.models, "privacy.models")
+    yield from _check_protected(attributes, privacy.models, "privacy.models")
     for model in models:
         attribute = attributes.get(model.column or "")
         if model.by_hierarchy and attribute is not None and attribute.hierarchy is None:
@@ -303,14 +320,14 @@ def _check_models(config: Config) -> Iterator[Problem]:
                 f"attributes.{model.column}.hierarchy",
                 f"required by {model.type}: a file of the values and their generalizations",
             )
-    known = find_joint_columns(config)
-    if config.privacy.joint and len(known) < 2:
+    known = find_joint_columns(models, attributes, joint=privacy.joint)
+    if privacy.joint and len(known) < 2:
         yield Problem(
             "privacy.joint",
             "needs two sensitive columns, or a sensitive column and a target with a privacy "
             f"model; the config has {len(known)}",
         )
-    elif config.privacy.joint and not any(model.column for model in models):
+    elif privacy.joint and not any(model.column for model in models):
         yield Problem(
             "privacy.joint", "no privacy model protects a column: add one, or remove this"
         )
@@ -339,17 +356,19 @@ def _check_protected(
             )
 
 
-def _check_recoders(config: Config) -> Iterator[Problem]:
+def _check_recoders(
+    attributes: Mapping[str, Attribute], recode: RecodeSection
+) -> Iterator[Problem]:
     for scale in Scale:
-        yield from _check_recoder_scale(getattr(config.recode, scale), scale, f"recode.{scale}")
-    for name, recoder in config.recode.columns.items():
+        yield from _check_recoder_scale(getattr(recode, scale), scale, f"recode.{scale}")
+    for name, recoder in recode.columns.items():
         where = f"recode.columns.{name}"
-        attribute = config.attributes.get(name)
+        attribute = attributes.get(name)
         if attribute is None or attribute.role is not Role.QUASI_IDENTIFIER:
             yield Problem(where, "must name a column with `role: quasi_identifier`")
         elif attribute.scale is not None:
             yield from _check_recoder_scale(recoder, attribute.scale, where)
-    for name, attribute, recoder in _column_recoders(config):
+    for name, attribute, recoder in _column_recoders(attributes, recode):
         if recoder.needs_hierarchy and attribute.hierarchy is None:
             yield Problem(
                 f"attributes.{name}.hierarchy",
@@ -365,11 +384,13 @@ def _check_recoder_scale(recoder: Recoder, scale: Scale, where: str) -> Iterator
         )
 
 
-def _column_recoders(config: Config) -> Iterator[tuple[str, Attribute, Recoder]]:
+def _column_recoders(
+    attributes: Mapping[str, Attribute], recode: RecodeSection
+) -> Iterator[tuple[str, Attribute, Recoder]]:
     """Name, attribute and recoder of the quasi-identifiers that have a scale."""
-    for name, attribute in config.attributes.items():
+    for name, attribute in attributes.items():
         if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-            yield name, attribute, config.recode.of(name, attribute.scale)
+            yield name, attribute, recode.of(name, attribute.scale)
 
 
 def _check_suppression(
@@ -448,7 +469,7 @@ def _check_tuples(config: Config, where: str) -> Iterator[Problem]:
         )
     if config.privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest does not work with tuples; use `needed`")
-    for name, attribute, recoder in _column_recoders(config):
+    for name, attribute, recoder in _column_recoders(config.attributes, config.recode):
         if _must_be_nominal(kernel, attribute):
             continue
         if not recoder.takes_weights:
@@ -568,17 +589,20 @@ def _whole_number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,30}", text) else None
 
 
-def check_gates(config: Config) -> Iterator[Problem]:
+def check_gates(
+    gates: Sequence[Gate], evaluate: EvaluateSection | None, attributes: Mapping[str, Attribute]
+) -> Iterator[Problem]:
     """The config's gates: their bounds, and whether a measure gives their figure."""
-    known = {f"{m.type}.{name}": m for m in _measures(config) for name in m.names}
-    for i, gate in enumerate(config.gates):
+    measures = () if evaluate is None else evaluate.measures
+    known = {f"{m.type}.{name}": m for m in measures for name in m.names}
+    for i, gate in enumerate(gates):
         where = f"gates.{i}"
         least, most = gate.bounds
         if gate.at_most is None and gate.at_least is None:
             yield Problem(where, "give `at_most`, `at_least` or both")
         elif least > most:
             yield Problem(where, "`at_least` is above `at_most`: nothing could pass")
-        if config.evaluate is None:
+        if evaluate is None:
             yield Problem(where, "needs a measure; add `evaluate`")
         elif gate.figure not in known:
             yield Problem(
@@ -587,7 +611,7 @@ def check_gates(config: Config) -> Iterator[Problem]:
                 f"{', '.join(sorted(known))}",
             )
         elif gate.of is not None:
-            yield from _check_subject(known[gate.figure], gate.of, config.attributes, f"{where}.of")
+            yield from _check_subject(known[gate.figure], gate.of, attributes, f"{where}.of")
 
 
 def _check_subject(

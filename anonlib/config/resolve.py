@@ -6,9 +6,17 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from anonlib.config.model import RESERVED_PREFIX, Attribute, Config
+from anonlib.config.model import (
+    RESERVED_PREFIX,
+    Attribute,
+    Config,
+    PartitionSection,
+    RecodeSection,
+    SourceSection,
+)
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy, read_hierarchy
+from anonlib.kernels import Kernel
 from anonlib.privacy import PrivacyModel
 from anonlib.table.schema import (
     Column,
@@ -33,15 +41,19 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     Raises ConfigError with all problems: columns without a role, roles without a column, types
     that a role or a recoder does not support.
     """
-    problems = [*_check_names(config, fields), *_check_target(config)]
+    problems = [
+        *_check_names(fields, config.attributes, config.source),
+        *_check_target(config.attributes, config.kernel, config.partition),
+    ]
     ordered = find_ordered_columns(config.all_models, config.attributes)
+    controller = config.partition.controller_column
+    needed = {*config.unit, controller}
     columns = []
     for i, field in enumerate(fields):
         attribute = config.attributes.get(field.name)
-        needed = {*config.unit, config.partition.controller_column}
         if attribute is None or (attribute.role is Role.DROP and field.name not in needed):
             continue
-        wrong = list(_check_type(config, field, attribute))
+        wrong = list(_check_type(field, attribute, config.unit, controller, config.recode))
         if field.name in ordered:
             wrong += _check_order(field, attribute.order)
         problems += wrong
@@ -51,12 +63,13 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
     models = bind_models(config.all_models, config.attributes)
-    protected = {model.column for model in models} | {*find_joint_columns(config)}
+    joint = find_joint_columns(models, config.attributes, joint=config.privacy.joint)
+    protected = {model.column for model in models} | {*joint}
     return Schema(
         tuple(columns),
         unit=tuple(ids[name] for name in config.unit),
         protected=tuple(c.id for c in columns if c.name in protected),
-        controller=ids.get(config.partition.controller_column or ""),
+        controller=ids.get(controller or ""),
         joint=config.privacy.joint,
     )
 
@@ -76,15 +89,17 @@ def bind_models(
     return tuple(dict.fromkeys(result))
 
 
-def find_joint_columns(config: Config) -> tuple[str, ...]:
+def find_joint_columns(
+    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute], *, joint: bool
+) -> tuple[str, ...]:
     """The sensitive columns, and a target with a privacy model: with `privacy.joint`, an attacker
     may know all of them but the one that a model protects. Empty without `privacy.joint`."""
-    if not config.privacy.joint:
+    if not joint:
         return ()
-    modelled = {model.column for model in bind_models(config.all_models, config.attributes)}
+    modelled = {model.column for model in bind_models(models, attributes)}
     return tuple(
         name
-        for name, attribute in config.attributes.items()
+        for name, attribute in attributes.items()
         if attribute.role is Role.SENSITIVE or name in modelled
     )
 
@@ -133,25 +148,27 @@ def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyM
     return tuple(result)
 
 
-def _check_names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
+def _check_names(
+    fields: Sequence[Field], attributes: Mapping[str, Attribute], source: SourceSection
+) -> Iterator[Problem]:
     names = [field.name for field in fields]
-    if config.attributes and not {*names} & {*config.attributes}:
+    if attributes and not {*names} & {*attributes}:
         # The names may be the first row of a table without a header: they are not shown.
         yield Problem(
             "source",
-            f"none of its {len(names)} columns is among the {len(config.attributes)} under "
+            f"none of its {len(names)} columns is among the {len(attributes)} under "
             "`attributes`; is it the right table, with a header?",
         )
         return
-    unknown = [name for name in names if name not in config.attributes]
-    if config.source.format == "csv" and 2 * len(unknown) > len(names):
+    unknown = [name for name in names if name not in attributes]
+    if source.format == "csv" and 2 * len(unknown) > len(names):
         # As where the header has lost the end of its line, and runs into the first row.
         yield Problem(
             "source",
             f"{len(unknown)} of its {len(names)} columns have no role. Their names are not shown, "
             "since they may be values: is the header complete? Then add the others to `attributes`",
         )
-        names = [name for name in names if name in config.attributes]
+        names = [name for name in names if name in attributes]
     folded = Counter(name.casefold() for name in names)
     for name in names:
         where = f"column {name}"
@@ -161,19 +178,20 @@ def _check_names(config: Config, fields: Sequence[Field]) -> Iterator[Problem]:
             yield Problem(
                 where, f"names that begin with {RESERVED_PREFIX} are reserved; rename the column"
             )
-        if name not in config.attributes:
+        if name not in attributes:
             yield Problem(
                 where, f"has no role; add it under `attributes` with one of: {', '.join(Role)}"
             )
-    for name in config.attributes:
+    for name in attributes:
         if name not in names:
             yield Problem(f"attributes.{name}", "the source has no such column")
 
 
-def _check_target(config: Config) -> Iterator[Problem]:
-    kernel = config.kernel
-    targets = {n: a.scale for n, a in config.attributes.items() if a.role is Role.TARGET}
-    steps = enumerate(config.partition.steps)
+def _check_target(
+    attributes: Mapping[str, Attribute], kernel: Kernel, partition: PartitionSection
+) -> Iterator[Problem]:
+    targets = {n: a.scale for n, a in attributes.items() if a.role is Role.TARGET}
+    steps = enumerate(partition.steps)
     plugins = [("kernel", kernel.type)] if kernel.needs_target else []
     plugins += [(f"partition.steps.{i}", step.type) for i, step in steps if step.needs_target]
     for where, type in plugins if not targets else ():
@@ -186,7 +204,13 @@ def _check_target(config: Config) -> Iterator[Problem]:
             )
 
 
-def _check_type(config: Config, field: Field, attribute: Attribute) -> Iterator[Problem]:
+def _check_type(
+    field: Field,
+    attribute: Attribute,
+    unit: Sequence[str],
+    controller: str | None,
+    recode: RecodeSection,
+) -> Iterator[Problem]:
     where = f"column {field.name}"
     if field.arrow is None:
         if attribute.role is Role.DROP:
@@ -198,7 +222,7 @@ def _check_type(config: Config, field: Field, attribute: Attribute) -> Iterator[
         yield Problem(
             where, f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
         )
-    if field.name == config.partition.controller_column and (
+    if field.name == controller and (
         not is_atomic(field.arrow) or pa.types.is_floating(field.arrow)
     ):
         yield Problem(where, f"type {field.type} can't name data controllers")
@@ -209,7 +233,7 @@ def _check_type(config: Config, field: Field, attribute: Attribute) -> Iterator[
             f"type {field.type} can't have a hierarchy; a protected column with a hierarchy must "
             "be text, whole numbers, booleans or dates",
         )
-    if field.name in config.unit and not is_atomic(field.arrow):
+    if field.name in unit and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't identify a person")
     if attribute.pseudonym and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't become a pseudonym")
@@ -218,7 +242,7 @@ def _check_type(config: Config, field: Field, attribute: Attribute) -> Iterator[
             where, f"type {field.type} can't be anonymized; it can be insensitive or dropped"
         )
     elif attribute.scale is not None and is_atomic(field.arrow):
-        yield from _check_scale(config, field, attribute, field.arrow, attribute.scale)
+        yield from _check_scale(field, attribute, field.arrow, attribute.scale, recode)
 
 
 def _check_order(field: Field, order: tuple[str, ...] | None) -> Iterator[Problem]:
@@ -244,7 +268,7 @@ def _has_one_text(type: pa.DataType) -> bool:
 
 
 def _check_scale(
-    config: Config, field: Field, attribute: Attribute, type: pa.DataType, scale: Scale
+    field: Field, attribute: Attribute, type: pa.DataType, scale: Scale, recode: RecodeSection
 ) -> Iterator[Problem]:
     """The scale of a quasi-identifier or a target, against the column's type."""
     where = f"column {field.name}"
@@ -275,7 +299,7 @@ def _check_scale(
         if pa.types.is_boolean(type):
             yield Problem(where, "a boolean has no order; use `scale: nominal`")
     try:
-        config.recode.of(field.name, scale).output(type)
+        recode.of(field.name, scale).output(type)
     except InputError as error:
         yield Problem(where, str(error))
 

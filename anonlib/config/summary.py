@@ -4,7 +4,7 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from anonlib import registry
-from anonlib.config.model import Attribute, Config
+from anonlib.config.model import Attribute, Config, RecodeSection
 from anonlib.table.schema import Role
 
 #: Schemes whose paths have a container before the @, not a user.
@@ -37,8 +37,8 @@ def summarize_config(config: Config) -> dict[str, Any]:
             **({"rows": source.rows} if source.format == "generator" else {}),
             "filtered": source.where is not None,
         },
-        "columns": {name: _column(config, name) for name in config.attributes},
-        "persons": _persons(config),
+        "columns": {n: _column(n, a, config.recode) for n, a in config.attributes.items()},
+        "persons": _persons(config.one_row_per_person, config.unit),
         "models": [plugin_label(model) for model in config.all_models],
         "joint": privacy.joint,
         "suppression_limit": privacy.suppression_limit,
@@ -86,13 +86,12 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _column(config: Config, name: str) -> dict[str, Any]:
-    attribute = config.attributes[name]
+def _column(name: str, attribute: Attribute, recode: RecodeSection) -> dict[str, Any]:
     column: dict[str, Any] = {"role": str(attribute.role)}
     if attribute.scale is not None:
         column["scale"] = str(attribute.scale)
     if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-        column["recoder"] = plugin_label(config.recode.of(name, attribute.scale))
+        column["recoder"] = plugin_label(recode.of(name, attribute.scale))
     if attribute.pseudonym:
         column["pseudonym"] = True
     if attribute.hierarchy is not None:
@@ -100,12 +99,12 @@ def _column(config: Config, name: str) -> dict[str, Any]:
     return column
 
 
-def _persons(config: Config) -> str:
-    if config.unit:
-        return f"unit of {len(config.unit)} columns: {', '.join(config.unit)}"
-    if config.one_row_per_person is True:
+def _persons(one_row_per_person: bool | str, unit: Sequence[str]) -> str:
+    if unit:
+        return f"unit of {len(unit)} columns: {', '.join(unit)}"
+    if one_row_per_person is True:
         return "one row per person, declared"
-    return f"one row per person: {config.one_row_per_person}"
+    return f"one row per person: {one_row_per_person}"
 
 
 #: Packages whose versions records keep.

@@ -1,11 +1,11 @@
 """The findings of all measures on a release, and the verdicts of the config's gates."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from anonlib.config.model import Config, Gate
+from anonlib.config.model import EvaluateSection, Gate
 from anonlib.errors import ConfigError, GateError, Problem
 from anonlib.measure import Figure, Findings
 
@@ -97,11 +97,11 @@ def _margin(gate: Gate, figure: Figure) -> float:
     return min(most - value, value - least)
 
 
-def require_gates_of_releases(config: Config) -> None:
+def require_gates_of_releases(gates: Sequence[Gate], evaluate: EvaluateSection | None) -> None:
     """Raises ConfigError if a gate is on a figure of published tables only: no release can pass."""
-    measures = () if config.evaluate is None else config.evaluate.measures
+    measures = () if evaluate is None else evaluate.measures
     late = {f"{m.type}.{name}" for m in measures if m.of_published for name in m.names}
     text = "is found in published tables only, so no release passes; leave it to `anonlib evaluate`"
-    found = [i for i, gate in enumerate(config.gates) if gate.figure in late]
+    found = [i for i, gate in enumerate(gates) if gate.figure in late]
     if found:
         raise ConfigError([Problem(f"gates.{i}.figure", text) for i in found])

@@ -134,6 +134,6 @@ def make_published_spec(config: Config) -> AuditSpec:
         sets=tuple(sets),
         hierarchies=read_protected_hierarchies(config.all_models, config.attributes),
         orders=find_orders(config.all_models, config.attributes),
-        joint=find_joint_columns(config),
+        joint=find_joint_columns(config.all_models, config.attributes, joint=config.privacy.joint),
         shares=shares,
     )

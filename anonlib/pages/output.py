@@ -44,7 +44,7 @@ def report(
     Example:
         anonlib.report("out/adult.private/RUN_ID.json")
     """
-    record = str(run) if config is None else _record_path(str(run), as_config(config))
+    record = str(run) if config is None else _record_path(str(run), as_config(config).record_path)
     place = str(out or f"{record.removesuffix('.json')}.html")
     try:
         content = json.loads(_read(record))
@@ -61,11 +61,11 @@ def report(
     return place
 
 
-def _record_path(run: str, config: Config) -> str:
+def _record_path(run: str, folder: str) -> str:
     """The path of the private record of the run with this id. Raises InputError."""
     if not _RUN_ID.fullmatch(run):
         raise InputError("RUN: no run id; leave out --conf to name the file of a record")
-    return f"{config.record_path.rstrip('/')}/{run}.json"
+    return f"{folder.rstrip('/')}/{run}.json"
 
 
 def _read(path: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from anonlib.config.checks import check_spark
 from anonlib.config.environment import find_secret_variables, interpolate
-from anonlib.config.model import Config
+from anonlib.config.model import Attribute, Config, PartitionSection, PrivacySection
 from anonlib.config.reading import build_config, build_plugin, copy_tree, read_raw
 from anonlib.config.summary import digest_hierarchies
 from anonlib.config.yaml import apply_override, put, split_key
@@ -247,14 +247,17 @@ class _Expansion:
         config = None if problems else self._parsed(tree, home, problems)
         changed, version = None, None
         if trial is not None and config is not None:
-            problems += [*_untried(trial, config), *_unfit(trial, config)]
+            problems += [
+                *_untried(trial, config.partition, config.privacy),
+                *_unfit(trial, config.attributes, config.unit),
+            ]
             changed = _changed(tree, trial, problems)
             if changed is not None and not problems:
                 version = self._version(changed, trial, home, problems)
         self._tell(problems, parameters)
         if problems or trial is None or config is None:
             return None
-        text = _identity(tree, changed, trial, config)
+        text = _identity(tree, changed, trial, config.attributes)
         return Point(self.name, parameters, config, trial, text, version)
 
     def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
@@ -273,7 +276,7 @@ class _Expansion:
         found: list[Problem] = []
         config = self._parsed(tree, home, found)
         if config is not None:
-            found += _untried(trial, config)
+            found += _untried(trial, config.partition, config.privacy)
         problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
         return config
 
@@ -321,24 +324,28 @@ def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dic
     return tree
 
 
-def _untried(trial: Trial, config: Config) -> Iterator[Problem]:
+def _untried(
+    trial: Trial, partition: PartitionSection, privacy: PrivacySection
+) -> Iterator[Problem]:
     """Problems with settings that sweeps don't support."""
-    if any(isinstance(step, Controller) for step in config.partition.steps):
+    if any(isinstance(step, Controller) for step in partition.steps):
         yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
-    if trial.controllers > 1 and config.partition.by_tuples:
+    if trial.controllers > 1 and partition.by_tuples:
         yield Problem("controllers", "tuples is one search over all rows; leave this out")
-    if config.privacy.suppress != "needed":
+    if privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest is for releases; use needed")
 
 
-def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
+def _unfit(
+    trial: Trial, attributes: Mapping[str, Attribute], unit: Sequence[str]
+) -> Iterator[Problem]:
     """Problems with settings of a trial that do not fit the columns or each other."""
-    roles = {name: attribute.role for name, attribute in config.attributes.items()}
+    roles = {name: attribute.role for name, attribute in attributes.items()}
     read = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
-    read |= {*config.unit}
+    read |= {*unit}
     if trial.sample is not None and trial.sample.by not in {None, *read}:
         yield Problem("sample.by", "no such column among those that are released")
-    nodes = [n for n, a in config.attributes.items() if a.hierarchy is not None]
+    nodes = [n for n, a in attributes.items() if a.hierarchy is not None]
     if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
         yield Problem(
             "cluster.nominal",
@@ -350,7 +357,7 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
     if learn.by not in {None, *read}:
         yield Problem("learn.by", "no such column among those that are released")
     may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
-    target = learn_target(trial, config)
+    target = learn_target(trial, attributes)
     if target is None:
         yield Problem(
             "learn.target",
@@ -369,16 +376,19 @@ def _unfit(trial: Trial, config: Config) -> Iterator[Problem]:
         yield Problem("learn.version", "is for `split: after` and `train: released`")
 
 
-def learn_target(trial: Trial, config: Config) -> str | None:
+def learn_target(trial: Trial, attributes: Mapping[str, Attribute]) -> str | None:
     """The column to learn; None if there is none, or nothing is learned."""
-    targets = [n for n, a in config.attributes.items() if a.role is Role.TARGET]
+    targets = [n for n, a in attributes.items() if a.role is Role.TARGET]
     if trial.learn is None:
         return None
     return trial.learn.target or next(iter(targets), None)
 
 
 def _identity(
-    tree: Mapping[str, Any], changed: Mapping[str, Any] | None, trial: Trial, config: Config
+    tree: Mapping[str, Any],
+    changed: Mapping[str, Any] | None,
+    trial: Trial,
+    attributes: Mapping[str, Attribute],
 ) -> str:
     """All that a point depends on except seed, rows and code, as JSON.
 
@@ -386,7 +396,7 @@ def _identity(
         tree: The config, as a tree.
         changed: The config of `learn.version`, as a tree; None without one.
         trial: The settings besides the config.
-        config: The config.
+        attributes: The attributes of the config, whose hierarchies are files.
     """
     asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
     if trial.learn is not None:
@@ -394,7 +404,7 @@ def _identity(
     told = {
         "config": _kept(tree),
         "trial": asked,
-        "hierarchies": digest_hierarchies(config.attributes),
+        "hierarchies": digest_hierarchies(attributes),
     }
     if changed is not None:
         asked["learn"]["version"].pop("set", None)  # the order of its keys matters

@@ -161,7 +161,7 @@ class _Trial:
         return split_persons(table, self.schema.unit, share, self.point.seed, what, by)
 
     def _target(self, learn: Learn) -> LearnTarget:
-        name = learn_target(self.point.trial, self.point.config) or ""
+        name = learn_target(self.point.trial, self.point.config.attributes) or ""
         scale = self.point.config.attributes[name].scale
         target = target_of(self.schema[name], scale, self.table)
         if not learn.model.suits(target.n_classes):

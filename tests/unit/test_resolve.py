@@ -305,7 +305,11 @@ def test_joint_protects_what_is_known_too() -> None:
     assert (schema.protected, schema.joint) == (("c1", "c2"), True)
     models.append({**diverse, "attribute": "label"})
     found = config(roles, privacy=privacy)
-    assert find_joint_columns(found) == ("illness", "drug", "label")
+    assert find_joint_columns(found.all_models, found.attributes, joint=True) == (
+        "illness",
+        "drug",
+        "label",
+    )
     assert resolve(found, fields).protected == ("c1", "c2", "c3")
     schema = resolve(config(roles, privacy={"models": models}), fields)
     assert (schema.protected, schema.joint) == (("c1", "c3"), False)
