@@ -20,6 +20,7 @@ from anonlib.config.model import (
     SparkSection,
 )
 from anonlib.config.places import check_places
+from anonlib.config.reader_options import check_reader_options
 from anonlib.config.resolve import bind_models, find_joint_columns, find_ordered_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.errors import InputError, Problem
@@ -103,6 +104,7 @@ def _check_source(source: SourceSection) -> Iterator[Problem]:
             yield Problem(f"source.{field}", "only used with `format: generator`; remove it")
     if source.version is not None and source.format not in ("delta", "table"):
         yield Problem("source.version", "only Delta tables have versions; remove it")
+    yield from check_reader_options(source)
     yield from check_secrets(source)
 
 

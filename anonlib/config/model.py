@@ -96,16 +96,6 @@ def _require_no_credentials(options: dict[str, str]) -> dict[str, str]:
     return _require_none(options, lambda key, value: bool(_STORES.search(f"{key} {value}")))
 
 
-def _require_no_failfast(options: dict[str, str]) -> dict[str, str]:
-    """Raises ValueError where a reader would end with the text of a row that it can't read."""
-    if names := [key for key, value in options.items() if value.strip().lower() == "failfast"]:
-        raise ValueError(
-            f"remove {', '.join(names)}: with FAILFAST, Spark's event log and UI would show the "
-            "rows that can't be read"
-        )
-    return options
-
-
 def _require_no_secrets(settings: dict[str, str]) -> dict[str, str]:
     """Raises ValueError for any secret among Spark's settings."""
     return _require_none(settings, _is_secret)
@@ -129,7 +119,6 @@ def _require_none(options: dict[str, str], secret: Callable[[str, str], bool]) -
 Options = Annotated[
     dict[str, Annotated[str, BeforeValidator(_option_text)]],
     AfterValidator(_require_no_credentials),
-    AfterValidator(_require_no_failfast),
 ]
 
 #: Spark's settings.

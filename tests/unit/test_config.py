@@ -343,14 +343,14 @@ class TestOverrides:
                 "kernel={type: mondrian}",
                 "release.partition_by=[city]",
                 "source.options.delimiter=';'",
-                'source.options."a.b"==',
+                'source.options."fs.b"==',
                 "spark.conf.spark=x=y",
                 "seed=5",
             ],
         )
         assert (config.k, config.kernel.type, config.seed) == (3, "mondrian", 5)
         assert config.release.partition_by == ("city",)
-        assert config.source.options == {"delimiter": ";", "a.b": "="}
+        assert config.source.options == {"delimiter": ";", "fs.b": "="}
         assert config.spark.conf == {"spark": "x=y"}
 
     def test_section_that_is_not_there_or_empty(self) -> None:

@@ -108,11 +108,6 @@ def test_units_need_the_ledger() -> None:
             "source.options",
             "remove fs.s3a.session.token, and give them in the environment (AWS_ACCESS_KEY_ID",
         ),
-        (
-            {"source": {"format": "csv", "path": "in/a.csv", "options": {"mode": "FailFast"}}},
-            "source.options",
-            "remove mode: with FAILFAST, Spark's event log and UI would show the",
-        ),
         *(
             ({"spark": {"conf": {name: "HUSH"}}}, "spark.conf", f"remove {name}, and give")
             for name in (

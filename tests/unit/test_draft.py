@@ -179,7 +179,7 @@ def test_releases_lie_beside_their_sources(source: str, release: str, tmp_path: 
 
 
 def test_secrets_are_named(tmp_path: Path) -> None:
-    secrets = {"password": "PGPASSWORD", "odd: one": "A_B"}
+    secrets = {"password": "PGPASSWORD", "odd: token": "A_B"}
     found = loaded(table(AGE, secrets=secrets, options={"header": "true"}), tmp_path)
     assert found.source.secrets == secrets
     assert found.source.options == {"header": "true"}

@@ -1,0 +1,103 @@
+"""The options of Spark's readers that a source may have: those that can't lose rows or move values
+to other columns."""
+
+from collections.abc import Iterator, Mapping
+
+from anonlib.config.model import SourceSection
+from anonlib.config.secrets import is_secret_setting
+from anonlib.errors import Problem
+
+#: Options of all formats of files. None of them changes what is read of a file.
+_PLACES = frozenset({"path", "basepath", "recursivefilelookup", "pathglobfilter"})
+_TIMES = frozenset(
+    {"dateformat", "timestampformat", "timestampntzformat", "timezone", "locale", "preferdate"}
+)
+#: Format -> the options, in lower case, with which every row is read, or counted as unreadable.
+SAFE: Mapping[str, frozenset[str]] = {
+    "csv": _PLACES
+    | _TIMES
+    | {"header", "sep", "delimiter", "encoding", "charset", "quote", "escape", "comment"}
+    | {"chartoescapequoteescaping", "multiline", "linesep", "mode", "inferschema"}
+    | {"ignoreleadingwhitespace", "ignoretrailingwhitespace", "nullvalue", "emptyvalue"}
+    | {"nanvalue", "positiveinf", "negativeinf", "maxcolumns"}
+    | {"enforceschema"},
+    "json": _PLACES
+    | _TIMES
+    | {"multiline", "linesep", "encoding", "charset", "mode", "primitivesasstring"}
+    | {"prefersdecimal", "infertimestamp", "allowcomments", "allowunquotedfieldnames"}
+    | {"allowsinglequotes", "allownumericleadingzeros", "allownonnumericnumbers"}
+    | {"allowbackslashescapinganycharacter", "allowunquotedcontrolchars"},
+    "parquet": _PLACES | {"mergeschema", "datetimerebasemode", "int96rebasemode"},
+    "orc": _PLACES | {"mergeschema"},
+}
+#: Options of other formats that leave rows or files out, in lower case.
+LOSSY = frozenset(
+    {"badrecordspath", "ignorecorruptfiles", "ignoremissingfiles", "samplingratio"}
+    | {"modifiedbefore", "modifiedafter", "columnnameofcorruptrecord"}
+)
+#: Hadoop's settings of stores may be options, too.
+_STORES = "fs."
+#: Encodings in which the bytes of ASCII mean themselves.
+_ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1")
+
+
+def check_reader_options(source: SourceSection) -> Iterator[Problem]:
+    """The options of a reader. Spark ignores the case of their names."""
+    if source.format in ("jdbc", "generator", "dataframe"):
+        return
+    safe = SAFE.get(source.format)
+    for name, text in source.options.items():
+        where, key = f"source.options.{name}", name.lower()
+        if key == "mode":
+            yield from _check_mode(text, where, proved=safe is not None and "mode" in safe)
+        elif key in LOSSY:
+            yield Problem(where, "rows would be lost and nobody told; remove it")
+        elif not _is_known(key, safe):
+            yield Problem(
+                where,
+                f"could lose rows or move values; remove it. Options of {source.format} are: "
+                f"{', '.join(sorted(safe or ()))}, and fs.* of the store",
+            )
+    for name in source.secrets:
+        if name.lower() == "mode" or name.lower() in LOSSY or not _is_known(name.lower(), safe):
+            yield Problem(f"source.secrets.{name}", "is no secret, or could lose rows; remove it")
+    if source.format == "csv":
+        yield from _check_csv({name.lower(): text for name, text in source.options.items()})
+
+
+def _is_known(key: str, safe: frozenset[str] | None) -> bool:
+    """Whether an option can do no harm; secret ones are for stores."""
+    return safe is None or key in safe or key.startswith(_STORES) or is_secret_setting(key)
+
+
+def _check_mode(mode: str, where: str, *, proved: bool) -> Iterator[Problem]:
+    """The mode of a reader; `proved` is whether anonlib counts the rows that can't be read."""
+    mode = mode.strip().upper()
+    if mode == "DROPMALFORMED":
+        yield Problem(where, "rows would be lost and nobody told; use PERMISSIVE or FAILFAST")
+    elif mode == "FAILFAST" and not proved:
+        yield Problem(
+            where,
+            "remove it: with FAILFAST, Spark's event log and UI would show the rows of this "
+            "format that can't be read",
+        )
+    elif mode not in ("PERMISSIVE", "FAILFAST"):
+        yield Problem(where, "must be PERMISSIVE or FAILFAST; a row that can't be read ends both")
+
+
+def _check_csv(options: Mapping[str, str]) -> Iterator[Problem]:
+    """Options of CSV, their names in lower case, under which rows can't be checked."""
+    for name in ("encoding", "charset"):
+        if options.get(name, "utf-8").strip().lower() not in _ENCODINGS:
+            yield Problem(
+                f"source.options.{name}",
+                "must be UTF-8, US-ASCII or ISO-8859-1; convert the files to UTF-8",
+            )
+    if options.get("comment", "#").isalnum() or len(options.get("comment", "#")) > 1:
+        yield Problem(
+            "source.options.comment",
+            "must be one character that no row begins with, such as #; rows would be lost",
+        )
+    for name in ("quote", "escape"):
+        if len(options.get(name, '"')) > 1 or options.get(name, '"').isalnum():
+            yield Problem(f"source.options.{name}", 'must be one character, such as "')
