@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,8 +20,8 @@ from anonlib.config.keys import (
     require_master_keys,
 )
 from anonlib.config.minimum_k import PROPERTY, check_minimum_k
-from anonlib.config.model import Config
-from anonlib.config.places import check_overlaps
+from anonlib.config.model import Attribute, Config, PrivacySection
+from anonlib.config.places import check_overlaps, private_places
 from anonlib.config.reading import add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
@@ -51,7 +52,7 @@ from anonlib.sweeps.file import as_sweep
 from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
 from anonlib.sweeps.settings import Sweep, sweep_problems
-from anonlib.table.schema import Column
+from anonlib.table.schema import Column, Schema
 
 #: A config as verbs take it: a Config, a dict, or the path of a YAML file.
 GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
@@ -102,19 +103,20 @@ def _released(
 ) -> ReleaseResult:
     account = accounting.account
     run_id = account.run_id
-    require_master_keys(config)
+    require_master_keys(config.attributes, config.pseudonyms, config.release)
     with progress.stage("start"):
         there = None if dataframe is None else dataframe.sparkSession
         spark = session(config.spark.conf, there)
-        _require_minimum_k(spark, config)
+        _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)
     accounting.aimed(target.path)
     is_registered(spark, config)  # a name that is taken is refused before anything is written
-    key = derive_pseudonym_key(config, run_id, target.path)
-    private = derive_ledger_key(config), derive_backlog_key(config)
-    past = open_past(spark, config, target, *private)
+    key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
+    ledger_key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
+    backlog_key = derive_backlog_key(config.attributes, config.pseudonyms, config.release)
+    past = open_past(spark, config, target, ledger_key, backlog_key)
     if run_id in target.runs():
         return finish(spark, config, target, run_id, past)
     require_own_record(spark, config, target, run_id)
@@ -145,15 +147,15 @@ def _released(
             return waits(spark, config, target, run_id, past.backlog, error)
 
 
-def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
-    """Raises ConfigError where the k of the config, or of a point, is below the operator's
+def _require_minimum_k(spark: SparkSession, given: PrivacySection | Sweep) -> None:
+    """Raises ConfigError where the k of a config, or of a point, is below the operator's
     minimum."""
     # That of the application, which a session can't lower.
     limits = spark.sparkContext.getConf().get(PROPERTY), spark.conf.get(PROPERTY, None)
     if isinstance(given, Sweep):
         problems = [*sweep_problems(given, *limits)]
     else:
-        problems = [*check_minimum_k(given.privacy.models, *limits)]
+        problems = [*check_minimum_k(given.models, *limits)]
     if problems:
         raise ConfigError(problems)
 
@@ -161,7 +163,9 @@ def _require_minimum_k(spark: SparkSession, given: Config | Sweep) -> None:
 def _require_apart(spark: SparkSession, config: Config) -> None:
     """Raises ConfigError where what is private and what is public are one place, also where only
     their stores know that."""
-    problems = [*check_overlaps(config, lambda path: spelling(spark, path))]
+    private = private_places(config)
+    spelled = partial(spelling, spark)
+    problems = [*check_overlaps(config.source, config.release, private, spelled)]
     if problems:
         raise ConfigError(problems)
 
@@ -215,7 +219,7 @@ def audit(
     progress.target = progress.target or spell_path(table)
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config)
+        _require_minimum_k(spark, config.privacy)
     with progress.stage("audit", spark), translate_errors(f"table {table}"):
         reader = spark.read.format("delta")
         if version is not None:
@@ -259,7 +263,7 @@ def _evaluated(
     run_id = account.run_id
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config)
+        _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
     accounting.opened(spark)
     target = Target(spark, config.release)
@@ -276,12 +280,13 @@ def _evaluated(
         source = open_source(spark, config)
     account.source_version = source.version
     with closing(source):
-        past = open_past(spark, config, target, derive_ledger_key(config), b"")
+        ledger_key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
+        past = open_past(spark, config, target, ledger_key, b"")
         with progress.stage("scan", spark):
             earlier = look_back(config, target, source, past.ledger) if trial else Earlier()
             scanned = _scan(source, config, earlier.published)
         account.n_rows_in = scanned.n_rows
-        key = derive_pseudonym_key(config, run_id, target.path)
+        key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
         run = Run(spark, config, progress, account, target, key, earlier, past)
         _make_private_folders(spark, config)
         with lease(spark, target.path, run_id, target.runs) as held, settle_tasks(spark):
@@ -384,7 +389,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
     progress.target = spell_path(config.release.path)
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config)
+        _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
     with progress.stage("scan", spark):
         is_registered(spark, config)
@@ -393,20 +398,25 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
             scanned = _scan(source, config)
     return CheckResult(
         n_rows=scanned.n_rows,
-        columns=tuple(_column_plan(config, source, name) for name in config.attributes),
-        models=tuple(_labels(config)),
+        columns=tuple(_column_plan(n, a, source.schema) for n, a in config.attributes.items()),
+        models=tuple(_labels(config.privacy, config.attributes)),
         kernel=_label(config.kernel),
         partition=" > ".join(_label(step) for step in config.partition.steps),
-        notes=(*reader_notes(source.schema), *_notes(config)),
+        notes=(
+            *reader_notes(source.schema),
+            *_notes(
+                config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
+            ),
+        ),
     )
 
 
-def _notes(config: Config) -> Iterator[str]:
+def _notes(one_row_per_person: bool | str, seed: int, *, is_set: bool) -> Iterator[str]:
     """What a config leaves to be trusted, or to be guessed."""
-    if config.one_row_per_person is True:
+    if one_row_per_person is True:
         yield "one_row_per_person is declared, and can't be checked"
-    if "seed" not in config.model_fields_set:
-        yield f"seed is {config.seed}, as all can guess: set one of your own, and keep it private"
+    if not is_set:
+        yield f"seed is {seed}, as all can guess: set one of your own, and keep it private"
 
 
 def _new_run_id() -> str:
@@ -418,16 +428,15 @@ def _label(plugin: registry.Plugin) -> str:
     return " ".join([plugin.type, *[f"{key}={value}" for key, value in given.items()]])
 
 
-def _labels(config: Config) -> Iterator[str]:
+def _labels(privacy: PrivacySection, attributes: Mapping[str, Attribute]) -> Iterator[str]:
     """The privacy models, those that hold where other columns are known marked."""
-    for model in bind_models(config.privacy.models, config.attributes):
-        joint = config.privacy.joint and model.column is not None
+    for model in bind_models(privacy.models, attributes):
+        joint = privacy.joint and model.column is not None
         yield _label(model) + (" joint=True" if joint else "")
 
 
-def _column_plan(config: Config, source: Source, name: str) -> ColumnPlan:
-    attribute = config.attributes[name]
-    column: Column | None = next((c for c in source.schema.columns if c.name == name), None)
+def _column_plan(name: str, attribute: Attribute, schema: Schema) -> ColumnPlan:
+    column: Column | None = next((c for c in schema.columns if c.name == name), None)
     if column is None or not column.released:
         released = "dropped"
     elif column.pseudonym:

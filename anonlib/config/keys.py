@@ -4,19 +4,31 @@ They are used in memory, here and in workers, and written nowhere.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from anonlib.config.model import Config, MasterKey, SourceSection
+from anonlib.config.model import (
+    Attribute,
+    MasterKey,
+    PseudonymsSection,
+    ReleaseSection,
+    SourceSection,
+)
 from anonlib.errors import ConfigError, Problem
 
 #: The lengths of a master key.
 MIN_BYTES, MAX_BYTES = 16, 65_536
 
 
-def derive_pseudonym_key(config: Config, run_id: str, target: str) -> bytes:
+def derive_pseudonym_key(
+    attributes: Mapping[str, Attribute],
+    pseudonyms: PseudonymsSection | None,
+    run_id: str,
+    target: str,
+) -> bytes:
     """The key of this release's pseudonyms, 32 bytes; empty when no column asks for any.
 
     Derived by HKDF-SHA256 (RFC 5869) from the master key, the run's id and the target, or from the
@@ -24,33 +36,46 @@ def derive_pseudonym_key(config: Config, run_id: str, target: str) -> bytes:
     under one run id. Raises ConfigError when there is no master key.
 
     Args:
-        config: The config.
+        attributes: The columns, by name.
+        pseudonyms: The place of the master key, and the scope.
         run_id: The run.
         target: The path of the table as its store spells it.
     """
-    if config.pseudonyms is None or not any(a.pseudonym for a in config.attributes.values()):
+    if pseudonyms is None or not any(a.pseudonym for a in attributes.values()):
         return b""
-    scope = f"{run_id} {target}" if config.pseudonyms.scope == "release" else ""
-    master = _read_master(config.pseudonyms, "pseudonyms")
-    return _derive(master, f"pseudonyms {config.pseudonyms.scope} {scope}")
+    scope = f"{run_id} {target}" if pseudonyms.scope == "release" else ""
+    master = _read_master(pseudonyms, "pseudonyms")
+    return _derive(master, f"pseudonyms {pseudonyms.scope} {scope}")
 
 
-def require_master_keys(config: Config) -> None:
+def require_master_keys(
+    attributes: Mapping[str, Attribute],
+    pseudonyms: PseudonymsSection | None,
+    release: ReleaseSection,
+) -> None:
     """Raises ConfigError where a master key that the config names is not there or not usable."""
-    derive_pseudonym_key(config, "", "")
-    derive_ledger_key(config)
-    derive_backlog_key(config)
+    derive_pseudonym_key(attributes, pseudonyms, "", "")
+    derive_ledger_key(attributes, pseudonyms, release)
+    derive_backlog_key(attributes, pseudonyms, release)
 
 
-def derive_ledger_key(config: Config) -> bytes:
+def derive_ledger_key(
+    attributes: Mapping[str, Attribute],
+    pseudonyms: PseudonymsSection | None,
+    release: ReleaseSection,
+) -> bytes:
     """The key of the ledger's tokens, 32 bytes; empty without a ledger.
 
     Raises ConfigError when there is no master key, or it is that of the pseudonyms.
     """
-    return _private_key(config, config.release.ledger, "ledger")
+    return _private_key(attributes, pseudonyms, release.ledger, "ledger")
 
 
-def derive_backlog_key(config: Config) -> bytes:
+def derive_backlog_key(
+    attributes: Mapping[str, Attribute],
+    pseudonyms: PseudonymsSection | None,
+    release: ReleaseSection,
+) -> bytes:
     """The key of the backlog, 32 bytes; empty without a backlog.
 
     `derive_entry_key` derives the keys of its entries from it. Its master key may be
@@ -58,7 +83,7 @@ def derive_backlog_key(config: Config) -> bytes:
 
     Raises ConfigError when there is no master key, or it is that of the pseudonyms.
     """
-    return _private_key(config, config.release.backlog, "backlog")
+    return _private_key(attributes, pseudonyms, release.backlog, "backlog")
 
 
 def derive_entry_key(key: bytes, run_id: str) -> bytes:
@@ -89,13 +114,18 @@ def read_secret_options(source: SourceSection) -> dict[str, str]:
     return options
 
 
-def _private_key(config: Config, section: MasterKey | None, name: str) -> bytes:
+def _private_key(
+    attributes: Mapping[str, Attribute],
+    pseudonyms: PseudonymsSection | None,
+    section: MasterKey | None,
+    name: str,
+) -> bytes:
     if section is None:
         return b""
     where = f"release.{name}"
     master = _read_master(section, where)
-    pseudonyms = config.pseudonyms if derive_pseudonym_key(config, "", "") else None
-    if pseudonyms is not None and master == _read_master(pseudonyms, "pseudonyms"):
+    used = pseudonyms if derive_pseudonym_key(attributes, pseudonyms, "", "") else None
+    if used is not None and master == _read_master(used, "pseudonyms"):
         raise ConfigError([Problem(where, "the pseudonyms' key; make another one for this")])
     return _derive(master, name)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from posixpath import normpath
 
-from anonlib.config.model import Config, ReleaseSection
+from anonlib.config.model import Config, ReleaseSection, SourceSection
 from anonlib.config.secrets import has_password
 from anonlib.errors import Problem
 
@@ -88,48 +88,55 @@ def _real(path: str) -> str:
 def check_places(config: Config) -> Iterator[Problem]:
     """The paths of a config, and its name in the catalog."""
     yield from check_table_name(config.release)
-    yield from check_overlaps(config)
-    release, private = config.release.path, _private(config)
+    source, release, private = config.source, config.release, private_places(config)
+    yield from check_overlaps(source, release, private)
     yield from check_paths(
-        {"source.path": config.source.path or "", "release.path": release, **private}
+        {"source.path": source.path or "", "release.path": release.path, **private}
     )
     if has_scheme(config.events or ""):
         yield Problem("events", "must be a file or folder of this machine, as a plain path")
 
 
-def check_overlaps(config: Config, spelled: Callable[[str], str] = str) -> Iterator[Problem]:
+def check_overlaps(
+    source: SourceSection,
+    release: ReleaseSection,
+    private: Mapping[str, str],
+    spelled: Callable[[str], str] = str,
+) -> Iterator[Problem]:
     """Private places in the release, and a release that overlaps with its source.
 
     Args:
-        config: the config.
-        spelled: gives the canonical spelling of a path, where a store knows more than paths tell.
+        source: The source.
+        release: The release.
+        private: Path in the config -> the private place there, as `private_places` finds them.
+        spelled: Gives the canonical spelling of a path, where a store knows more than paths tell.
     """
-    release = spelled(config.release.path)
-    option = {name.lower(): path for name, path in config.source.options.items()}.get("path")
-    for source in map(spelled, filter(None, (config.source.path, option))):
-        if lies_in(source, release) and lies_in(release, source):
+    folder = spelled(release.path)
+    option = {name.lower(): path for name, path in source.options.items()}.get("path")
+    for rows in map(spelled, filter(None, (source.path, option))):
+        if lies_in(rows, folder) and lies_in(folder, rows):
             yield Problem(
                 "release.path",
                 "is the source itself, whose raw rows would stay in the history of the release; "
                 "name another folder",
             )
-        elif overlap(source, release):
+        elif overlap(rows, folder):
             yield Problem(
                 "release.path",
                 "the source is in it, or it is in the source: a run may read what it releases; "
                 "name a folder beside the source",
             )
-    for where, path in _private(config).items():
+    for where, path in private.items():
         # Events are files of this machine, whatever the store of plain paths is.
-        if lies_in(path if where == "events" else spelled(path), release):
+        if lies_in(path if where == "events" else spelled(path), folder):
             yield Problem(
                 where,
                 "lies in the release, which is public; name a private folder elsewhere",
             )
 
 
-def _private(config: Config) -> dict[str, str]:
-    """path in the config -> the private place there, for those that the config names."""
+def private_places(config: Config) -> dict[str, str]:
+    """Path in the config -> the private place there, for those that the config names."""
     places = {
         "release.record": config.record_path,
         "release.ledger": config.release.ledger and config.release.ledger.path,

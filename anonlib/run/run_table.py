@@ -205,7 +205,7 @@ def _column(field: T.StructField) -> Column:
 def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool | None]:
     """Whether each run that published to a config's target released a person, as its ledger of
     persons says; None where that can't tell. Raises ConfigError without a ledger."""
-    key = derive_ledger_key(config)
+    key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     if not key:
         raise ConfigError(
             [

@@ -6,13 +6,14 @@ from tests.unit.test_config import GOOD
 
 
 def test_a_seed_that_nobody_drew() -> None:
-    seeded = {**GOOD, "one_row_per_person": "id"}
-    unseeded = {key: value for key, value in seeded.items() if key != "seed"}
-    assert [*_notes(parse({**seeded, "seed": 0}))] == []
-    (note,) = _notes(parse(unseeded))
+    assert [*_notes("id", 0, is_set=True)] == []
+    unseeded = {key: value for key, value in GOOD.items() if key != "seed"}
+    assert "seed" not in parse(unseeded).model_fields_set
+    assert "seed" in parse({**unseeded, "seed": 0}).model_fields_set
+    (note,) = _notes("id", 0, is_set=False)
     assert note == "seed is 0, as all can guess: set one of your own, and keep it private"
 
 
 def test_persons_that_are_declared() -> None:
-    (note,) = _notes(parse({**GOOD, "one_row_per_person": True, "seed": 5}))
+    (note,) = _notes(True, 5, is_set=True)
     assert note.startswith("one_row_per_person is declared")

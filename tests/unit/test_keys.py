@@ -55,6 +55,18 @@ def config(pseudonyms: dict[str, Any] | None, *, asked: bool = True, **release: 
     )
 
 
+def pseudonym_key(made: Config, run_id: str, target: str) -> bytes:
+    return derive_pseudonym_key(made.attributes, made.pseudonyms, run_id, target)
+
+
+def ledger_key(made: Config) -> bytes:
+    return derive_ledger_key(made.attributes, made.pseudonyms, made.release)
+
+
+def backlog_key(made: Config) -> bytes:
+    return derive_backlog_key(made.attributes, made.pseudonyms, made.release)
+
+
 def hkdf(master: bytes, info: bytes) -> bytes:
     """RFC 5869 with SHA-256, no salt, 32 bytes: one step of each half."""
     extracted = hmac.new(bytes(32), master, sha256).digest()
@@ -75,36 +87,34 @@ def test_the_oracle_is_rfc_5869() -> None:
 
 def test_release_scope_depends_on_the_run(env: str) -> None:
     made = config({"key_env": env})
-    first = derive_pseudonym_key(made, "run-1", "t")
+    first = pseudonym_key(made, "run-1", "t")
     assert first == hkdf(MASTER, b"anonlib pseudonyms release run-1 t")
-    assert first != derive_pseudonym_key(made, "run-1", "u")
-    assert first == derive_pseudonym_key(made, "run-1", "t")
-    assert first != derive_pseudonym_key(made, "run-2", "t")
+    assert first != pseudonym_key(made, "run-1", "u")
+    assert first == pseudonym_key(made, "run-1", "t")
+    assert first != pseudonym_key(made, "run-2", "t")
     assert len(first) == 32
 
 
 def test_stable_scope_does_not(env: str) -> None:
     made = config({"key_env": env, "scope": "stable"})
-    assert derive_pseudonym_key(made, "run-1", "t") == derive_pseudonym_key(made, "run-2", "u")
-    assert derive_pseudonym_key(made, "x", "t") == hkdf(MASTER, b"anonlib pseudonyms stable ")
+    assert pseudonym_key(made, "run-1", "t") == pseudonym_key(made, "run-2", "u")
+    assert pseudonym_key(made, "x", "t") == hkdf(MASTER, b"anonlib pseudonyms stable ")
     released = config({"key_env": env})
-    assert derive_pseudonym_key(released, "stable", "t") != derive_pseudonym_key(
-        made, "stable", "t"
-    )
-    assert derive_pseudonym_key(released, "", "t") != derive_pseudonym_key(made, "", "t")
+    assert pseudonym_key(released, "stable", "t") != pseudonym_key(made, "stable", "t")
+    assert pseudonym_key(released, "", "t") != pseudonym_key(made, "", "t")
 
 
 def test_key_from_a_file(tmp_path: Path, env: str) -> None:
     path = tmp_path / "key"
     path.write_bytes(MASTER + b"\n")
-    found = derive_pseudonym_key(config({"key_file": str(path)}), "run", "t")
-    assert found == derive_pseudonym_key(config({"key_env": env}), "run", "t")
+    found = pseudonym_key(config({"key_file": str(path)}), "run", "t")
+    assert found == pseudonym_key(config({"key_env": env}), "run", "t")
 
 
 def test_no_key_where_none_is_asked(env: str) -> None:
-    assert derive_pseudonym_key(config(None, asked=False), "run", "t") == b""
+    assert pseudonym_key(config(None, asked=False), "run", "t") == b""
     unset = config({"key_env": "ANONLIB_NO_SUCH_KEY"}, asked=False)
-    assert derive_pseudonym_key(unset, "run", "t") == b""
+    assert pseudonym_key(unset, "run", "t") == b""
 
 
 def test_token_keys_are_fresh() -> None:
@@ -114,7 +124,7 @@ def test_token_keys_are_fresh() -> None:
 
 def failure(made: Config) -> tuple[str, str]:
     with pytest.raises(ConfigError) as caught:
-        derive_pseudonym_key(made, "run", "t")
+        pseudonym_key(made, "run", "t")
     assert caught.value.__cause__ is None
     (problem,) = caught.value.problems
     return problem.where, problem.text
@@ -144,7 +154,7 @@ def test_short_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert text == f"the master key is shorter than {MIN_BYTES} bytes"
         assert "s3cret" not in text
     monkeypatch.setenv("ANONLIB_TEST_KEY", "x" * MIN_BYTES)
-    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t")
+    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t")
 
 
 def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -154,20 +164,20 @@ def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     path.write_bytes(master)
     monkeypatch.setenv("ANONLIB_TEST_KEY", master.decode("utf-8", "surrogateescape"))
     expected = hkdf(master, b"anonlib pseudonyms release run t")
-    assert derive_pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t") == expected
-    assert derive_pseudonym_key(config({"key_file": str(path)}), "run", "t") == expected
+    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t") == expected
+    assert pseudonym_key(config({"key_file": str(path)}), "run", "t") == expected
 
 
 def test_keys_of_the_ledger_and_the_backlog(env: str) -> None:
     """Of one master key, yet apart; an entry of the backlog has a key of its own."""
     made = config(None, asked=False, ledger={"key_env": env}, backlog={"key_env": env})
-    assert derive_ledger_key(made) == hkdf(MASTER, b"anonlib ledger")
-    assert derive_backlog_key(made) == hkdf(MASTER, b"anonlib backlog")
-    key = derive_backlog_key(made)
+    assert ledger_key(made) == hkdf(MASTER, b"anonlib ledger")
+    assert backlog_key(made) == hkdf(MASTER, b"anonlib backlog")
+    key = backlog_key(made)
     assert derive_entry_key(key, "run-1") == hkdf(key, b"anonlib entry run-1")
     assert derive_key_check(key) == hkdf(key, b"anonlib check").hex()
     without = config(None, asked=False)
-    assert derive_ledger_key(without) == derive_backlog_key(without) == b""
+    assert ledger_key(without) == backlog_key(without) == b""
 
 
 @pytest.mark.parametrize("name", ["ledger", "backlog"])
@@ -175,7 +185,7 @@ def test_the_pseudonyms_key_is_no_other_key(env: str, tmp_path: Path, name: str)
     """By another way, the same bytes."""
     path = tmp_path / "key"
     path.write_bytes(MASTER + b"\n")
-    read = {"ledger": derive_ledger_key, "backlog": derive_backlog_key}[name]
+    read = {"ledger": ledger_key, "backlog": backlog_key}[name]
     with pytest.raises(ConfigError) as caught:
         read(config({"key_env": env}, **{name: {"key_file": str(path)}}))
     (problem,) = caught.value.problems

@@ -126,8 +126,9 @@ class TestSize:
         ledger = {"key_file": "/dev/zero"}
         raw = good(release={"path": "out", "ledger": ledger}, one_row_per_person="id")
         raw["attributes"]["id"] = {"role": "identifier"}
+        made = parse(raw)
         with pytest.raises(ConfigError, match=f"longer than {MAX_BYTES:,} bytes"):
-            derive_ledger_key(parse(raw))
+            derive_ledger_key(made.attributes, made.pseudonyms, made.release)
 
 
 class TestHierarchies:

@@ -149,7 +149,9 @@ def test_names_that_no_system_has(path: str) -> None:
 def test_places_that_only_their_store_knows_to_be_one() -> None:
     source = {"format": "csv", "path": "hdfs://a/in"}
     given = parse(good(source=source, release={"path": "hdfs://b:8020/in/out"}))
-    assert [*check_overlaps(given)] == []
-    (problem,) = check_overlaps(given, lambda path: path.replace("//a/", "//b:8020/"))
+    assert [*check_overlaps(given.source, given.release, {})] == []
+    (problem,) = check_overlaps(
+        given.source, given.release, {}, lambda path: path.replace("//a/", "//b:8020/")
+    )
     assert problem.where == "release.path"
     assert "it is in the source" in problem.text
