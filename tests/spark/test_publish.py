@@ -100,7 +100,7 @@ def test_order_history_and_pseudonyms(
         cells = (rows["wage"].astype(str) + rows["city"]).to_numpy()
         assert (cells[1:] == cells[:-1]).mean() < 0.05
         by_source = rows.set_index("position")["mail"].sort_index()
-        release = f"{run_id} {config['release']['path']}" if run_id else ""
+        release = f"{run_id} file:{config['release']['path']}" if run_id else ""
         wanted = [pseudonym(scope, release, mail) for mail in frame["mail"]]
         assert list(by_source.where(by_source.notna(), None)) == wanted
     assert orders[0] != orders[1]
@@ -214,8 +214,8 @@ def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     assert shell.release(config, "--run-id", "one").code == 0
     path = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
     manifest = json.loads(path.read_text("utf-8"))
-    keys = "anonlib_manifest run_id persons verdicts rows_released partition rows_suppressed losses"
-    assert list(manifest) == [*keys.split(), "software"]
+    keys = "anonlib_manifest run_id persons promise_sha256 verdicts rows_released partition"
+    assert list(manifest) == [*keys.split(), "rows_suppressed", "losses", "software"]
     assert (manifest["rows_released"], manifest["rows_suppressed"]) == (60, "0")
     history = spark.sql(f"describe history delta.`{config['release']['path']}`").collect()[0]
     assert json.loads(history["userMetadata"]) == manifest
