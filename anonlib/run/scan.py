@@ -73,7 +73,7 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
         ConfigError, InfeasibleError: All that the figures rule out.
         BusyError: A database changed in the meantime.
     """
-    seen = observe(source, config)
+    seen = observe(source, config.source.where)
     rows, tokens = source.rows(), config.privacy.missing_tokens
     with translate_errors("source", denied=InputError):
         figures = _figures(source, tokens)

@@ -1,6 +1,6 @@
 """Reading a source: any Spark format, a catalog table, a DataFrame, or the generator."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField
 
 from anonlib.auditing.canonical import BLANKS
 from anonlib.config.keys import read_secret_options
-from anonlib.config.model import Config
+from anonlib.config.model import Attribute, Config, SourceSection
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.condition import filter_rows
@@ -134,10 +134,11 @@ def _opened(
     keep = frame is not None or config.source.format not in COLUMNAR
     with translate_errors("source", denied=InputError):
         if frame is None:
-            frame, version = read_source(spark, config)
-        frame, fresh = rename_columns(frame, config)
+            frame, version = read_source(spark, config.source)
+        frame, fresh = rename_columns(frame, config.source.where)
         names = frame.columns
-        before = [_like(rows, frame, config) for rows in waiting]
+        needed = {*config.unit, config.partition.controller_column}
+        before = [_like(rows, frame, config.attributes, needed) for rows in waiting]
         raw = _together(fresh, before)
         casts = _casts(config, names, raw)
         columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
@@ -153,9 +154,9 @@ def _opened(
     return Source(raw, fresh, kept, casts, schema, version, fields)
 
 
-def rename_columns(frame: DataFrame, config: Config) -> tuple[DataFrame, DataFrame]:
-    """The rows of a source that the config is about, and the same with columns c0..cN."""
-    frame = filter_rows(frame, config.source.where)
+def rename_columns(frame: DataFrame, where: str | None) -> tuple[DataFrame, DataFrame]:
+    """The rows of a source for which `source.where` is true, and the same with columns c0..cN."""
+    frame = filter_rows(frame, where)
     return frame, frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
 
 
@@ -165,7 +166,8 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
     with translate_errors("source", denied=InputError):
-        frame, raw = rename_columns(read_source(spark, config)[0], config)
+        frame, _ = read_source(spark, config.source)
+        frame, raw = rename_columns(frame, config.source.where)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
             raise ConfigError(
@@ -205,17 +207,30 @@ def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionAll, before, fresh)
 
 
-def _like(rows: DataFrame, frame: DataFrame, config: Config) -> DataFrame:
-    """Rows that wait, with the columns of the source, renamed c0..cN; null in those that no run
-    needs. Raises InputError when they are not of the source's columns and types."""
+def _like(
+    rows: DataFrame,
+    frame: DataFrame,
+    attributes: Mapping[str, Attribute],
+    needed: Collection[str | None],
+) -> DataFrame:
+    """Rows that wait, with the columns of the source, renamed c0..cN.
+
+    Args:
+        rows: The rows that wait. A column that is dropped, and not needed, may be missing: then it
+            is null.
+        frame: The source.
+        attributes: The columns of the config, by name.
+        needed: The columns of the unit and of the data controller.
+
+    Raises InputError when the rows are not of the source's columns and types.
+    """
     there = {field.name: i for i, field in enumerate(rows.schema)}
     plain = rows.toDF(*[f"w{i}" for i in range(len(there))])
     columns = []
     for i, field in enumerate(frame.schema):
-        attribute = config.attributes.get(field.name)
+        attribute = attributes.get(field.name)
         dropped = attribute is None or attribute.role is Role.DROP
         place = there.get(field.name)
-        needed = {*config.unit, config.partition.controller_column}
         if place is None and (not dropped or field.name in needed):
             raise InputError(f"release.backlog: the rows that wait have no column {field.name}")
         waits = field.dataType if place is None else rows.schema[place].dataType
@@ -228,9 +243,8 @@ def _like(rows: DataFrame, frame: DataFrame, config: Config) -> DataFrame:
     return plain.select(*columns)
 
 
-def read_source(spark: SparkSession, config: Config) -> tuple[DataFrame, int | None]:
-    """The config's source as it is, and its version if it is a Delta table's."""
-    source = config.source
+def read_source(spark: SparkSession, source: SourceSection) -> tuple[DataFrame, int | None]:
+    """The source as it is, and its version if it is a Delta table's."""
     if source.format == "dataframe":
         raise ConfigError(
             [

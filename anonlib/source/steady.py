@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anonlib.config.model import Config
 from anonlib.errors import BusyError, StorageError
 from anonlib.source import Source, rename_columns
 from anonlib.spark.digest import Digest, digest
@@ -13,8 +12,12 @@ CHANGED = "source: the table changed while it was read, nothing was published; r
 CHANGED += "nobody writes to it or on a copy"
 
 
-def observe(source: Source, config: Config) -> Digest | None:
+def observe(source: Source, where: str | None) -> Digest | None:
     """The digest of the source's rows if they may change; None if they can't.
+
+    Args:
+        source: The source.
+        where: The condition on its rows, `source.where`.
 
     Cost: one pass over the rows, which keeps them for the passes that follow. If several
     connections read them, each at its own moment, another pass over the table.
@@ -27,7 +30,7 @@ def observe(source: Source, config: Config) -> Digest | None:
     with translate_errors("source"):
         found = digest(source.fresh)
         if database.in_parts:
-            _, again = rename_columns(database.again(), config)
+            _, again = rename_columns(database.again(), where)
             if digest(again.select(*source.columns)) != found:
                 raise BusyError(CHANGED)
     return found
