@@ -112,18 +112,19 @@ def _released(
     accounting.opened(spark)
     target = Target(spark, config.release)
     accounting.aimed(target.path)
-    is_registered(spark, config)  # a name that is taken is refused before anything is written
+    # A name that is taken is refused before anything is written.
+    is_registered(spark, config.release)
     key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
     ledger_key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     backlog_key = derive_backlog_key(config.attributes, config.pseudonyms, config.release)
     past = open_past(spark, config, target, ledger_key, backlog_key)
     if run_id in target.runs():
         return finish(spark, config, target, run_id, past)
-    require_own_record(spark, config, target, run_id)
+    require_own_record(spark, config.record_path, target, run_id)
     _clean_up(spark, target, run_id)
     target.check_free()
     if past.backlog is not None and past.backlog.of(run_id) is not None:
-        return waits(spark, config, target, run_id, past.backlog)
+        return waits(spark, config.record_path, target, run_id, past.backlog)
     with progress.stage("open", spark):
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
@@ -144,7 +145,7 @@ def _released(
             _make_private_folders(spark, config)
             with lease(spark, target.path, run_id, target.runs), settle_tasks(spark):
                 past.backlog.add(run_id, source)
-            return waits(spark, config, target, run_id, past.backlog, error)
+            return waits(spark, config.record_path, target, run_id, past.backlog, error)
 
 
 def _require_minimum_k(spark: SparkSession, given: PrivacySection | Sweep) -> None:
@@ -183,8 +184,8 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
     records = Storage(spark, config.record_path)
     records.make_private(records.root)
     if config.evaluate is not None:
-        table_of_figures(spark, config).make_folder()
-    table_of_runs(spark, config).make_folder()
+        table_of_figures(spark, config.metrics_path).make_folder()
+    table_of_runs(spark, config.runs_path, config.release.path).make_folder()
 
 
 def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
@@ -323,10 +324,10 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
         n_rows_out=n_released,
         n_suppressed=scanned.n_rows - n_released,
         audit=report,
-        evaluation=evaluate_case(config, case, progress),
+        evaluation=evaluate_case(config.evaluate, config.gates, case, progress),
         table=run.target.path,
         table_version=run.target.version,
-        record=record_path(run.spark, config, run.run_id),
+        record=record_path(run.spark, config.record_path, run.run_id),
         seconds=dict(progress.seconds),
     )
     return keep(run.spark, config, result, source, scanned, None)
@@ -392,7 +393,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
     with progress.stage("scan", spark):
-        is_registered(spark, config)
+        is_registered(spark, config.release)
         source = open_source(spark, config)
         with closing(source):
             scanned = _scan(source, config)

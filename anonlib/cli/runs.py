@@ -29,7 +29,7 @@ def run_runs(args: argparse.Namespace) -> int:
     from anonlib.run.run_table import past_runs
 
     with progress_of(args) as progress, progress.stage("look"):
-        place = args.place if config is None else runs_path(config)
+        place = args.place if config is None else runs_path(config.runs_path, config.release.path)
         found = past_runs(place, args.since, args.target)
     if args.json:
         print_json(found)

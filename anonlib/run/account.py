@@ -41,15 +41,16 @@ _ENDINGS: dict[type[BaseException], str] = {
 }
 
 
-def runs_path(config: Config) -> str:
-    """The path of the table of runs: the operator's (RUNS), else the config's.
+def runs_path(configured: str, release: str) -> str:
+    """The path of the table of runs: the operator's (RUNS), else the config's; `release` is the
+    folder of the release.
 
     Raises InputError if it lies in the release.
     """
     given = os.environ.get(RUNS)
-    if given and lies_in(given, config.release.path):
+    if given and lies_in(given, release):
         raise InputError(f"{RUNS}: lies in the release, which is public; it is private")
-    return given or config.runs_path
+    return given or configured
 
 
 @dataclass

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from anonlib.config.keys import derive_entry_key, derive_key_check
-from anonlib.config.model import Config
 from anonlib.errors import (
     BlockError,
     ConfigError,
@@ -49,11 +48,11 @@ class Waiting:
 class Backlog:
     """The waiting rows of one table. All changes are made under the table's lease."""
 
-    def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
+    def __init__(self, spark: SparkSession, path: str, table: str, key: bytes):
         self._spark = spark
         self._table = table
         self._key = key
-        self._storage = Storage(spark, config.backlog_path)
+        self._storage = Storage(spark, path)
 
     def of(self, run_id: str) -> Waiting | None:
         """The waiting rows of a run; None if they were not written in full."""

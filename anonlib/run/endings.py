@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.config.model import Config
+from anonlib.config.model import Config, SourceSection
 from anonlib.config.summary import bare, digest_config
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.run.backlog import Backlog
@@ -30,7 +30,7 @@ def finish(
     Raises ConfigError where the run was of another config.
     """
     ahead = _ahead(spark, target, run_id)
-    kept = ahead or read_record(spark, config, run_id)
+    kept = ahead or read_record(spark, config.record_path, run_id)
     if kept is not None and kept.get("config_sha256") != digest_config(config):
         raise ConfigError(
             [
@@ -42,7 +42,7 @@ def finish(
         )
     with lease(spark, target.path, run_id, target.runs) as held:
         if ahead is not None:
-            _keep(spark, config, ahead | {"table_version": target.version_of(run_id)})
+            _keep(spark, config.record_path, ahead | {"table_version": target.version_of(run_id)})
         newest = next(iter(target.commits()), None)
         storage, path = Storage(spark, target.path), manifest_path(target.path)
         there = storage.read(path) if storage.exists(path) else None
@@ -50,20 +50,21 @@ def finish(
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
         purge(spark, target, held)
-        register(spark, config, run_id, target.version_of(run_id))
-    result = _done(spark, config, target, run_id)
-    return replace(result, notes=(*_describe_published(spark, config, result), *result.notes))
+        register(spark, config.release, run_id, target.version_of(run_id))
+    result = _done(spark, config.record_path, target, run_id)
+    notes = _describe_published(spark, config.source, config.record_path, result)
+    return replace(result, notes=(*notes, *result.notes))
 
 
 def _describe_published(
-    spark: SparkSession, config: Config, result: ReleaseResult
+    spark: SparkSession, source: SourceSection, records: str, result: ReleaseResult
 ) -> Iterator[str]:
     """What a run published that is done: its source was not read again."""
-    kept = read_record(spark, config, result.run_id) or {}
+    kept = read_record(spark, records, result.run_id) or {}
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
     yield f"published before{version}{n_rows}; the source was not read again"
-    source, there = config.source, kept.get("source_version")
+    there = kept.get("source_version")
     if there is None or source.format != "delta" or source.version is not None:
         return
     with suppress(Exception):  # the source may be gone, and the run is done all the same
@@ -75,28 +76,29 @@ def _describe_published(
             )
 
 
-def require_own_record(spark: SparkSession, config: Config, target: Target, run_id: str) -> None:
-    """Raises ConfigError where the place of the run's private record has that of another table."""
-    kept = read_record(spark, config, run_id)
+def require_own_record(spark: SparkSession, records: str, target: Target, run_id: str) -> None:
+    """Raises ConfigError where the run's private record in the folder `records` is that of another
+    table."""
+    kept = read_record(spark, records, run_id)
     if kept is not None and kept.get("table") != bare(target.path):
         raise ConfigError(
             [
                 Problem(
                     "release.run_id",
-                    f"{record_path(spark, config, run_id)} is the record of another table's run; "
+                    f"{record_path(spark, records, run_id)} is the record of another table's run; "
                     "choose another run id, or another `release.record`",
                 )
             ]
         )
 
 
-def read_record(spark: SparkSession, config: Config, run_id: str) -> dict[str, Any] | None:
-    """The private record of a run; None where it is not there.
+def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any] | None:
+    """The private record of a run in the folder `records`; None where it is not there.
 
     Raises InputError where it is damaged.
     """
-    path = record_path(spark, config, run_id)
-    storage = Storage(spark, config.record_path)
+    path = record_path(spark, records, run_id)
+    storage = Storage(spark, records)
     if not storage.exists(path):
         return None
     try:
@@ -108,7 +110,7 @@ def read_record(spark: SparkSession, config: Config, run_id: str) -> dict[str, A
 
 def waits(
     spark: SparkSession,
-    config: Config,
+    records: str,
     target: Target,
     run_id: str,
     backlog: Backlog,
@@ -117,7 +119,7 @@ def waits(
     """A run whose rows wait, `why` if they were added now; or waited until another took them."""
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
-        result = _done(spark, config, target, left.taken_by or "")
+        result = _done(spark, records, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
         return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
     return ReleaseResult(
@@ -130,10 +132,10 @@ def waits(
     )
 
 
-def _done(spark: SparkSession, config: Config, target: Target, run_id: str) -> ReleaseResult:
+def _done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
     """What is known of a committed run."""
-    record = record_path(spark, config, run_id)
-    report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, config.record_path)
+    record = record_path(spark, records, run_id)
+    report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
     kept = storage.exists(record)
     lost = f"{record} is not there: the run was stopped after its commit, or it was moved"
     return ReleaseResult(
@@ -163,11 +165,11 @@ def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] |
     return found if found.get("run_id") == run_id else None
 
 
-def _keep(spark: SparkSession, config: Config, content: dict[str, Any]) -> None:
+def _keep(spark: SparkSession, records: str, content: dict[str, Any]) -> None:
     from anonlib.pages.output import report  # this imports matplotlib
 
-    path = record_path(spark, config, content["run_id"])
-    storage = Storage(spark, config.record_path)
+    path = record_path(spark, records, content["run_id"])
+    storage = Storage(spark, records)
     if not storage.exists(path):
         storage.write(path, json.dumps(content, indent=2, ensure_ascii=False))
         with suppress(Exception):  # a page that can't be made is no reason to fail
@@ -179,5 +181,6 @@ def write_manifest(spark: SparkSession, table: str, text: str) -> None:
     storage.write(manifest_path(storage.root), text, public=True)
 
 
-def record_path(spark: SparkSession, config: Config, run_id: str) -> str:
-    return f"{Storage(spark, config.record_path).root}/{run_id}.json"
+def record_path(spark: SparkSession, records: str, run_id: str) -> str:
+    """The place of a run's private record in the folder `records`."""
+    return f"{Storage(spark, records).root}/{run_id}.json"

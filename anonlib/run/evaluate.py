@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from anonlib.config.keys import new_token_key
-from anonlib.config.model import Config
-from anonlib.config.summary import digest_config
+from anonlib.config.model import Config, EvaluateSection, Gate
 from anonlib.errors import AnonlibError, StorageError
 from anonlib.evaluation import Evaluation, judge
 from anonlib.evaluation.samples import is_held_out
@@ -45,28 +44,30 @@ METRICS = T.StructType(
 )
 
 
-def marks_of(config: Config) -> Marks:
+def marks_of(evaluate: EvaluateSection | None) -> Marks:
     """What the measures of a config need to know of staged rows; links under a key of this run,
     which is never written."""
-    measures = () if config.evaluate is None else config.evaluate.measures
+    measures = () if evaluate is None else evaluate.measures
     return Marks(
         link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
         share=max((measure.held_out for measure in measures), default=0.0),
     )
 
 
-def evaluate_case(config: Config, case: SparkCase, progress: Progress) -> Evaluation:
-    """What the config's measures find, and its gates say."""
+def evaluate_case(
+    evaluate: EvaluateSection | None, gates: tuple[Gate, ...], case: SparkCase, progress: Progress
+) -> Evaluation:
+    """What the measures find, and the gates say."""
     findings, seconds = {}, {}
     spark = case.released.sparkSession
-    for measure in () if config.evaluate is None else config.evaluate.measures:
+    for measure in () if evaluate is None else evaluate.measures:
         stage = f"measure {measure.type}"
         before = progress.seconds.get(stage, 0.0)
         with progress.stage(stage, spark):
             findings[measure.type] = _found(measure, case)
         seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
     found = Evaluation(findings, seconds=seconds)
-    return replace(found, gates=tuple(judge(gate, found) for gate in config.gates))
+    return replace(found, gates=tuple(judge(gate, found) for gate in gates))
 
 
 def _found(measure: Measure, case: SparkCase) -> Findings:
@@ -128,24 +129,26 @@ def _shadow_of(
     return shadow
 
 
-def table_of_figures(spark: SparkSession, config: Config) -> PrivateTable:
-    """Where the figures of the config's runs are."""
-    return PrivateTable(spark, config.metrics_path, "evaluate.metrics")
+def table_of_figures(spark: SparkSession, path: str) -> PrivateTable:
+    """Where the figures of runs are."""
+    return PrivateTable(spark, path, "evaluate.metrics")
 
 
-def write_metrics(spark: SparkSession, config: Config, result: ReleaseResult) -> None:
-    """Appends the figures of a run to the table of figures."""
+def write_metrics(
+    spark: SparkSession, path: str, config_sha256: str, result: ReleaseResult
+) -> None:
+    """Appends the figures of a run to the table of figures at `path`."""
     if result.evaluation is None:
         return
     now = datetime.datetime.now(datetime.UTC)
     figures = (*_as_figures(result.losses), *result.evaluation.figures())
     version = result.table_version if result.table_version >= 0 else None
-    run = (spell_path(result.table), version, digest_config(config))
+    run = (spell_path(result.table), version, config_sha256)
     rows = [
         (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
         for measure, f in figures
     ]
-    table_of_figures(spark, config).append(rows, METRICS)
+    table_of_figures(spark, path).append(rows, METRICS)
 
 
 def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
-from anonlib.config.model import Config
+from anonlib.config.model import SourceSection
 from anonlib.config.places import has_scheme, lies_in
 from anonlib.config.summary import software
 from anonlib.errors import InputError
@@ -139,7 +139,7 @@ class Events:
 
     def _inputs(self) -> list[dict[str, Any]]:
         account, result = self._account, self._account.result
-        name = _source(account.config)
+        name = _source(account.config.source)
         if name is None:
             return []
         facets, counted = {}, {}
@@ -199,9 +199,8 @@ def _append(path: Path, line: str) -> None:
         os.close(handle)
 
 
-def _source(config: Config) -> dict[str, str] | None:
+def _source(source: SourceSection) -> dict[str, str] | None:
     """The name of what is read; None where it has none (the rows are generated, or a frame's)."""
-    source = config.source
     if source.table is not None:
         return {"namespace": "spark", "name": source.table}
     return None if source.path is None else _dataset(spell_path(source.path))

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config.keys import derive_key_check
-from anonlib.config.model import Config
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.source import Source
 from anonlib.spark.digest import Digest
@@ -46,12 +45,22 @@ class Ledger:
     """The entries of one table. An entry is written before the commit and counts only if its run
     was committed: a run that died in between released nobody."""
 
-    def __init__(self, spark: SparkSession, config: Config, table: str, key: bytes):
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        table: str,
+        key: bytes,
+        one_row_per_person: bool | str,
+        *,
+        acknowledge_unique: bool,
+    ):
         self._spark = spark
-        self._config = config
+        self._one_row_per_person = one_row_per_person
+        self._acknowledge_unique = acknowledge_unique
         self._table = table
         self._key = key
-        self._storage = Storage(spark, config.ledger_path)
+        self._storage = Storage(spark, path)
         self._known: dict[str, Entry | None] = {}  # of committed runs: these change no more
 
     def entries(self, runs: Iterable[str]) -> list[Entry]:
@@ -83,7 +92,7 @@ class Ledger:
     def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
         """Whether these models held in the table's rows when persons could be counted."""
         wanted = {*verdicts}
-        states = ("acknowledged",) if self._config.privacy.acknowledge_unique else ()
+        states = ("acknowledged",) if self._acknowledge_unique else ()
         return any(
             entry.digest == digest
             and wanted <= {*entry.verdicts}
@@ -198,7 +207,7 @@ class Ledger:
         return tuple((column.name, str(column.type)) for column in columns)
 
     def _ids(self, schema: Schema) -> tuple[str, ...]:
-        name = self._config.one_row_per_person
+        name = self._one_row_per_person
         return (schema[name].id,) if isinstance(name, str) else schema.unit
 
     def _tokens(self, source: Source) -> DataFrame:

@@ -2,7 +2,7 @@
 wait."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,7 @@ from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InputError, Problem
+from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.ledger import Ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
@@ -62,10 +63,19 @@ def open_past(
     spark: SparkSession, config: Config, target: Target, ledger_key: bytes, backlog_key: bytes
 ) -> Past:
     """What is there for the target. Only batches wait, and take along what waits."""
-    ledger = Ledger(spark, config, target.path, ledger_key) if ledger_key else None
+    ledger = None
+    if ledger_key:
+        ledger = Ledger(
+            spark,
+            config.ledger_path,
+            target.path,
+            ledger_key,
+            config.one_row_per_person,
+            acknowledge_unique=config.privacy.acknowledge_unique,
+        )
     if config.release.mode != "append" or not backlog_key:
         return Past(ledger, None, ())
-    backlog = Backlog(spark, config, target.path, backlog_key)
+    backlog = Backlog(spark, config.backlog_path, target.path, backlog_key)
     return Past(ledger, backlog, tuple(backlog.waiting(target.runs())))
 
 
@@ -126,14 +136,15 @@ def look_back(config: Config, target: Target, source: Source, ledger: Ledger | N
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
         return Earlier(notes=tuple(describe_change(promise, target, records)))
-    published = _published(config, target, source.schema)
+    published = _published(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
     if ledger is None:
         return Earlier(published)
     found = _digest(target.published())
     gap = ledger.gap(target.runs(), found, source.schema)
     if config.unit:
-        _require_counted(config, target, ledger, found)
+        models = bind_models(config.privacy.models, config.attributes)
+        _require_counted(models, target, ledger, found)
     if not config.release.acknowledge_returning:
         problems = _returning(source, target, ledger, gap)
         if texts := list(problems):
@@ -146,12 +157,13 @@ def _digest(table: DataFrame) -> Digest:
         return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
 
 
-def _published(config: Config, target: Target, schema: Schema) -> DataFrame:
-    """The target's rows under the batch's ids. Raises InputError when it has other columns."""
+def _published(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
+    """The target's rows under the batch's ids. Raises InputError when it has other columns, or its
+    files are not laid out by `partition_by`."""
     table = target.published()
     problems = sorted([*_mismatches(table.schema, schema), *_other_trees(target, schema)])
     by = target.partitioned_by()
-    if by != list(config.release.partition_by):
+    if by != list(partition_by):
         shown = ", ".join(by) or "no column"
         problems.append(f"its files are laid out by {shown}; set release.partition_by to that")
     if not target.commits() and not target.runs():
@@ -189,12 +201,11 @@ def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
             yield f"the hierarchy of column {name} is another one than the table's"
 
 
-def _require_counted(config: Config, target: Target, ledger: Ledger, found: Digest) -> None:
+def _require_counted(
+    asked: Iterable[PrivacyModel], target: Target, ledger: Ledger, found: Digest
+) -> None:
     """Raises ConfigError unless persons were counted, for these models, in all that is there."""
-    models = [
-        registry.build("audit", registry.spec(model))
-        for model in bind_models(config.privacy.models, config.attributes)
-    ]
+    models = [registry.build("audit", registry.spec(model)) for model in asked]
     counting = [model.label for model in models if model.persons]
     if not ledger.proves(target.runs(), found, counting):
         text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "

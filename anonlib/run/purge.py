@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.config.model import Config
+from anonlib.config.model import ReleaseSection
 from anonlib.errors import AnonlibError, InputError, StorageError
 from anonlib.run.publish import Commit, Target
 from anonlib.spark.lease import Lease
@@ -113,13 +113,12 @@ def _delete_data(storage: Storage, target: Target, named: DataFrame) -> None:
 WHERE = "release.register"
 
 
-def is_registered(spark: SparkSession, config: Config) -> bool:
-    """Whether the config's name, if it has one, is in the catalog, and that of the table it
-    releases.
+def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
+    """Whether the release's name, if it is to have one, is in the catalog, and that of its table.
 
     Raises InputError when the catalog has no such schema, or the name is that of something else.
     """
-    name = config.release.catalog_table
+    name = release.catalog_table
     if name is None:
         return False
     quoted = _quoted(name)
@@ -133,7 +132,7 @@ def is_registered(spark: SparkSession, config: Config) -> bool:
         if not _exists(spark, quoted):
             return False
         found = _details(spark, quoted)
-    ours = Storage(spark, config.release.path).root
+    ours = Storage(spark, release.path).root
     place = found.get("Location")
     if found.get("Provider") != "delta" or not place or Storage(spark, place).root != ours:
         raise InputError(
@@ -164,20 +163,20 @@ def _details(spark: SparkSession, quoted: str) -> dict[str, str]:
     return {row["col_name"]: row["data_type"] for row in rows[start:]}
 
 
-def register(spark: SparkSession, config: Config, run_id: str, version: int) -> None:
+def register(spark: SparkSession, release: ReleaseSection, run_id: str, version: int) -> None:
     """Gives the published table its name, unless it has it.
 
     Raises StorageError where that fails, with what is published, and what is to be done.
     """
-    name = config.release.catalog_table
+    name = release.catalog_table
     if name is None:
         return
-    quoted, path = _quoted(name), Storage(spark, config.release.path).root
+    quoted, path = _quoted(name), Storage(spark, release.path).root
     try:
-        if not is_registered(spark, config):
+        if not is_registered(spark, release):
             with translate_errors(WHERE):
                 spark.catalog.createTable(quoted, path=path, source="delta")
-            if not is_registered(spark, config):
+            if not is_registered(spark, release):
                 raise StorageError(f"{WHERE}: the catalog did not keep the name")
     except AnonlibError as error:
         place = path.replace("\\", "\\\\").replace("'", "\\'")

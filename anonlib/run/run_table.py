@@ -99,7 +99,8 @@ class Accounting:
         driver died between the commit and this."""
         if self._spark is None:
             return
-        table = table_of_runs(self._spark, self.account.config)
+        config = self.account.config
+        table = table_of_runs(self._spark, config.runs_path, config.release.path)
         set_group(self._spark, self._progress.group())
         row = self.account.row()
         if self.account.outcome == "done":
@@ -119,9 +120,9 @@ class Accounting:
                 forget(self._spark, self._path)
 
 
-def table_of_runs(spark: SparkSession, config: Config) -> PrivateTable:
-    """The table that the runs of a config are noted in."""
-    return PrivateTable(spark, runs_path(config), "accountability.runs")
+def table_of_runs(spark: SparkSession, configured: str, release: str) -> PrivateTable:
+    """The table that runs are noted in; the paths are as `runs_path` takes them."""
+    return PrivateTable(spark, runs_path(configured, release), "accountability.runs")
 
 
 @contextmanager
@@ -217,4 +218,12 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool 
         )
     spark = session(config.spark.conf)
     target = Target(spark, config.release)
-    return Ledger(spark, config, target.path, key).released(person, sorted(target.runs()))
+    ledger = Ledger(
+        spark,
+        config.ledger_path,
+        target.path,
+        key,
+        config.one_row_per_person,
+        acknowledge_unique=config.privacy.acknowledge_unique,
+    )
+    return ledger.released(person, sorted(target.runs()))

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from anonlib.auditing import AuditReport
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
+from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
 from anonlib.progress import Progress
@@ -113,7 +114,7 @@ class Run:
             version = self._publish(source, scanned, done, held)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
         result = self._keep(result, source, scanned, done)
-        register(self.spark, self.config, self.run_id, version)
+        register(self.spark, self.config.release, self.run_id, version)
         return result
 
     def trial(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
@@ -127,7 +128,7 @@ class Run:
         config, schema = self.config, source.schema
         token = new_token_key() if schema.unit else b""
         staging = f"{held.work}/staging"
-        marks = marks_of(config)
+        marks = marks_of(config.evaluate)
         made = stage_release(
             source, scanned, config, staging, self.key, token, marks, self.progress
         )
@@ -166,7 +167,7 @@ class Run:
                 published,
                 done.made.task.link_key,
             )
-        return evaluate_case(self.config, case, self.progress)
+        return evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
 
     def _publish(self, source: Source, scanned: Scan, done: AuditedRelease, held: Lease) -> int:
         """Notes the persons, commits, writes the manifest; the new version."""
@@ -218,7 +219,7 @@ class Run:
             evaluation=evaluation,
             table=self.target.path,
             manifest=manifest_path(self.target.path) if ending == "published" else "",
-            record=record_path(self.spark, self.config, self.run_id),
+            record=record_path(self.spark, self.config.record_path, self.run_id),
             seconds=dict(self.progress.seconds),
         )
 
@@ -244,7 +245,7 @@ def keep(
     Storage(spark, result.record).write(result.record, text)
     # Whatever is wrong with figures or a page, the run is over and in its record.
     try:
-        write_metrics(spark, config, result)
+        write_metrics(spark, config.metrics_path, digest_config(config), result)
     except Exception as error:
         note = f"evaluate.metrics: the figures could not be added ({type(error).__name__})"
         result = replace(result, notes=(*result.notes, f"{note}; the record has them"))

@@ -80,11 +80,11 @@ def test_a_release_by_name(
     assert pipeline.audit(table(folder), parsed(folder)).passed
     by_name = spark.table(NAME)
     assert by_name.count() == 60
-    assert catalog.is_registered(spark, parsed(folder))
+    assert catalog.is_registered(spark, parsed(folder).release)
     spark.sql(f"DROP TABLE {NAME}")
     assert by_name.columns == spark.read.format("delta").load(table(folder)).columns
     spark.sql(statement)  # what the error said to run
-    assert catalog.is_registered(spark, parsed(folder))
+    assert catalog.is_registered(spark, parsed(folder).release)
     versions = spark.sql(f"DESCRIBE HISTORY {NAME}").collect()
     assert [row["version"] for row in versions] == [0]
 
