@@ -19,6 +19,7 @@ from anonlib.spark.delta_files import (
     DELTA,
     Transaction,
     delta_log,
+    forget,
     list_added_files,
     name_mapping,
     save_mode,
@@ -208,7 +209,10 @@ class Target:
                 frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
                 with settle_tasks(self._spark):
-                    actions = self._write(renamed, transaction, run_id, text)
+                    if self.version < 0:
+                        actions = self._write_new(renamed, transaction, held, run_id, text)
+                    else:
+                        actions = self._write(renamed, transaction, run_id, text)
                 # With the names and types that the digest of the audited rows is of.
                 written = transaction.read(actions, staged.select(*names).schema)
                 if digest(written) != expected:
@@ -219,7 +223,7 @@ class Target:
                     return self._commit(transaction, actions, operation, held)
             except BaseException:
                 if not held.doubtful:
-                    self._remove(actions, run_id)
+                    self._remove(actions, held, run_id)
                 raise
 
     def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
@@ -236,6 +240,26 @@ class Target:
         return max(
             ceil(n_rows / self._release.rows_per_file), min(cores, ceil(n_rows / ROWS_PER_TASK)), 1
         )
+
+    def _write_new(
+        self, frame: DataFrame, transaction: Transaction, held: Lease, run_id: str, text: str
+    ) -> Any:
+        """Writes the files of a table that is not there yet among the run's own, lists them, and
+        moves them to the table: whatever happens, it is known which files are the run's."""
+        own = Transaction.begin(self._spark, f"{held.work}/table")
+        try:
+            actions = self._write(frame, own, run_id, text)
+        finally:
+            forget(self._spark, own.root)
+        transaction.begun.updateMetadata(own.begun.metadata(), False)
+        schemas = [each.begun.metadata().schema().json() for each in (own, transaction)]
+        if schemas[0] != schemas[1]:
+            raise StorageError("release.path: Delta gives the table other columns than its files")
+        paths = list_added_files(actions)
+        held.list_files(paths)
+        for path in paths:
+            self._storage.move(f"{own.root}/{path}", f"{self.path}/{path}")
+        return actions
 
     def _write(self, frame: DataFrame, transaction: Transaction, run_id: str, text: str) -> Any:
         options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1", "userMetadata": text}
@@ -261,11 +285,11 @@ class Target:
     def _save_mode(self) -> Any:
         return save_mode(self._spark, SAVE_MODES[self._release.mode])
 
-    def _remove(self, actions: Any, run_id: str) -> None:
+    def _remove(self, actions: Any, held: Lease, run_id: str) -> None:
         """Removes what a failed publication wrote, unless its commit came through all the same."""
         with suppress(Exception):
             if self._latest() < 0:
-                self._storage.delete(self.path)
+                held.remove_files()
             elif actions is not None and run_id not in self.runs():
                 for path in list_added_files(actions):
                     self._storage.delete(f"{self.path}/{path}")

@@ -15,7 +15,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import ceil, inf
@@ -57,6 +57,12 @@ _LOCK = "lease.lock"
 #: The record of a run that is about to commit, among its files. If the run is killed before it
 #: moves the record to its place, the next attempt does so.
 AHEAD = "record.json"
+
+#: The list of the files of a new table.
+FILES = "files.json"
+
+#: Files that Delta renames to commits. A killed run leaves them.
+_TEMPORARY = re.compile(r"\.\d{20}\.json\.[0-9a-f-]{36}\.tmp(\.crc)?|\.\.\d{20}\..*\.crc")
 
 _FREE = json.dumps({"free": True})
 
@@ -109,13 +115,10 @@ class Lease:
             last = self._last()
             holder = self._read(last)
             self._require_dead(holder)
-            unborn = bool(holder and holder.get("new_target")) and not self._committed()
-            self._content["new_target"] = unborn or not self._storage.exists(self._storage.root)
             self._claim(last, holder)
         self._beat.start()
         try:
-            if unborn:  # files of a table that a dead run began
-                self._storage.delete(self._storage.root)
+            self.remove_files()  # those of a table that a dead run began
             self._clean()
         except BaseException:
             self.release()
@@ -184,9 +187,37 @@ class Lease:
                     stack.pop_all()
                     return file
 
-    def _committed(self) -> bool:
-        names = self._storage.listed(f"{self._storage.root}/_delta_log")
-        return any(name.endswith(".json") for name in names)
+    def list_files(self, paths: Sequence[str]) -> None:
+        """Lists the files of a new table before the first of them is in it: if this run dies, the
+        next one removes these, and nothing else.
+
+        Args:
+            paths: The files, relative to the target.
+        """
+        self._storage.write(f"{self.work}/{FILES}", json.dumps([*paths]))
+
+    def remove_files(self) -> None:
+        """Removes the listed files of a table that was begun and never committed, and the folders
+        that are empty then. Files of others stay."""
+        root, path = self._storage.root, f"{self.work}/{FILES}"
+        if not self._storage.exists(path):
+            return
+        log = f"{root}/_delta_log"
+        names = self._storage.listed(log)
+        if any(name.endswith(".json") and not name.startswith(".") for name in names):
+            return  # the commit has arrived
+        written = [*json.loads(self._storage.read(path))]
+        written += [f"_delta_log/{name}" for name in names if _TEMPORARY.fullmatch(name)]
+        for name in written:
+            self._storage.delete(f"{root}/{name}")
+        folders = {"_delta_log"}
+        for name in written:
+            parts = name.split("/")[:-1]
+            folders |= {"/".join(parts[: i + 1]) for i in range(len(parts))}
+        for folder in sorted(folders, key=len, reverse=True):
+            self._storage.delete_empty(f"{root}/{folder}")
+        self._storage.delete_empty(root)
+        self._storage.delete(path)
 
     def _holds(self) -> bool:
         with self._writing:  # a store without renames can show a half-written file

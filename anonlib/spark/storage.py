@@ -198,6 +198,22 @@ class Storage:
         with translate_errors(f"path {path}"):
             self._fs.delete(self._path(path), True)
 
+    def delete_empty(self, path: str) -> None:
+        """Deletes a folder if there is nothing in it."""
+        if self.exists(path) and not self.listed(path):
+            with translate_errors(f"path {path}"):
+                self._fs.delete(self._path(path), False)
+
+    def move(self, path: str, to: str) -> None:
+        """Moves a file within the store. Raises StorageError where it can't, or one is there."""
+        with translate_errors(f"path {to}"):
+            self._fs.mkdirs(self._path(to).getParent())
+            moved = not self._fs.exists(self._path(to)) and self._fs.rename(
+                self._path(path), self._path(to)
+            )
+        if not moved:
+            raise StorageError(f"path {to}: a file can't be moved there")
+
 
 def spelling(spark: SparkSession, path: str) -> str:
     """The store's canonical spelling of a path; the path itself if the store can't be asked."""

@@ -60,7 +60,8 @@ def test_one_of_several_wins(storage: Storage, s3: Store) -> None:
     s3.put("out/table/part-0.parquet", b"of a run that died")
     for number, dead in ((1, False), (2, False), (7, True)):
         if dead:
-            s3.put(f"{WORK}/lease-6.json", holder(beat=time.time() - 600, new_target=True))
+            s3.put(f"{WORK}/lease-6.json", holder(beat=time.time() - 600))
+            s3.put(f"{WORK}/files.json", b'["part-0.parquet"]')
             s3.put(f"{WORK}/staging/part-0.parquet", b"staged")
         winners, told = race(storage)
         assert (len(winners), len(told)) == (1, RUNS - 1)

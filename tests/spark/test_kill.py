@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -155,7 +156,7 @@ def leave_behind(storage: Any, holder: dict[str, Any]) -> Path:
 def own_lease(storage: Any) -> dict[str, Any]:
     """What the lease of another living process of this host says."""
     held, pid = Lease(storage, work_folder(storage.root), "other"), os.getppid()
-    return {**json.loads(held._text()), "pid": pid, "born": born(pid), "new_target": False}
+    return {**json.loads(held._text()), "pid": pid, "born": born(pid)}
 
 
 def dead_pid() -> int:
@@ -252,15 +253,53 @@ def test_lease_that_is_read_amid_a_beat(
 
 
 def test_table_that_was_never_born(spark: SparkSession, storage: Any) -> None:
-    """Files of a first publication that was killed go; a table that was there before stays."""
+    """Of a first publication that was killed, the listed files go; whatever else is there stays."""
     target = Path(storage.local_path(storage.root))
-    for new_target, gone in ((False, False), (True, True)):
-        target.mkdir(exist_ok=True)
-        (target / "part-0.parquet").write_text("rows")
-        holder = {**own_lease(storage), "pid": dead_pid(), "new_target": new_target}
-        leave_behind(storage, holder)
+    listed = ["part-0.parquet", "illness=a/part-1.parquet", "illness=b/part-2.parquet", "gone"]
+    others = [{"notes.txt"}, {"illness=a/part-9.parquet"}, {"_delta_log/mine"}, set[str]()]
+    for foreign in others:
+        for name in [*listed[:3], *foreign, f"_delta_log/.{0:020}.json.{uuid4()}.tmp"]:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_text("rows")
+        work = leave_behind(storage, {**own_lease(storage), "pid": dead_pid()})
+        (work / "files.json").write_text(json.dumps(listed))
         with _lease(spark, storage):
-            assert target.exists() != gone
+            found = {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()}
+            assert found == foreign
+            assert target.exists() == bool(foreign)
+        for name in foreign:
+            (target / name).unlink()
+
+
+def test_table_that_was_born(spark: SparkSession, storage: Any) -> None:
+    """The commit has arrived: its files stay."""
+    target = Path(storage.local_path(storage.root))
+    (target / "_delta_log").mkdir(parents=True)
+    (target / "_delta_log" / f"{0:020}.json").write_text("{}")
+    (target / "part-0.parquet").write_text("rows")
+    work = leave_behind(storage, {**own_lease(storage), "pid": dead_pid()})
+    (work / "files.json").write_text(json.dumps(["part-0.parquet"]))
+    with _lease(spark, storage):
+        assert (target / "part-0.parquet").exists()
+
+
+def test_files_of_others_in_a_target_that_was_begun(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    """A run is killed while it publishes; then somebody puts a file there: it is not ours."""
+    write_people(tmp_path)
+    config = settings(tmp_path)
+    target = tmp_path / "out" / "table"
+    step = Step(["release", write_config(tmp_path, config)], "publish started", signal.SIGKILL)
+    step.seen = [str(target), "*.parquet"]
+    assert process(tmp_path / "process", [step])[0] == []
+    (target / "thesis.parquet").write_text("years of work")
+    said = shell.release(config)
+    assert said.code == 2
+    assert "holds other files; choose another path" in said.error
+    assert [path.name for path in target.rglob("*")] == ["thesis.parquet"]
+    (target / "thesis.parquet").unlink()
+    assert shell.release(config).code == 0
 
 
 def test_busy_target(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
