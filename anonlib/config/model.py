@@ -252,6 +252,16 @@ class PartitionSection(Section):
         """The column that names the data controller of each row."""
         return None if self.controller is None else self.controller.column
 
+    @property
+    def needs_target(self) -> bool:
+        """Whether a partitioner uses the target."""
+        return any(step.needs_target for step in self.steps)
+
+    @property
+    def needs_context(self) -> bool:
+        """Whether a partitioner uses the insensitive columns."""
+        return any(step.needs_context for step in self.steps)
+
 
 class RecodeSection(Section):
     """How the values of a cell become one released value: a recoder by scale, or by column."""
@@ -485,12 +495,7 @@ class Config(Section):
     @property
     def needs_target(self) -> bool:
         """Whether the kernel or a partitioner uses the target."""
-        return self.kernel.needs_target or any(s.needs_target for s in self.partition.steps)
-
-    @property
-    def needs_context(self) -> bool:
-        """Whether a partitioner uses the insensitive columns."""
-        return any(step.needs_context for step in self.partition.steps)
+        return self.kernel.needs_target or self.partition.needs_target
 
     @property
     def ledger_path(self) -> str:
