@@ -405,6 +405,16 @@ class AccountabilitySection(Section):
     )
 
 
+class PersonSection(Section):
+    """How texts that identify persons are compared."""
+
+    fold_case: bool = Field(
+        default=False,
+        description="whether texts that differ in case only are one person; else the column's "
+        "collation decides",
+    )
+
+
 class Gate(Section):
     """A bound on a figure; nothing is published where a figure is outside."""
 
@@ -445,6 +455,7 @@ class Config(Section):
     unit: tuple[str, ...] = Field(
         (), description="columns that together identify a person, who may have many rows"
     )
+    person: PersonSection = PersonSection()
     privacy: PrivacySection
     partition: PartitionSection
     kernel: Kernel

@@ -19,6 +19,7 @@ from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.condition import filter_rows
 from anonlib.source.database import Database, jdbc_options, open_database
 from anonlib.source.generator import generate
+from anonlib.source.identity import canonical_identity, is_known_equality
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import (
     DATE_TEXT,
@@ -145,13 +146,35 @@ def _opened(
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
-    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    _require_known_equality(schema)
+    kept = {
+        c.id: canonical_identity(columns[c.id], c.source_type, config.person.fold_case)
+        if c.role is Role.IDENTIFIER or c.id in schema.unit
+        else _plain_floats(columns[c.id], c.type, c.role)
+        for c in schema.columns
+    }
     if keep:
         with translate_errors("source", denied=InputError):
             fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
             raw = _together(fresh, [rows.select(*kept) for rows in before])
     casts = {id: type for id, type in casts.items() if id in kept}
     return Source(raw, fresh, kept, casts, schema, version, fields)
+
+
+def _require_known_equality(schema: Schema) -> None:
+    """Raises ConfigError for columns of persons whose collation leaves open which texts are one."""
+    problems = [
+        Problem(
+            f"column {column.name}",
+            f"of type {column.source_type} it leaves open which persons are the same; read it "
+            "with another collation: UTF8_BINARY, UTF8_LCASE, UNICODE or UNICODE_CI",
+        )
+        for column in schema.columns
+        if (column.role is Role.IDENTIFIER or column.id in schema.unit)
+        and not is_known_equality(column.source_type)
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def rename_columns(frame: DataFrame, where: str | None) -> tuple[DataFrame, DataFrame]:
