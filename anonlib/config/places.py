@@ -37,7 +37,7 @@ def overlap(source: str, folder: str) -> bool:
 
     The path of the source may be a glob.
     """
-    parts = source.split("/")
+    parts = (source.rstrip("/") or "/").split("/")
     n_fixed = next((i for i, part in enumerate(parts) if _GLOB.search(part)), len(parts))
     fixed = "/".join(parts[:n_fixed]) or ("/" if n_fixed else ".")
     return lies_in(fixed, folder) or any(

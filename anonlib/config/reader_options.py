@@ -17,7 +17,7 @@ SAFE: Mapping[str, frozenset[str]] = {
     "csv": _PLACES
     | _TIMES
     | {"header", "sep", "delimiter", "encoding", "charset", "quote", "escape", "comment"}
-    | {"chartoescapequoteescaping", "multiline", "linesep", "mode", "inferschema"}
+    | {"multiline", "linesep", "mode", "inferschema"}
     | {"ignoreleadingwhitespace", "ignoretrailingwhitespace", "nullvalue", "emptyvalue"}
     | {"nanvalue", "positiveinf", "negativeinf", "maxcolumns"}
     | {"enforceschema"},

@@ -178,18 +178,17 @@ def make_promise(config: Config, schema: Schema) -> Promise:
             _digest(name): bind_models(models, config.attributes) for name, models in own.items()
         },
         columns=columns,
-        persons=_persons(config.unit, config.one_row_per_person, config.person.fold_case),
+        persons=_persons(config.unit, config.one_row_per_person),
         joint=config.privacy.joint,
         tokens=tuple(sorted(map(_digest, config.privacy.missing_tokens))),
     )
 
 
-def _persons(unit: tuple[str, ...], one_row_per_person: str | bool, fold_case: bool) -> str:
-    folded = ", case folded" if fold_case else ""
+def _persons(unit: tuple[str, ...], one_row_per_person: str | bool | None) -> str:
     if unit:
-        return f"unit {', '.join(sorted(unit))}{folded}"
+        return f"unit {', '.join(sorted(unit))}"
     if isinstance(one_row_per_person, str):
-        return f"column {one_row_per_person}{folded}"
+        return f"column {one_row_per_person}"
     return DECLARED
 
 

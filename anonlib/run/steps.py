@@ -11,7 +11,6 @@ from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
-from anonlib.evaluation.classes import make_published_spec
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
@@ -28,7 +27,7 @@ from anonlib.run.staging import Staging, stage_release
 from anonlib.run.suppression import find_released
 from anonlib.run.verify import audit_staged, audit_with_published, find_released_nodes, require
 from anonlib.source import Source
-from anonlib.source.steady import require_steady
+from anonlib.source.steady import require_same_files, require_steady
 from anonlib.spark.digest import digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
@@ -133,18 +132,18 @@ class Run:
         made = stage_release(
             source, scanned, config, staging, self.key, token, marks, self.progress
         )
+        require_same_files(source)
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
             chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
             found = made.plan.outcome(made.staged, chosen, schema, made.task)
             rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
-            spec = make_published_spec(config)
-            report = audit_staged(rows, spec, schema, made.plan, table)
+            report = audit_staged(rows, config, schema, made.plan, table)
             self.account.report = report
-            require(report, found, made.plan, scanned, config.privacy)
+            require(report, found, made.plan, scanned, config)
             whole = report
             if table is not None:
-                whole = audit_with_published(table, spec, report, self.target.published().count())
+                whole = audit_with_published(table, config, report, self.target.published().count())
                 self.account.report = whole
             nodes = find_released_nodes(
                 _published(rows, schema) if table is None else table, schema

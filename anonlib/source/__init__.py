@@ -14,12 +14,16 @@ from pyspark.sql.types import StringType, StructField
 from anonlib.auditing.canonical import BLANKS
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import Attribute, Config, SourceSection
+from anonlib.config.places import lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.condition import filter_rows
+from anonlib.source.contract import FORMATS, read_files
 from anonlib.source.database import Database, jdbc_options, open_database
+from anonlib.source.file_list import Listing, list_files
 from anonlib.source.generator import generate
-from anonlib.source.identity import canonical_identity, is_known_equality
+from anonlib.spark.lease import work_folder
+from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import (
     DATE_TEXT,
@@ -62,6 +66,7 @@ class Source:
         schema: The columns of the run.
         version: The pinned version of a Delta source; else None.
         fields: All columns of the source, after the casts.
+        files: The files that it is read from, as they were when it was opened.
         database: The connection of `format: jdbc`; else None.
     """
 
@@ -72,6 +77,7 @@ class Source:
     schema: Schema
     version: int | None
     fields: tuple[Field, ...]  # all columns, after the casts
+    files: Listing
     database: Database | None = None
 
     def rows(self) -> DataFrame:
@@ -135,7 +141,9 @@ def _opened(
     keep = frame is not None or config.source.format not in COLUMNAR
     with translate_errors("source", denied=InputError):
         if frame is None:
-            frame, version = read_source(spark, config.source)
+            frame, version = read_source(spark, config.source, find_used(config))
+        files = list_files(frame)
+        _require_apart(spark, config, files)
         frame, fresh = rename_columns(frame, config.source.where)
         names = frame.columns
         needed = {*config.unit, config.partition.controller_column}
@@ -146,35 +154,27 @@ def _opened(
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
-    _require_known_equality(schema)
-    kept = {
-        c.id: canonical_identity(columns[c.id], c.source_type, config.person.fold_case)
-        if c.role is Role.IDENTIFIER or c.id in schema.unit
-        else _plain_floats(columns[c.id], c.type, c.role)
-        for c in schema.columns
-    }
+    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     if keep:
         with translate_errors("source", denied=InputError):
             fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
             raw = _together(fresh, [rows.select(*kept) for rows in before])
     casts = {id: type for id, type in casts.items() if id in kept}
-    return Source(raw, fresh, kept, casts, schema, version, fields)
+    return Source(raw, fresh, kept, casts, schema, version, fields, files)
 
 
-def _require_known_equality(schema: Schema) -> None:
-    """Raises ConfigError for columns of persons whose collation leaves open which texts are one."""
-    problems = [
-        Problem(
-            f"column {column.name}",
-            f"of type {column.source_type} it leaves open which persons are the same; read it "
-            "with another collation: UTF8_BINARY, UTF8_LCASE, UNICODE or UNICODE_CI",
-        )
-        for column in schema.columns
-        if (column.role is Role.IDENTIFIER or column.id in schema.unit)
-        and not is_known_equality(column.source_type)
-    ]
-    if problems:
-        raise ConfigError(problems)
+def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
+    """Raises ConfigError for files of the source that are the release's, or private."""
+    places = {"release.path": config.release.path, **private_places(config)}
+    own = {where: spelling(spark, path) for where, path in places.items() if where != "events"}
+    folders = {spelling(spark, path.rpartition("/")[0]) for path in files}
+    read = {where for where, place in own.items() if any(lies_in(f, place) for f in folders)}
+    if any(lies_in(folder, work_folder(own["release.path"])) for folder in folders):
+        read.add("release.path")
+    text = "the source reads files there: a run would read what it writes; name another folder, or "
+    text += "a source that does not reach there"
+    if read:
+        raise ConfigError([Problem(where, text) for where in read])
 
 
 def rename_columns(frame: DataFrame, where: str | None) -> tuple[DataFrame, DataFrame]:
@@ -189,7 +189,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
     with translate_errors("source", denied=InputError):
-        frame, _ = read_source(spark, config.source)
+        frame, _ = read_source(spark, config.source, find_used(config) | {*names})
         frame, raw = rename_columns(frame, config.source.where)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
@@ -266,8 +266,16 @@ def _like(
     return plain.select(*columns)
 
 
-def read_source(spark: SparkSession, source: SourceSection) -> tuple[DataFrame, int | None]:
-    """The source as it is, and its version if it is a Delta table's."""
+def read_source(
+    spark: SparkSession, source: SourceSection, used: Collection[str]
+) -> tuple[DataFrame, int | None]:
+    """The source as it is, and its version if it is a Delta table's.
+
+    Args:
+        spark: The session.
+        source: The source.
+        used: The columns that must be in every file of it.
+    """
     if source.format == "dataframe":
         raise ConfigError(
             [
@@ -284,12 +292,25 @@ def read_source(spark: SparkSession, source: SourceSection) -> tuple[DataFrame, 
     version = source.version
     if source.format == "delta" and version is None:
         version = latest_version(spark, source.path or "")
-    reader = spark.read.options(**source.options, **read_secret_options(source))
+    options = {**source.options, **read_secret_options(source)}
+    if source.format in FORMATS:
+        return read_files(spark, source.format, source.path, options, used), None
+    reader = spark.read.options(**options)
     if version is not None:
         reader = reader.option("versionAsOf", version)
     if source.format == "table":
         return reader.table(source.table or ""), version
     return reader.format(source.format).load(source.path), version
+
+
+def find_used(config: Config) -> set[str]:
+    """The columns of the source that its rows are released, counted or chosen by."""
+    used = {name for name, a in config.attributes.items() if a.role is not Role.DROP}
+    used |= {name for name in config.attributes if name == config.one_row_per_person}
+    condition = (config.source.where or "").casefold()
+    chosen = {name for name in config.attributes if name.casefold() in condition}
+    controller = config.partition.controller_column
+    return used | chosen | {*config.unit} | ({controller} if controller else set())
 
 
 def latest_version(spark: SparkSession, path: str) -> int:

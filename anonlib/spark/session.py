@@ -23,6 +23,9 @@ REDACTED = "spark.redaction.regex"
 #: The settings of every run, on a session of anonlib or an existing one.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
+    # A file that can't be read ends a run: rows are never lost.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
     # Literals of plans may be raw values (a `where`, a category), so texts of plans hide them.
     "spark.sql.redaction.string.regex": "(?s).+",
     "spark.sql.redaction.options.regex": f"{SECRET}|url",
@@ -36,7 +39,12 @@ REQUIRED = {
 }
 
 #: The settings that a release relies on: nobody may change them.
-FIXED = ("spark.sql.session.timeZone", "spark.sql.redaction.string.regex")
+FIXED = (
+    "spark.sql.session.timeZone",
+    "spark.sql.redaction.string.regex",
+    "spark.sql.files.ignoreCorruptFiles",
+    "spark.sql.files.ignoreMissingFiles",
+)
 
 ENCRYPTION = "spark.io.encryption.enabled"
 #: The operator's statement that the disks are encrypted otherwise. A config can't make it.

@@ -202,7 +202,7 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     derived = sweep.file.cases[point.case].derive
     with translate_errors(f"cases.{point.case}.derive", denied=InputError):
         if derived:
-            frame, _ = read_source(spark, config.source)
+            frame, _ = read_source(spark, config.source, config.attributes)
             for name, text in derived.items():
                 require_plain(frame, text, f"cases.{point.case}.derive.{name}")
             frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})

@@ -44,9 +44,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     hashes = table.column(HASH).to_pylist()
     assert [leaf_of[h] for h in hashes] == grown.leaf.tolist()
 
-    planned = block_plan.plan_blocks(
-        rows, schema, scanned, parsed.partition, parsed.attributes, 0, task
-    )
+    planned = block_plan.plan_blocks(rows, schema, scanned, parsed, task)
     numbered = block_plan.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
     assert sum(row["count"] for row in numbered) == 3000
     assert {row[BLOCK] for row in numbered} == set(range(planned.n_blocks))
@@ -73,9 +71,7 @@ def test_values_are_counted_without_a_filter_by_block(
         return collected(frame)
 
     monkeypatch.setattr(DataFrame, "toArrow", noted)
-    block_plan.plan_blocks(
-        source.rows(), source.schema, scanned, parsed.partition, parsed.attributes, 0, task
-    )
+    block_plan.plan_blocks(source.rows(), source.schema, scanned, parsed, task)
     counting = [plan for plan in plans if BLOCK in plan and "value" in plan]
     assert counting
     filters = [line for plan in counting for line in plan.splitlines() if "Filter " in line]
@@ -111,9 +107,8 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     source = open_source(spark, parsed, frame)
     scanned = scan(source, parsed)
     rows = source.rows()
-    task = task_of(parsed, source.schema, scanned)
     planned = block_plan.plan_blocks(
-        rows, source.schema, scanned, parsed.partition, parsed.attributes, 0, task
+        rows, source.schema, scanned, parsed, task_of(parsed, source.schema, scanned)
     )
     assert planned.largest >= 2700
     assert len(planned.heavy) == 1

@@ -108,6 +108,7 @@ def test_the_source_itself(here: Path, source: str, release: str) -> None:
         *(("out/people/part/x.csv", "out/people"), ("away", "out/people"), ("out", "out/people")),
         *((".", "out/people"), ("/", "out/people"), ("file:HERE", "out/people")),
         *(("out/*", "out/people"), ("*/people", "out/people"), ("*/people/*.csv", "out/people")),
+        ("out/*/", "out/people"),
         *(
             ("out/{people,x}", "out/people"),
             ("o[^x]t/p*", "out/people"),

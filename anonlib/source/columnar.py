@@ -1,0 +1,105 @@
+"""Parquet and ORC: whether a column is the same in all files of a source."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from anonlib.errors import InputError, Problem
+from anonlib.spark.jvm import java_class
+
+#: Footers that are read at once.
+N_THREADS = 16
+_SQL = "org.apache.spark.sql.execution.datasources"
+
+
+def require_same_columns(
+    spark: SparkSession, kind: str, paths: Collection[str], used: Collection[str]
+) -> None:
+    """Reads the footers of all files, if there are several.
+
+    Args:
+        spark: The session.
+        kind: parquet or orc.
+        paths: The files.
+        used: The columns that must be in every file, with one type.
+
+    Raises InputError, with the number of files that lack a column or have it with another type than
+    most, and the path of one.
+    """
+    if len(paths) < 2:
+        return
+    read = _parquet_reader(spark) if kind == "parquet" else _orc_reader(spark)
+    with ThreadPoolExecutor(N_THREADS) as threads:
+        footers = dict(zip(paths, threads.map(read, paths), strict=True))
+    exact = spark.conf.get("spark.sql.caseSensitive") == "true"
+    problems = [*_differences(footers, used, exact=exact)]
+    if problems:
+        raise InputError("\n".join(map(str, problems)))
+
+
+def _differences(
+    footers: Mapping[str, StructType], used: Collection[str], *, exact: bool
+) -> Iterable[Problem]:
+    def key(name: str) -> str:
+        return name if exact else name.casefold()
+
+    types = {
+        path: {key(field.name): field.dataType.simpleString() for field in schema}
+        for path, schema in footers.items()
+    }
+    for name in used:
+        found = {path: columns.get(key(name)) for path, columns in types.items()}
+        there = [type for type in found.values() if type is not None]
+        if not there:
+            continue
+        usual = max(sorted(set(there)), key=there.count)
+        lacking = sorted(path for path, type in found.items() if type is None)
+        other = sorted(path for path, type in found.items() if type not in (None, usual))
+        if lacking:
+            text = f"{len(lacking)} of {len(found)} files lack it, such as {lacking[0]}"
+            yield Problem(f"column {name}", f"{text}; add it there, or give it `role: drop`")
+        if other:
+            text = f"is {usual}, but of another type in {len(other)} of {len(found)} files, such as"
+            yield Problem(f"column {name}", f"{text} {other[0]}; write them with one type")
+
+
+def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
+    state: Any = spark._jsparkSession.sessionState()
+    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
+    file = java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile")
+    reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
+    convert = java_class(spark, f"{_SQL}.parquet.ParquetToSparkSchemaConverter")(state.conf())
+    known: dict[str, StructType] = {}
+
+    def read(place: str) -> StructType:
+        opened = reader.open(file.fromPath(path(place), conf))
+        try:
+            schema = opened.getFooter().getFileMetaData().getSchema()
+        finally:
+            opened.close()
+        text = schema.toString()
+        if text not in known:
+            known[text] = _as_struct(convert.convert(schema))
+        return known[text]
+
+    return read
+
+
+def _orc_reader(spark: SparkSession) -> Callable[[str], StructType]:
+    state: Any = spark._jsparkSession.sessionState()
+    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
+    orc = java_class(spark, f"{_SQL}.orc.OrcUtils")
+
+    def read(place: str) -> StructType:
+        found = orc.readSchema(path(place), conf, False, False)
+        return _as_struct(orc.toCatalystSchema(found.get())) if found.isDefined() else StructType()
+
+    return read
+
+
+def _as_struct(schema: Any) -> StructType:
+    return StructType.fromJson(json.loads(schema.json()))

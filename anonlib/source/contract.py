@@ -1,0 +1,186 @@
+"""Files of a source, read by a contract: every column by its name in every file, every row whole.
+What breaks it ends a run, and is told by counts and paths, never by values."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
+
+from anonlib.config.model import RESERVED_PREFIX
+from anonlib.config.reader_options import SAFE
+from anonlib.errors import InputError, Problem
+from anonlib.source.columnar import require_same_columns
+from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
+from anonlib.source.file_list import list_files, relations, require_all_read, require_same
+
+#: Where Spark puts rows that it can't read.
+_BAD = f"{RESERVED_PREFIX}bad"
+#: What says which files are read.
+_PLACES = ("basepath", "recursivefilelookup", "pathglobfilter")
+
+
+def read_files(
+    spark: SparkSession,
+    kind: str,
+    path: str | None,
+    options: Mapping[str, str],
+    used: Collection[str],
+) -> DataFrame:
+    """The rows of a file, of a folder or of what a glob names.
+
+    Args:
+        spark: The session.
+        kind: csv, json, parquet or orc.
+        path: Where they are; None if the options say so.
+        options: Of Spark's reader.
+        used: The columns that must be in every file.
+
+    Raises:
+        InputError: Files differ, or rows can't be read as they are meant.
+        BusyError: Files changed meanwhile.
+    """
+    given = {name.lower(): text for name, text in options.items()}
+    place = path or given.pop("path", None)
+    strict = _strict(kind, given)
+    frame = spark.read.format(kind).options(**strict).load(place)
+    if len([*relations(frame)]) != 1:
+        raise InputError(
+            f"source.format: {kind} is read by another reader than Spark's own; remove it from "
+            "Spark's classes, and spark.sql.sources.useV1SourceList from its settings"
+        )
+    require_all_read(frame)
+    files = list_files(frame)
+    if kind in ("parquet", "orc"):
+        require_same_columns(spark, kind, files, used)
+        return frame
+    lines = spark.read.options(**{n: t for n, t in given.items() if n in (*_PLACES, "linesep")})
+    text = lines.format("text").load(place)
+    schema = _file_schema(frame)
+    if kind == "csv":
+        dialect = Dialect(given)
+        require_headers(spark, dialect, files, schema.names)
+        require_quotes(text, dialect)
+        ids = [f"c{i}" for i in range(len(schema))]
+        again = is_header(dialect, schema.names, ids)
+        schema = StructType(
+            [StructField(id, f.dataType) for id, f in zip(ids, schema, strict=True)]
+        )
+    else:
+        _require_keys(text, given, schema, used)
+        again = F.lit(False)
+    bad = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(place)
+    _require_whole_rows(bad, again)
+    require_same(files, frame)
+    return frame
+
+
+def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options with which nothing is lost. The mode, which gives texts of rows away, and Spark's
+    own check of headers, which gives away headers, are replaced by the contract."""
+    plain = {name: text for name, text in options.items() if name not in ("mode", "enforceschema")}
+    lossless = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+    if kind in ("parquet", "orc"):
+        return {**plain, **lossless}
+    return {**plain, **lossless, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
+
+
+def _file_schema(frame: DataFrame) -> StructType:
+    """The columns that are in the files, not in the names of their folders."""
+    (relation,) = relations(frame)
+    schema = StructType.fromJson(json.loads(relation.dataSchema().json()))
+    return StructType([field for field in schema if field.name != _BAD])
+
+
+def _require_whole_rows(rows: DataFrame, again: Column) -> None:
+    """Raises InputError with the number of rows that can't be read, or are `again` a header, and
+    the path of a file."""
+    if rows.columns == [_BAD]:
+        raise InputError("source: no row can be read")
+    file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
+    first = F.count(F.col(f"`{rows.columns[0].replace('`', '``')}`"))  # Spark wants another column
+    found = rows.agg(
+        F.count_if(bad),
+        F.min(F.when(bad, file)),
+        F.count_if(again),
+        F.min(F.when(again, file)),
+        first,
+    )
+    n_bad, of_bad, n_again, of_again, _ = found.collect()[0]
+    problems = []
+    if n_bad:
+        text = f"{n_bad} rows have too few or too many fields, or can't be read, as in {of_bad}"
+        problems.append(
+            f"source: {text}; mend them, or set source.options (sep, quote, escape; multiLine: "
+            '"true" where values hold line breaks)'
+        )
+    if n_again:
+        problems.append(f"source: {n_again} more headers among the rows, as in {of_again}")
+    if problems:
+        raise InputError("\n".join(problems))
+
+
+def _require_keys(
+    lines: DataFrame, options: Mapping[str, str], schema: StructType, used: Collection[str]
+) -> None:
+    """Raises InputError for columns of JSON that a file never names, or that are text in some rows
+    and no text in others."""
+    names = [field.name for field in schema if field.name in used]
+    if not names:
+        return
+    nested = any(isinstance(f.dataType, StructType | ArrayType | MapType) for f in schema)
+    asked = nested or options.get("primitivesasstring", "").lower() == "true"
+    texts = [] if asked else [f.name for f in schema if isinstance(f.dataType, StringType)]
+    keys = {name: _key(name, options) for name in names}
+    value = F.col("value")
+    aggregates = [F.bool_or(value.rlike(keys[name])).alias(f"k{i}") for i, name in enumerate(names)]
+    aggregates += [
+        F.count_if(value.rlike(rf"{keys[name]}\s*[-0-9tf]")).alias(f"t{i}")
+        for i, name in enumerate(names)
+        if name in texts
+    ]
+    file = lines.metadataColumn("_metadata").getField("file_path").alias("file")
+    by_file = lines.where("trim(value) != ''").groupBy(file).agg(*aggregates)
+    lacks = {i: ~F.col(f"k{i}") for i in range(len(names))}
+    mixed = {i: F.col(f"t{i}") for i, name in enumerate(names) if name in texts}
+    found = by_file.agg(
+        F.count("*").alias("n"),
+        *[F.count_if(lack).alias(f"n{i}") for i, lack in lacks.items()],
+        *[F.min(F.when(lack, F.col("file"))).alias(f"f{i}") for i, lack in lacks.items()],
+        *[F.sum(n).alias(f"m{i}") for i, n in mixed.items()],
+        *[F.min(F.when(n > 0, F.col("file"))).alias(f"g{i}") for i, n in mixed.items()],
+    ).collect()[0]
+    if problems := [*_key_problems(names, found.asDict())]:
+        raise InputError("\n".join(map(str, problems)))
+
+
+def _key_problems(names: list[str], found: Mapping[str, Any]) -> Iterator[Problem]:
+    for i, name in enumerate(names):
+        if n := found[f"n{i}"]:
+            yield Problem(
+                f"column {name}",
+                f"{n} of {found['n']} files never name it, such as {found[f'f{i}']}; write null "
+                "where it has no value, or give it `role: drop`",
+            )
+        if n := found.get(f"m{i}"):
+            yield Problem(
+                f"column {name}",
+                f"is text, but {n} rows have it as a number or truth value, as in {found[f'g{i}']}"
+                "; write it as one type",
+            )
+
+
+def _key(name: str, options: Mapping[str, str]) -> str:
+    """A Java pattern of a key of JSON."""
+    quoted = re.escape(json.dumps(name, ensure_ascii=False))
+    loose = ("allowunquotedfieldnames", "allowsinglequotes")
+    if any(options.get(option, "").lower() == "true" for option in loose):
+        quoted = rf"\b{re.escape(name)}\b[\"']?"
+    return rf"{quoted}\s*:"
+
+
+#: The formats that are read by the contract.
+FORMATS = tuple(SAFE)

@@ -1,0 +1,159 @@
+"""CSV: whether every file has the same header, and every row its number of fields."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.errors import InputError
+from anonlib.spark.jvm import java_class, scala_map
+
+#: Headers that are read at once.
+N_THREADS = 16
+_UNIVOCITY = "com.univocity.parsers.csv.CsvParser"
+_OPTIONS = "org.apache.spark.sql.catalyst.csv.CSVOptions"
+_STREAMS = "org.apache.spark.sql.execution.datasources.CodecStreams"
+
+
+class Dialect:
+    """How CSV is written: the options of a reader, their names in lower case."""
+
+    def __init__(self, options: Mapping[str, str]):
+        self.options = dict(options)
+        self.sep = options.get("sep", options.get("delimiter", ",")).replace("\\t", "\t")
+        self.quote = options.get("quote", '"').strip("\0")
+        self.escape = options.get("escape", "\\").strip("\0")
+        self.comment = options.get("comment", "").strip("\0")
+        self.header = options.get("header", "false").strip().lower() == "true"
+        self.multiline = options.get("multiline", "false").strip().lower() == "true"
+        self.trims = options.get("ignoreleadingwhitespace", "false").strip().lower() == "true"
+
+    @property
+    def line(self) -> str:
+        """A Java pattern of lines in which every quote that opens a field closes it, too."""
+        sep, quote = rf"\Q{self.sep}\E", rf"\Q{self.quote}\E"
+        inside = rf"(?:(?!{quote}).)*+"
+        if self.escape == self.quote:
+            inside = rf"(?:(?!{quote}).|{quote}{quote})*+"
+        elif self.escape:
+            escape = rf"\Q{self.escape}\E"
+            inside = rf"(?:(?!{quote}|{escape}).|{escape}.)*+"
+        blanks = rf"(?:(?!{sep})[\x00-\x20])*+"
+        before = blanks if self.trims else ""
+        field = rf"(?:{before}{quote}{inside}{quote}{blanks}|(?!{before}{quote})(?:(?!{sep}).)*+)"
+        return rf"(?s)\A{field}(?:{sep}{field})*+\z"
+
+
+def require_headers(
+    spark: SparkSession, dialect: Dialect, paths: Collection[str], names: Sequence[str]
+) -> None:
+    """Reads the first line of every file.
+
+    Args:
+        spark: The session.
+        dialect: How the files are written.
+        paths: The files.
+        names: The columns that Spark has found.
+
+    Raises InputError, with the number of files with another header and the path of one.
+    """
+    if not dialect.header:
+        if len(paths) > 1:
+            raise InputError(
+                f"source.options.header: {len(paths)} files without column names can't be proved "
+                "to have the same columns; give them headers, or make one file of them"
+            )
+        return
+    with ThreadPoolExecutor(N_THREADS) as threads:
+        headers = dict(zip(paths, threads.map(_header_reader(spark, dialect), paths), strict=True))
+    found = {path: header for path, header in headers.items() if header is not None}
+    twice = [path for path, header in found.items() if max(Counter(header).values()) > 1]
+    if twice:
+        raise InputError(f"source: a column name is in the header twice in {_files(twice)}")
+    null = dialect.options.get("nullvalue", "")
+    for header in found.values():
+        header[:] = [f"_c{i}" if n in ("", null) else n for i, n in enumerate(header)]
+    if other := [path for path, header in found.items() if header != [*names]]:
+        raise InputError(
+            f"source: the header differs in {_files(other)} of {len(paths)}; columns are read by "
+            "their names, so give all files the same header, in one order, and quotes as in "
+            "source.options"
+        )
+
+
+def _files(paths: Sequence[str]) -> str:
+    return f"{len(paths)} files, such as {min(paths)}," if len(paths) > 1 else f"file {paths[0]}"
+
+
+def _header_reader(spark: SparkSession, dialect: Dialect) -> Any:
+    """A function that gives the fields of a file's first row; None for an empty file."""
+    state: Any = spark._jsparkSession.sessionState()
+    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
+    streams = java_class(spark, _STREAMS)
+    options = java_class(spark, _OPTIONS)(scala_map(spark, dialect.options), False, "UTC")
+
+    def read(place: str) -> list[str] | None:
+        settings = options.asParserSettings()
+        if "linesep" not in dialect.options:
+            settings.setLineSeparatorDetectionEnabled(True)
+        settings.setReadInputOnSeparateThread(False)
+        parser = java_class(spark, _UNIVOCITY)(settings)
+        stream = streams.createInputStream(conf, path(place))
+        try:
+            parser.beginParsing(stream, options.charset())
+            fields = parser.parseNext()
+            return None if fields is None else [field or "" for field in fields]
+        finally:
+            parser.stopParsing()
+            stream.close()
+
+    return read
+
+
+def is_header(dialect: Dialect, names: Sequence[str], ids: Sequence[str]) -> Column:
+    """Whether a row has the names of the columns as values, in any order."""
+    if not dialect.header or not names:
+        return F.lit(False)
+    values = [F.coalesce(F.col(id).cast("string"), F.lit("")) for id in ids]
+    return values[0].isin([*names]) & (
+        F.array_sort(F.array(*values)) == F.array(*map(F.lit, sorted(names)))
+    )
+
+
+def require_quotes(lines: DataFrame, dialect: Dialect) -> None:
+    """Raises InputError with the number of lines in which quotes don't fit, and the path of a file.
+
+    Args:
+        lines: The files as text.
+        dialect: How they are written.
+    """
+    if not dialect.quote:
+        return
+    file, value = lines.metadataColumn("_metadata").getField("file_path"), F.col("value")
+    if dialect.multiline:
+        escaped = ""
+        if dialect.escape and dialect.escape != dialect.quote:
+            escaped = rf"(?s)\Q{dialect.escape}\E."
+        plain = F.regexp_replace(value, escaped, "") if escaped else value
+        n_quotes = F.length(plain) - F.length(F.replace(plain, F.lit(dialect.quote), F.lit("")))
+        odd = lines.groupBy(file.alias("file")).agg(F.sum(n_quotes).alias("n")).where("n % 2 = 1")
+        n, path = odd.agg(F.count("*"), F.min("file")).collect()[0]
+        if n:
+            raise InputError(
+                f"source: a quote is not closed in {n} files, such as {path}; mend it, or set "
+                "source.options.quote and escape"
+            )
+        return
+    wrong = value.contains(dialect.quote) & ~value.rlike(dialect.line)
+    if dialect.comment:
+        wrong &= ~value.startswith(dialect.comment)
+    n, path = lines.agg(F.count_if(wrong), F.min(F.when(wrong, file))).collect()[0]
+    if n:
+        raise InputError(
+            f"source: the quotes of {n} lines don't open and close a field, as in {path}; where "
+            'quotes hold line breaks, set source.options.multiLine: "true"; where they are doubled '
+            "inside of quotes, source.options.escape: '\"'"
+        )

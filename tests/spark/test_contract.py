@@ -1,0 +1,105 @@
+"""Releases of files that break the contract of sources: nothing is published, no value is shown."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.support import MARKER, Shell, left, people, settings
+
+pytestmark = pytest.mark.spark
+
+TABLE = people().to_csv(index=False)
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def config(folder: Path, kind: str = "csv", **changes: Any) -> dict[str, Any]:
+    options = {"header": "true", **changes.pop("options", {})} if kind == "csv" else {}
+    source = {"format": kind, "path": str(folder / "in"), "options": options}
+    return settings(folder, source={**source, **changes.pop("source", {})}, **changes)
+
+
+TURNED = people()[["illness", "wage", "city", "name"]].to_csv(index=False)
+ATTACKS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
+    "columns in another order": ({"a.csv": TABLE, "b.csv": TURNED}, {}, "the header differs"),
+    "a column more": (
+        {"a.csv": TABLE, "b.csv": people().assign(more=1).to_csv(index=False)},
+        {},
+        "the header differs",
+    ),
+    "a comma": ({"a.csv": f"{TABLE}{MARKER}-x,98765,a, b,c\n"}, {}, "1 rows have too few"),
+    "a line break": ({"a.csv": f'{TABLE}{MARKER}-x,98765,a,"b\nc"\n'}, {}, "multiLine"),
+    "malformed rows are dropped": (
+        {"a.csv": f"{TABLE}{MARKER}-x\n"},
+        {"mode": "DROPMALFORMED"},
+        "rows would be lost",
+    ),
+    "the first malformed row ends it": (
+        {"a.csv": f"{TABLE}{MARKER}-x\n"},
+        {"mode": "FAILFAST"},
+        "1 rows have too few",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_csv(shell: Shell, tmp_path: Path, attack: str) -> None:
+    files, options, said = ATTACKS[attack]
+    write(tmp_path, files)
+    found = shell.release(config(tmp_path, options=options))
+    assert found.code == 2
+    assert said in found.err
+    assert MARKER not in found.err
+    assert not left(tmp_path / "out" / "table")
+
+
+def _touched(folder: Path) -> None:
+    (folder / "a.csv").write_text(TABLE.replace("illness-1", "illness-2"))
+
+
+def _added(folder: Path) -> None:
+    (folder / "b.csv").write_text(TABLE)
+
+
+@pytest.mark.parametrize("moment", ["scan started", "scan ended", "audit ended"])
+@pytest.mark.parametrize("change", [_touched, _added])
+def test_files_that_change(
+    shell: Shell, tmp_path: Path, moment: str, change: Callable[[Path], None]
+) -> None:
+    write(tmp_path, {"a.csv": TABLE})
+    hooks = {moment: lambda: change(tmp_path / "in")}
+    found = shell.release(config(tmp_path), hooks=hooks)
+    assert found.code != 0
+    assert "its files changed while they were read" in found.err
+    assert MARKER not in found.err
+    assert not left(tmp_path / "out" / "table" / "_delta_log")
+
+
+def test_harmless(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, {"a.csv": TABLE, "b.csv": TABLE.replace("name-", "name-b")})
+    found = shell.release(config(tmp_path, options={"mode": "FAILFAST"}))
+    assert found.code == 0, found.err
+    assert spark.read.format("delta").load(str(tmp_path / "out" / "table")).count() == 120
+
+
+@pytest.mark.parametrize("path", ["*/", "{in,out*}/", "in/../*", "?u*/../[i]n"])
+def test_globs_that_reach_into_the_release(shell: Shell, tmp_path: Path, path: str) -> None:
+    """Whether the release is there yet, or not; what of a glob reaches there, and what does not."""
+    write(tmp_path, {"a.csv": TABLE})
+    made = config(tmp_path, source={"path": f"{tmp_path}/{path}"})
+    made["release"]["path"] = str(tmp_path / "out")
+    for name in ("out", "_out.anonlib", "out.private"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_text(TABLE)
+        found = shell.release(made)
+        assert found.code == 2
+        (tmp_path / name / "a.csv").unlink()
+        assert "release.path" in found.err or "release.record" in found.err
