@@ -58,7 +58,8 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
             wrong += _check_order(field, attribute.order)
         problems += wrong
         if not wrong and field.arrow is not None:
-            columns.append(_column(config, f"c{i}", field, attribute))
+            column = _column(f"c{i}", field, attribute, config.kernel, config.partition)
+            columns.append(_with_recoder(column, attribute, config.recode))
     if problems:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
@@ -304,7 +305,10 @@ def _check_scale(
         yield Problem(where, str(error))
 
 
-def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Column:
+def _column(
+    id: str, field: Field, attribute: Attribute, kernel: Kernel, partition: PartitionSection
+) -> Column:
+    """A column as the config has it; a quasi-identifier still lacks what `_with_recoder` adds."""
     assert field.arrow is not None
     column = Column(
         name=field.name,
@@ -315,14 +319,19 @@ def _column(config: Config, id: str, field: Field, attribute: Attribute) -> Colu
         cast=attribute.type,
         pseudonym=attribute.pseudonym,
     )
-    if attribute.role is Role.TARGET and config.needs_target:
-        scale = attribute.scale or target_scale(field.arrow, config.kernel.needs_classes)
+    if attribute.role is Role.TARGET and (kernel.needs_target or partition.needs_target):
+        scale = attribute.scale or target_scale(field.arrow, kernel.needs_classes)
         return replace(column, scale=scale)
-    if attribute.role is Role.INSENSITIVE and config.needs_context and is_atomic(field.arrow):
+    if attribute.role is Role.INSENSITIVE and partition.needs_context and is_atomic(field.arrow):
         return replace(column, scale=target_scale(field.arrow, needs_classes=False))
+    return column
+
+
+def _with_recoder(column: Column, attribute: Attribute, recode: RecodeSection) -> Column:
+    """A quasi-identifier with its scale, recoder and hierarchy; other columns as they are."""
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
         return column
-    recoder = config.recode.of(field.name, attribute.scale)
+    recoder = recode.of(column.name, attribute.scale)
     hierarchy = None if attribute.hierarchy is None else read_hierarchy(attribute.hierarchy)
     return replace(
         column,

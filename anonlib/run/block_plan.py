@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib import registry
 from anonlib.arrays import Floats, Ints
-from anonlib.config.model import Config
+from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import FILL, grow
@@ -132,21 +132,27 @@ class BlockPlan(Plan):
 
 
 def plan_blocks(
-    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
+    rows: DataFrame,
+    schema: Schema,
+    scan: Scan,
+    partition: PartitionSection,
+    attributes: Mapping[str, Attribute],
+    allowed: int,
+    task: Task,
 ) -> BlockPlan:
-    """Makes the frozen plan.
+    """Makes the frozen plan. At most `allowed` rows of controllers are suppressed.
 
     Raises:
         ConfigError: `single` meets a table above its limit.
         InfeasibleError: Controllers with more rows than may be suppressed can't hold the models.
     """
-    owners = resolve_owners(rows, schema, scan, config, task)
+    owners = resolve_owners(rows, schema, scan, partition, attributes, allowed, task)
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
-    _refuse_large(config, n_rows if owners is None else owners.kept_rows)
+    _refuse_large(partition, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
-    _refuse_thin(config, sample, scan.n_rows)
-    steps, bound = config.partition.steps, config.partition.max_rows
-    grown = grow(sample, steps, bound, config.seed, root, n_rows)
+    steps, bound = partition.steps, partition.max_rows
+    _refuse_thin(bound, sample, scan.n_rows)
+    grown = grow(sample, steps, bound, task.seed, root, n_rows)
     features, cuts = compile_tree(grown.tree, sample, scan.encodings, scan.hashes)
     heavy: dict[int, int] = {}
     leaf = grown.leaf
@@ -170,7 +176,7 @@ def plan_blocks(
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
-    return _repaired(draft, BlockCounter(rows, schema, config, task), roots, centers)
+    return _repaired(draft, BlockCounter(rows, schema, task), partition, roots, centers)
 
 
 @dataclass(frozen=True)
@@ -179,7 +185,6 @@ class BlockCounter:
 
     frame: DataFrame
     schema: Schema
-    config: Config
     task: Task
 
     def count(self, plan: BlockPlan) -> BlockCounts:
@@ -187,9 +192,8 @@ class BlockCounter:
         own = [m for models in plan.own.values() for m in models]
         models = (*build_models(self.task.models), *own)
         blocks = with_blocks(self.frame, self.schema, plan)
-        return count_leaves(
-            blocks, self.schema, plan.values, models, self.config, plan.n_blocks, by=BLOCK
-        )
+        tokens, n = self.task.missing_tokens, plan.n_blocks
+        return count_leaves(blocks, self.schema, plan.values, models, tokens, n, by=BLOCK)
 
     def demands(self, plan: BlockPlan, owner: Ints) -> Demands:
         """The models that the rows of each of these controllers must hold."""
@@ -198,7 +202,13 @@ class BlockCounter:
         return plan.owners.demands(owner)
 
 
-def _repaired(draft: BlockPlan, rows: BlockCounter, root: Ints, centers: Floats) -> BlockPlan:
+def _repaired(
+    draft: BlockPlan,
+    rows: BlockCounter,
+    partition: PartitionSection,
+    root: Ints,
+    centers: Floats,
+) -> BlockPlan:
     """Repairs a plan until its blocks hold the models: merges leaves, and deals leaves that are too
     large for a task (most of such a leaf is one repeated tuple) into as many buckets as hold the
     models."""
@@ -208,9 +218,9 @@ def _repaired(draft: BlockPlan, rows: BlockCounter, root: Ints, centers: Floats)
     group = merge_small(draft.cuts, owner, counts, centers, demands)
     placed = group >= 0
     sizes = np.bincount(group[placed], counts.n_rows[placed]).astype(np.int64)
-    bound = rows.config.partition.max_rows
+    bound = partition.max_rows
     dealt = np.where(sizes > IN_TASK * bound, -(-sizes // bound), 1)
-    if any(step.whole for step in rows.config.partition.steps):
+    if any(step.whole for step in partition.steps):
         dealt = np.ones_like(dealt)
     group_owner = np.zeros(len(sizes), np.int64)
     group_owner[group[placed]] = owner[placed]
@@ -237,8 +247,8 @@ def _repaired(draft: BlockPlan, rows: BlockCounter, root: Ints, centers: Floats)
         dealt[short] //= 2
 
 
-def _refuse_large(config: Config, n_rows: Ints) -> None:
-    for i, step in enumerate(config.partition.steps):
+def _refuse_large(partition: PartitionSection, n_rows: Ints) -> None:
+    for i, step in enumerate(partition.steps):
         if step.whole is not None and n_rows.max() > step.whole:
             raise ConfigError(
                 [
@@ -253,11 +263,11 @@ def _refuse_large(config: Config, n_rows: Ints) -> None:
             )
 
 
-def _refuse_thin(config: Config, sample: Sample, n_rows: int) -> None:
+def _refuse_thin(max_rows: int, sample: Sample, n_rows: int) -> None:
     """Refuses a sample with too few rows per block: a plan can't aim at such blocks."""
-    per_leaf = FILL * config.partition.max_rows * sample.share
+    per_leaf = FILL * max_rows * sample.share
     if sample.share < 1.0 and per_leaf < MIN_PER_LEAF:
-        wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * config.partition.max_rows))
+        wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * max_rows))
         raise ConfigError(
             [
                 Problem(

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Codes, Ints
-from anonlib.config.model import Config
+from anonlib.config.model import Attribute, PrivacySection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
@@ -24,7 +24,8 @@ from anonlib.table.schema import Column, Role, Schema
 
 def infeasible(
     source: Source,
-    config: Config,
+    privacy: PrivacySection,
+    attributes: Mapping[str, Attribute],
     n_rows: int,
     rows: DataFrame,
     sample: pa.Table,
@@ -33,9 +34,9 @@ def infeasible(
 ) -> Iterator[Problem]:
     """Whether the source as one cell holds every model."""
     n = n_rows
-    if config.unit:
+    if source.schema.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
-    for model in bind_models(config.privacy.models, config.attributes):
+    for model in bind_models(privacy.models, attributes):
         where = f"privacy.models.{model.type}"
         if model.min_rows > n_rows:
             yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
@@ -43,7 +44,7 @@ def infeasible(
             yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
         name, wanted = model.column, model.min_values
         if name is not None and wanted:
-            found = _distinct(source, config, source.schema[name], wanted, sample)
+            found = _distinct(source, source.schema[name], wanted, sample, privacy.missing_tokens)
             if wanted > found:
                 yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
                 continue
@@ -55,72 +56,84 @@ def infeasible(
                 yield Problem(where, f"column {name} does not hold it in all rows as one cell")
 
 
-def _distinct(source: Source, config: Config, column: Column, wanted: int, sample: pa.Table) -> int:
+def _distinct(
+    source: Source,
+    column: Column,
+    wanted: int,
+    sample: pa.Table,
+    missing_tokens: tuple[str, ...],
+) -> int:
     """Distinct present values: those of the sample if they are enough, else counted exactly."""
-    codes = _codes(sample, column, config)
+    codes = _codes(sample, column, missing_tokens)
     seen = len(np.unique(codes[codes != MISSING]))
     if seen >= wanted:
         return seen
-    kept = canonical(source.columns[column.id], column.type, config.privacy.missing_tokens)
+    kept = canonical(source.columns[column.id], column.type, missing_tokens)
     return source.raw.select(kept.alias("v")).na.drop().distinct().count()
 
 
-def _codes(sample: pa.Table, column: Column, config: Config) -> Codes:
+def _codes(sample: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
     values = sample.column(column.id).combine_chunks()
-    return code_protected(values, config.privacy.missing_tokens)
+    return code_protected(values, missing_tokens)
 
 
 def disclosures(
-    source: Source, config: Config, rows: DataFrame, sample: pa.Table
+    source: Source,
+    privacy: PrivacySection,
+    one_row_per_person: bool | str,
+    k: int,
+    rows: DataFrame,
+    sample: pa.Table,
 ) -> Iterator[Problem]:
     """Values of single persons that a release would publish past the models."""
-    if isinstance(config.one_row_per_person, str):
-        id = source.schema[config.one_row_per_person].id
+    if isinstance(one_row_per_person, str):
+        id = source.schema[one_row_per_person].id
         persons = source.raw.select(source.columns[id].alias(id))
         if persons.groupBy(id).count().where(f"count > 1 or {id} is null").limit(1).count():
-            text = f"column {config.one_row_per_person} repeats or is missing in several rows: it "
+            text = f"column {one_row_per_person} repeats or is missing in several rows: it "
             text += "does not identify one row per person; name a `unit` instead"
             yield Problem("one_row_per_person", text)
     for target in source.schema.of(Role.TARGET):
-        for column in _determined(source, config, target, sample):
+        for column in _determined(source, target, sample, privacy.missing_tokens):
             yield Problem(
                 f"attributes.{target.name}",
                 (f"determines the sensitive column {column.name}: publishing it publishes both"),
             )
     insensitive = source.schema.of(Role.INSENSITIVE)
-    if insensitive and not config.privacy.acknowledge_unique:
+    if insensitive and not privacy.acknowledge_unique:
         keys = [
             F.to_json(F.struct(c.id)) if pa.types.is_nested(c.type) else F.col(c.id)
             for c in insensitive
         ]
-        rare = rows.groupBy(*keys).count().where(F.col("count") < config.k).count()
+        rare = rows.groupBy(*keys).count().where(F.col("count") < k).count()
         if rare:
             names = ", ".join(column.name for column in insensitive)
             yield Problem(
                 "privacy.acknowledge_unique",
                 (
                     f"{rare} combinations of the insensitive columns ({names}) are rarer than "
-                    f"k = {config.k}; give them other roles, or set this to true"
+                    f"k = {k}; give them other roles, or set this to true"
                 ),
             )
 
 
-def _determined(source: Source, config: Config, target: Column, sample: pa.Table) -> list[Column]:
+def _determined(
+    source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
+) -> list[Column]:
     """The sensitive columns that the target determines: one value per target value, not all the
     same."""
-    labels = _codes(sample, target, config)
+    labels = _codes(sample, target, missing_tokens)
     columns = [
         column
         for column in source.schema.of(Role.SENSITIVE)
-        if not _varies_within(labels, _codes(sample, column, config))
+        if not _varies_within(labels, _codes(sample, column, missing_tokens))
     ]
     if not columns:
         return []
-    tokens = config.privacy.missing_tokens
-    label = canonical(source.columns[target.id], target.type, tokens).alias("label")
+    label = canonical(source.columns[target.id], target.type, missing_tokens).alias("label")
     hashed = []
     for column in columns:
-        value = canonical(source.columns[column.id], column.type, tokens)
+        value = canonical(source.columns[column.id], column.type, missing_tokens)
         hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
     ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
     grouped = (
@@ -149,21 +162,30 @@ WHOLE = "__anonlib_whole"
 
 
 def joint_counts(
-    rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config, by: str
+    rows: DataFrame,
+    schema: Schema,
+    values: Mapping[str, Values],
+    missing_tokens: tuple[str, ...],
+    by: str,
 ) -> Joint:
     """How often each combination of the protected columns occurs with each value 0..n-1 of `by`.
     Exact; at most one count per row."""
-    return _joint(_grouped(rows, schema, config, by).toArrow(), schema, values, by)
+    return _joint(_grouped(rows, schema, missing_tokens, by).toArrow(), schema, values, by)
 
 
 def joint_problems(
-    rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config
+    rows: DataFrame,
+    schema: Schema,
+    values: Mapping[str, Values],
+    privacy: PrivacySection,
+    attributes: Mapping[str, Attribute],
 ) -> Iterator[Problem]:
     """Models that the whole table as one cell does not hold where other columns are known."""
     if not schema.joint:
         return
     names = [schema.by_id(id).name for id in schema.protected]
-    grouped = _grouped(rows.withColumn(WHOLE, F.lit(0)), schema, config, WHOLE)
+    whole = rows.withColumn(WHOLE, F.lit(0))
+    grouped = _grouped(whole, schema, privacy.missing_tokens, WHOLE)
     found = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
     if len(found) > MAX_COMBINATIONS:
         yield Problem(
@@ -176,7 +198,7 @@ def joint_problems(
         return
     joint = _joint(found, schema, values, WHOLE)
     references = {id: each.reference for id, each in values.items()}
-    for model in with_ids(bind_models(config.privacy.models, config.attributes), schema):
+    for model in with_ids(bind_models(privacy.models, attributes), schema):
         if model.column is None:
             continue
         known = joint.known(model.column, references, bool(schema.unit))
@@ -195,10 +217,12 @@ def joint_problems(
             )
 
 
-def _grouped(rows: DataFrame, schema: Schema, config: Config, by: str) -> DataFrame:
-    tokens = config.privacy.missing_tokens
+def _grouped(
+    rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], by: str
+) -> DataFrame:
     columns = [
-        canonical(F.col(id), schema.by_id(id).type, tokens).alias(id) for id in schema.protected
+        canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias(id)
+        for id in schema.protected
     ]
     return rows.select(by, *columns).groupBy(by, *schema.protected).count()
 

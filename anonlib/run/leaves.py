@@ -13,7 +13,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import GRID, Ints
-from anonlib.config.model import Config
 from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
 from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import BlockCounts
@@ -251,7 +250,7 @@ def count_leaves(
     schema: Schema,
     values: dict[str, Values],
     models: tuple[PrivacyModel, ...],
-    config: Config,
+    missing_tokens: tuple[str, ...],
     n_leaves: int,
     by: str,
 ) -> BlockCounts:
@@ -268,7 +267,7 @@ def count_leaves(
             sketches.append(f"{id}_{word}")
             inner.append(F.bit_or(_bit(F.col(id), word, words)).alias(sketches[-1]))
     types = {id: schema.by_id(id).type for id in by_sketch}
-    folded = rows.withColumns(canonical_columns(types, config.privacy.missing_tokens))
+    folded = rows.withColumns(canonical_columns(types, missing_tokens))
     grouped = folded.groupBy(*keys).agg(*inner)
     outer = [F.sum("n").alias("n"), F.sum("person").alias("persons")]
     outer += [F.bit_or(name).alias(name) for name in sketches]
@@ -287,19 +286,25 @@ def count_leaves(
     sketched = {
         id: np.column_stack([full(f"{id}_{word}") for word in range(words)]) for id in by_sketch
     }
-    counts = {id: _value_counts(rows, schema, v, config, id, by) for id, v in values.items()}
+    counts = {
+        id: _value_counts(rows, schema, v, missing_tokens, id, by) for id, v in values.items()
+    }
     references = {id: each.reference for id, each in values.items()}
-    joint = joint_counts(rows, schema, values, config, by) if schema.joint else None
+    joint = joint_counts(rows, schema, values, missing_tokens, by) if schema.joint else None
     sizes = full("n"), full("persons")
     return BlockCounts(*sizes, sketched, bool(schema.unit), counts, references, joint)
 
 
 def _value_counts(
-    rows: DataFrame, schema: Schema, values: Values, config: Config, id: str, by: str
+    rows: DataFrame,
+    schema: Schema,
+    values: Values,
+    missing_tokens: tuple[str, ...],
+    id: str,
+    by: str,
 ) -> SparseCounts:
     """How often each value of a column stands in each leaf."""
-    tokens = config.privacy.missing_tokens
-    value = canonical(F.col(id), schema.by_id(id).type, tokens).alias("value")
+    value = canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias("value")
     present = rows.select(by, value).na.drop(subset=["value"])
     found = present.groupBy(by, "value").count().toArrow()
     code = codes_among(found.column("value").combine_chunks(), (), values.categories)
@@ -312,7 +317,7 @@ def exact_values(
     rows: DataFrame,
     schema: Schema,
     models: tuple[PrivacyModel, ...],
-    config: Config,
+    missing_tokens: tuple[str, ...],
     counts: BlockCounts,
     by: str,
 ) -> BlockCounts:
@@ -321,7 +326,7 @@ def exact_values(
     asked = max((model.min_values for model in models), default=0)
     exact = dict(counts.counts)
     types = {id: schema.by_id(id).type for id in counts.sketches}
-    folded = rows.withColumns(canonical_columns(types, config.privacy.missing_tokens))
+    folded = rows.withColumns(canonical_columns(types, missing_tokens))
     for id in counts.sketches:
         n = folded.groupBy(by).agg(F.count_distinct(id).alias("n")).toArrow()
         leaf, size = n.column(by).to_numpy().astype(np.int64), n.column("n").to_numpy()

@@ -14,13 +14,16 @@ from pyspark.sql import functions as F
 from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.source import Source
+from anonlib.source.identity import identify, is_folded
 from anonlib.spark.digest import Digest
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import key_values
-from anonlib.table.schema import Schema
+from anonlib.table.schema import Column, Schema
 
 TOKENS = "token binary"
+#: The type of texts that are one person whatever their case.
+FOLDED = "string, case folded"
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,12 @@ class Ledger:
         one_row_per_person: bool | str,
         *,
         acknowledge_unique: bool,
+        fold_case: bool,
     ):
         self._spark = spark
         self._one_row_per_person = one_row_per_person
         self._acknowledge_unique = acknowledge_unique
+        self._fold_case = fold_case
         self._table = table
         self._key = key
         self._storage = Storage(spark, path)
@@ -204,7 +209,10 @@ class Ledger:
 
     def _persons(self, schema: Schema) -> tuple[tuple[str, str], ...]:
         columns = [schema.by_id(id) for id in self._ids(schema)]
-        return tuple((column.name, str(column.type)) for column in columns)
+        return tuple((column.name, self._type(column)) for column in columns)
+
+    def _type(self, column: Column) -> str:
+        return FOLDED if is_folded(column.source_type, self._fold_case) else str(column.type)
 
     def _ids(self, schema: Schema) -> tuple[str, ...]:
         name = self._one_row_per_person
@@ -233,6 +241,10 @@ def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: by
         raise InputError(f"the ledger knows persons by: {', '.join(wanted)}; name these columns")
     columns = []
     for name, type in persons:
+        if type in ("string", FOLDED):
+            text = identify(given[name], folded=type == FOLDED)
+            columns.append(pa.array([text], pa.string()))
+            continue
         try:
             columns.append(pa.array([given[name]], pa.string()).cast(pa.type_for_alias(type)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):

@@ -1,7 +1,7 @@
 """The data controllers of a table, the models that each must hold, and what becomes of those that
 can't."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from anonlib import registry
 from anonlib.arrays import Bools, Floats, Ints
-from anonlib.config.model import Config
+from anonlib.config.model import Attribute, PartitionSection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.partition.controller import Controller
@@ -98,38 +98,46 @@ def build_models(specs: tuple[dict[str, Any], ...]) -> tuple[PrivacyModel, ...]:
 
 
 def resolve_owners(
-    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
+    rows: DataFrame,
+    schema: Schema,
+    scan: Scan,
+    partition: PartitionSection,
+    attributes: Mapping[str, Attribute],
+    allowed: int,
+    task: Task,
 ) -> Owners | None:
     """Resolves the controllers of a table: which are kept, merged or suppressed. None if the config
-    has no controllers.
+    has no controllers. At most `allowed` rows are suppressed.
 
     Raises:
         ConfigError: `models` names controllers that the table does not have.
         InfeasibleError: Controllers that can't hold their models have more rows than may be
             suppressed.
     """
-    step = config.partition.controller
+    step = partition.controller
     if step is None:
         return None
-    found = _found(rows, schema, scan, config, step, build_models(task.models))
+    found = _found(rows, schema, scan, attributes, step, build_models(task.models))
 
     def count(owners: Owners) -> BlockCounts:
-        return _counts(rows, schema, config, owners)
+        return _counts(rows, schema, task.missing_tokens, owners)
 
     if step.merge:
         return _merged(found, count(found), _centers(scan, found))
-    return _suppressed(found, count, config, scan.n_rows)
+    return _suppressed(found, count, allowed, scan.n_rows)
 
 
-def _counts(rows: DataFrame, schema: Schema, config: Config, owners: Owners) -> BlockCounts:
+def _counts(
+    rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], owners: Owners
+) -> BlockCounts:
     """The counts of the controllers that are kept, exact if they fail by the sketches."""
     models = tuple(model for models in owners.sets for model in models)
     number = at(owners.owner, owners.number)
     kept = rows.withColumn(CONTROLLER, number).where(F.col(CONTROLLER) >= 0)
     n = len(owners.hashes)
-    counts = count_leaves(kept, schema, owners.values, models, config, n, by=CONTROLLER)
+    counts = count_leaves(kept, schema, owners.values, models, missing_tokens, n, by=CONTROLLER)
     if not owners.demands(np.arange(n)).held(counts)[owners.owner >= 0].all():
-        counts = exact_values(kept, schema, models, config, counts, by=CONTROLLER)
+        counts = exact_values(kept, schema, models, missing_tokens, counts, by=CONTROLLER)
     return counts
 
 
@@ -137,7 +145,7 @@ def _found(
     rows: DataFrame,
     schema: Schema,
     scan: Scan,
-    config: Config,
+    attributes: Mapping[str, Attribute],
     step: Controller,
     models: tuple[PrivacyModel, ...],
 ) -> Owners:
@@ -173,7 +181,7 @@ def _found(
     asked[:, 0] = True
     for s, name in enumerate(step.models, 1):
         asked[names.index(name), s] = True
-    own = [with_ids(bind_models(each, config.attributes), schema) for each in step.models.values()]
+    own = [with_ids(bind_models(each, attributes), schema) for each in step.models.values()]
     return Owners(
         schema.controller,
         tuple(row["h"] for row in found),
@@ -225,11 +233,10 @@ def _merged(found: Owners, counts: BlockCounts, centers: Floats) -> Owners:
 
 
 def _suppressed(
-    found: Owners, count: Callable[[Owners], BlockCounts], config: Config, n_rows: int
+    found: Owners, count: Callable[[Owners], BlockCounts], allowed: int, n_rows: int
 ) -> Owners:
-    """Suppresses controllers that fail. The references are then of the others, which may fail
-    now."""
-    allowed = config.privacy.may_suppress(n_rows)
+    """Suppresses controllers that fail, with at most `allowed` rows. The references are then of the
+    others, which may fail now."""
     everyone = np.arange(len(found.owner))
     while True:
         kept = found.owner >= 0

@@ -72,6 +72,7 @@ def open_past(
             ledger_key,
             config.one_row_per_person,
             acknowledge_unique=config.privacy.acknowledge_unique,
+            fold_case=config.person.fold_case,
         )
     if config.release.mode != "append" or not backlog_key:
         return Past(ledger, None, ())

@@ -178,17 +178,18 @@ def make_promise(config: Config, schema: Schema) -> Promise:
             _digest(name): bind_models(models, config.attributes) for name, models in own.items()
         },
         columns=columns,
-        persons=_persons(config.unit, config.one_row_per_person),
+        persons=_persons(config.unit, config.one_row_per_person, config.person.fold_case),
         joint=config.privacy.joint,
         tokens=tuple(sorted(map(_digest, config.privacy.missing_tokens))),
     )
 
 
-def _persons(unit: tuple[str, ...], one_row_per_person: str | bool | None) -> str:
+def _persons(unit: tuple[str, ...], one_row_per_person: str | bool, fold_case: bool) -> str:
+    folded = ", case folded" if fold_case else ""
     if unit:
-        return f"unit {', '.join(sorted(unit))}"
+        return f"unit {', '.join(sorted(unit))}{folded}"
     if isinstance(one_row_per_person, str):
-        return f"column {one_row_per_person}"
+        return f"column {one_row_per_person}{folded}"
     return DECLARED
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from anonlib.config.model import Config
+from anonlib.config.model import Config, ReleaseSection
 from anonlib.config.summary import bare, digest_config, software, summarize_config
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.promise import Promise
@@ -39,7 +39,7 @@ def manifest(
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
-        "persons": _persons(config),
+        "persons": _persons(config.unit, config.one_row_per_person, config.release),
         "promise_sha256": promise.digest,
         "verdicts": [
             {"model": verdict.model, "holds": verdict.holds} for verdict in report.verdicts
@@ -102,12 +102,12 @@ def record(
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 
-def _persons(config: Config) -> str:
-    if config.unit:
+def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: ReleaseSection) -> str:
+    if unit:
         return "counted by unit"
-    if config.one_row_per_person is True:
+    if one_row_per_person is True:
         return "one row per person: declared, not checked"
-    if config.release.mode == "append" and config.release.acknowledge_returning:
+    if release.mode == "append" and release.acknowledge_returning:
         return "one row per person in every batch: checked; persons may be in several"
     return "one row per person: checked"
 

@@ -225,5 +225,6 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool 
         key,
         config.one_row_per_person,
         acknowledge_unique=config.privacy.acknowledge_unique,
+        fold_case=config.person.fold_case,
     )
     return ledger.released(person, sorted(target.runs()))

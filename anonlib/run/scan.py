@@ -74,9 +74,9 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
         BusyError: A database changed in the meantime.
     """
     seen = observe(source, config.source.where)
-    rows, tokens = source.rows(), config.privacy.missing_tokens
+    rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     with translate_errors("source", denied=InputError):
-        figures = _figures(source, tokens)
+        figures = _figures(source, privacy.missing_tokens)
         problems = [*_problems(source, figures)]
         if figures["n"] == 0:
             raise ConfigError(problems)
@@ -89,9 +89,9 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
             raise ConfigError(problems)
         values, own = _values(source, config, published)
         problems = [
-            *infeasible(source, config, figures["n"], rows, sample, values, own),
-            *joint_problems(rows, source.schema, values, config),
-            *disclosures(source, config, rows, sample),
+            *infeasible(source, privacy, attributes, figures["n"], rows, sample, values, own),
+            *joint_problems(rows, source.schema, values, privacy, attributes),
+            *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
         ]
         if problems:
             raise InfeasibleError(problems)

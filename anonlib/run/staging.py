@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib import registry
-from anonlib.config.model import Config
+from anonlib.config.model import Config, PartitionSection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
@@ -78,14 +78,19 @@ def stage_release(
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
     with progress.stage("partition", spark), translate_errors("partition"):
         task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
-        make_plan = plan_tuples if config.partition.by_tuples else plan_blocks
-        plan: Plan = make_plan(rows, schema, scanned, config, task)
+        partition, allowed = config.partition, config.privacy.may_suppress(scanned.n_rows)
+        plan: Plan
+        if partition.by_tuples:
+            plan = plan_tuples(rows, schema, scanned, partition, allowed, task)
+        else:
+            attributes = config.attributes
+            plan = plan_blocks(rows, schema, scanned, partition, attributes, allowed, task)
         own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
         task = replace(task, own=own, values=plan.values)
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
-        marked = _marked(rows, schema, config, scanned.n_rows, marks)
+        marked = _marked(rows, schema, config.seed, scanned.n_rows, marks)
         frame = plan.stage(
             marked,
             schema,
@@ -103,15 +108,13 @@ def stage_release(
     return Staging(plan, task, staged)
 
 
-def _marked(
-    rows: DataFrame, schema: Schema, config: Config, n_rows: int, marks: Marks
-) -> DataFrame:
+def _marked(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:
     if marks.link_key:
         # Not null: pandas would make floats of hashes among nulls.
         link = F.when(is_sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
         rows = rows.withColumn(LINK, link)
     if marks.share:
-        rows = rows.withColumn(HELD, is_held_out(schema, config.seed, marks.share))
+        rows = rows.withColumn(HELD, is_held_out(schema, seed, marks.share))
     return rows
 
 
@@ -147,7 +150,7 @@ def task_of(
         output=output_schema(
             schema, costs=costs, pairs=bool(marks.link_key), held=bool(marks.share)
         ),
-        max_rows=_task_rows(config),
+        max_rows=_task_rows(config.partition),
         link_key=marks.link_key,
         values=scanned.values,
         steps=tuple(registry.spec(step) for step in steps),
@@ -175,10 +178,10 @@ def output_schema(
     return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
 
 
-def _task_rows(config: Config) -> int:
+def _task_rows(partition: PartitionSection) -> int:
     """Most rows that a kernel sees at once: a single block is not cut in its task."""
-    limits = [step.whole or 0 for step in config.partition.steps]
-    return max(config.partition.max_rows, *limits)
+    limits = [step.whole or 0 for step in partition.steps]
+    return max(partition.max_rows, *limits)
 
 
 def table_moments(rows: DataFrame, task: Task) -> ClassMoments:

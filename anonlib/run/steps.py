@@ -11,6 +11,7 @@ from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
+from anonlib.evaluation.classes import make_published_spec
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
@@ -138,12 +139,13 @@ class Run:
             found = made.plan.outcome(made.staged, chosen, schema, made.task)
             rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
-            report = audit_staged(rows, config, schema, made.plan, table)
+            spec = make_published_spec(config)
+            report = audit_staged(rows, spec, schema, made.plan, table)
             self.account.report = report
-            require(report, found, made.plan, scanned, config)
+            require(report, found, made.plan, scanned, config.privacy)
             whole = report
             if table is not None:
-                whole = audit_with_published(table, config, report, self.target.published().count())
+                whole = audit_with_published(table, spec, report, self.target.published().count())
                 self.account.report = whole
             nodes = find_released_nodes(
                 _published(rows, schema) if table is None else table, schema

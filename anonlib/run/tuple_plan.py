@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Floats
-from anonlib.config.model import Config
+from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
@@ -79,11 +79,17 @@ class TuplePlan(Plan):
 
 
 def plan_tuples(
-    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task
+    rows: DataFrame,
+    schema: Schema,
+    scan: Scan,
+    partition: PartitionSection,
+    allowed: int,
+    task: Task,
 ) -> TuplePlan:
-    """Runs the search. Raises BlockError if there are too many tuples, or too few can be placed."""
-    step = next(step for step in config.partition.steps if isinstance(step, TuplesPartitioner))
-    bounds = Bounds(step.max_tuples, config.privacy.may_suppress(scan.n_rows))
+    """Runs the search, which suppresses at most `allowed` rows. Raises BlockError if there are too
+    many tuples, or too few can be placed."""
+    step = next(step for step in partition.steps if isinstance(step, TuplesPartitioner))
+    bounds = Bounds(step.max_tuples, allowed)
     quasi = [column.id for column in schema.quasi_identifiers]
     apart = [id for id in schema.protected if id not in quasi]
     frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))

@@ -1,6 +1,7 @@
 """The checks before a run publishes: its audit, the count of its rows, and the nodes of hierarchies
 that its table has."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -8,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib import auditing
-from anonlib.auditing import AuditReport, by_parts
-from anonlib.config.model import Config
+from anonlib.auditing import AuditReport, AuditSpec, by_parts
+from anonlib.config.model import Attribute, Config, PrivacySection
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
 from anonlib.evaluation.classes import make_published_spec
@@ -29,33 +30,33 @@ def audit_published(table: DataFrame, config: Config) -> AuditReport:
     """Audits a published table by its own columns. Persons of a unit can be counted only if the
     unit is one column that is released as a pseudonym; controllers can't be told apart."""
     spec = make_published_spec(config)
-    if named := _pseudonym_of_unit(config):
+    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
+    # Who was released twice has two pseudonyms then, and would count as two.
+    changed = by_release and config.release.acknowledge_returning
+    named = None if changed else _pseudonym_of_unit(config.unit, config.attributes)
+    if named:
         spec = replace(spec, persons="token", token=named)
     report = auditing.audit_table(table, spec)
     return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
 
 
-def _pseudonym_of_unit(config: Config) -> str | None:
+def _pseudonym_of_unit(unit: tuple[str, ...], attributes: Mapping[str, Attribute]) -> str | None:
     """The column of a published table that tells which rows are one person's, if there is one."""
-    if len(config.unit) != 1 or not config.attributes[config.unit[0]].pseudonym:
-        return None
-    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
-    # Who was released twice has two pseudonyms then, and would count as two.
-    return None if by_release and config.release.acknowledge_returning else config.unit[0]
+    return unit[0] if len(unit) == 1 and attributes[unit[0]].pseudonym else None
 
 
 def audit_staged(
     staged: DataFrame,
-    config: Config,
+    spec: AuditSpec,
     schema: Schema,
     plan: Plan,
     table: DataFrame | None,
 ) -> AuditReport:
     """Audits the staged rows independently, under their published names and as a part of the table
-    that they are added to. With controllers, also the rows of each controller."""
+    that they are added to. With controllers, also the rows of each controller. `spec` is that of
+    the published table."""
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
-    spec = make_published_spec(config)
-    if config.unit:
+    if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
     report = auditing.audit_table(staged.select(*columns), spec, table)
@@ -73,26 +74,28 @@ def audit_staged(
 
 
 def audit_with_published(
-    table: DataFrame, config: Config, added: AuditReport, n_published: int
+    table: DataFrame, spec: AuditSpec, added: AuditReport, n_published: int
 ) -> AuditReport:
     """Audits the table as it will be: the published rows and the added rows.
 
     Raises AuditError unless the audit passed.
     """
-    report = auditing.audit_table(table, make_published_spec(config))
-    if config.unit:  # what is there was audited by tokens that are gone
+    report = auditing.audit_table(table, spec)
+    if spec.persons == "unknown":  # what is there was audited by tokens that are gone
         report = by_parts(report, added)
     _require_passed(report, "the audit of the table with the batch")
     require_whole(n_published, added.n_rows, report.n_rows)
     return report
 
 
-def require(report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, config: Config) -> None:
+def require(
+    report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, privacy: PrivacySection
+) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
     suppressed than allowed."""
     _require_passed(report, "the audit")
     n_kept = found.digest.n_rows
-    allowed = config.privacy.may_suppress(scanned.n_rows)
+    allowed = privacy.may_suppress(scanned.n_rows)
     complete = n_kept == report.n_rows and found.n_rows == plan.n_rows
     if not complete or not 0 <= scanned.n_rows - n_kept <= allowed:
         raise AuditError(

@@ -22,6 +22,7 @@ from anonlib.source.contract import FORMATS, read_files
 from anonlib.source.database import Database, jdbc_options, open_database
 from anonlib.source.file_list import Listing, list_files
 from anonlib.source.generator import generate
+from anonlib.source.identity import canonical_identity, is_known_equality
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
@@ -154,7 +155,13 @@ def _opened(
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
-    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    _require_known_equality(schema)
+    kept = {
+        c.id: canonical_identity(columns[c.id], c.source_type, config.person.fold_case)
+        if c.role is Role.IDENTIFIER or c.id in schema.unit
+        else _plain_floats(columns[c.id], c.type, c.role)
+        for c in schema.columns
+    }
     if keep:
         with translate_errors("source", denied=InputError):
             fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
@@ -175,6 +182,22 @@ def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
     text += "a source that does not reach there"
     if read:
         raise ConfigError([Problem(where, text) for where in read])
+
+
+def _require_known_equality(schema: Schema) -> None:
+    """Raises ConfigError for columns of persons whose collation leaves open which texts are one."""
+    problems = [
+        Problem(
+            f"column {column.name}",
+            f"of type {column.source_type} it leaves open which persons are the same; read it "
+            "with another collation: UTF8_BINARY, UTF8_LCASE, UNICODE or UNICODE_CI",
+        )
+        for column in schema.columns
+        if (column.role is Role.IDENTIFIER or column.id in schema.unit)
+        and not is_known_equality(column.source_type)
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def rename_columns(frame: DataFrame, where: str | None) -> tuple[DataFrame, DataFrame]:

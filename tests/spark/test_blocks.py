@@ -44,7 +44,9 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     hashes = table.column(HASH).to_pylist()
     assert [leaf_of[h] for h in hashes] == grown.leaf.tolist()
 
-    planned = block_plan.plan_blocks(rows, schema, scanned, parsed, task)
+    planned = block_plan.plan_blocks(
+        rows, schema, scanned, parsed.partition, parsed.attributes, 0, task
+    )
     numbered = block_plan.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
     assert sum(row["count"] for row in numbered) == 3000
     assert {row[BLOCK] for row in numbered} == set(range(planned.n_blocks))
@@ -71,7 +73,9 @@ def test_values_are_counted_without_a_filter_by_block(
         return collected(frame)
 
     monkeypatch.setattr(DataFrame, "toArrow", noted)
-    block_plan.plan_blocks(source.rows(), source.schema, scanned, parsed, task)
+    block_plan.plan_blocks(
+        source.rows(), source.schema, scanned, parsed.partition, parsed.attributes, 0, task
+    )
     counting = [plan for plan in plans if BLOCK in plan and "value" in plan]
     assert counting
     filters = [line for plan in counting for line in plan.splitlines() if "Filter " in line]
@@ -107,8 +111,9 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     source = open_source(spark, parsed, frame)
     scanned = scan(source, parsed)
     rows = source.rows()
+    task = task_of(parsed, source.schema, scanned)
     planned = block_plan.plan_blocks(
-        rows, source.schema, scanned, parsed, task_of(parsed, source.schema, scanned)
+        rows, source.schema, scanned, parsed.partition, parsed.attributes, 0, task
     )
     assert planned.largest >= 2700
     assert len(planned.heavy) == 1

@@ -1,0 +1,157 @@
+"""Persons are persons, however they are written: units, unique identifiers, ledger, pseudonyms."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import anonlib
+from anonlib.errors import ConfigError, InfeasibleError
+from anonlib.source.identity import canonical_identity, identify
+
+pytestmark = pytest.mark.spark
+
+KEY = "KEY-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_TEST_KEY", KEY)
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", f"{KEY}-ledger")
+
+
+def frame_of(spark: SparkSession, ids: list[str], collation: str = "UTF8_BINARY") -> DataFrame:
+    frame = pd.DataFrame({"id": ids, "age": range(len(ids)), "ill": ["a", "b"] * (len(ids) // 2)})
+    return spark.createDataFrame(frame).withColumn("id", F.collate("id", collation))
+
+
+def config_of(path: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "source": {"format": "dataframe"},
+        "attributes": {
+            "id": {"role": "identifier"},
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "ill": {"role": "sensitive"},
+        },
+        "unit": ["id"],
+        "privacy": {"models": [{"type": "k_anonymity", "k": 4}]},
+        "kernel": {"type": "mdav"},
+        "release": {"path": str(path / "out")},
+        **changes,
+    }
+
+
+#: Eight rows of two persons, in forms that are no others by this collation.
+FORMS = [
+    (
+        "UTF8_BINARY",
+        False,
+        ["Ana", "Ana ", "\tAna", "Ana\u00a0", "B\u00e9", "Be\u0301", " B\u00e9", "Be\u0301 "],
+    ),
+    (
+        "UTF8_LCASE",
+        False,
+        ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "],
+    ),
+    (
+        "UNICODE_CI",
+        False,
+        ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "],
+    ),
+    (
+        "UTF8_BINARY",
+        True,
+        ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "],
+    ),
+]
+
+
+@pytest.mark.parametrize(("collation", "fold_case", "ids"), FORMS)
+def test_unit(
+    spark: SparkSession, tmp_path: Path, collation: str, fold_case: bool, ids: list[str]
+) -> None:
+    """Two persons in eight rows are no four."""
+    given = config_of(tmp_path, person={"fold_case": fold_case})
+    with pytest.raises(InfeasibleError, match="asks for 4 persons; there are 2"):
+        anonlib.release(given, dataframe=frame_of(spark, ids, collation))
+
+
+@pytest.mark.parametrize(("collation", "fold_case", "ids"), FORMS)
+def test_unique_identifier(
+    spark: SparkSession, tmp_path: Path, collation: str, fold_case: bool, ids: list[str]
+) -> None:
+    given = config_of(tmp_path, unit=[], one_row_per_person="id", person={"fold_case": fold_case})
+    with pytest.raises(InfeasibleError, match="column id repeats") as caught:
+        anonlib.release(given, dataframe=frame_of(spark, ids, collation))
+    assert "Ana" not in str(caught.value)
+
+
+def test_case_is_the_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Without a collation that folds it, and without `fold_case`, case tells persons apart."""
+    ids = ["a", "A", "b", "B", "c", "C", "d", "D"]
+    result = anonlib.release(config_of(tmp_path), dataframe=frame_of(spark, ids))
+    assert result.n_rows_out == 8
+
+
+def test_unit_of_two_columns(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, ["Ana", "ANA", "ana", "Ana "] * 2, "UTF8_LCASE")
+    frame = frame.withColumn(
+        "born", F.collate(F.when(F.col("age") < 4, "x").otherwise("X "), "UNICODE_CI")
+    )
+    given = config_of(tmp_path, unit=["id", "born"])
+    given["attributes"]["born"] = {"role": "identifier"}
+    with pytest.raises(InfeasibleError, match="asks for 4 persons; there are 1"):
+        anonlib.release(given, dataframe=frame)
+
+
+def test_collation_that_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, list("abcdefgh"), "UNICODE_AI")
+    with pytest.raises(ConfigError, match="column id: of type string collate UNICODE_AI"):
+        anonlib.release(config_of(tmp_path), dataframe=frame)
+
+
+def test_blank_names_are_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, ["a", "b", "c", "d", "", "  ", "\u00a0", "\t"])
+    given = config_of(tmp_path, privacy={"models": [{"type": "k_anonymity", "k": 5}]})
+    with pytest.raises(InfeasibleError, match="asks for 5 persons; there are 4"):
+        anonlib.release(given, dataframe=frame)
+
+
+def test_pseudonyms_and_ledger(spark: SparkSession, tmp_path: Path) -> None:
+    ledger = {"key_env": "ANONLIB_LEDGER_KEY"}
+    given = config_of(tmp_path, unit=[], one_row_per_person="id")
+    given["attributes"]["id"]["pseudonym"] = True
+    given["pseudonyms"] = {"key_env": "ANONLIB_TEST_KEY", "scope": "stable"}
+    given["release"] |= {"ledger": ledger}
+    first = [f"p{i}" for i in range(8)]
+    anonlib.release(given, dataframe=frame_of(spark, first))
+    again = [*(f" p{i}\u00a0" for i in range(3)), *(f"q{i}" for i in range(5))]
+    given["release"] |= {"mode": "append"}
+    with pytest.raises(ConfigError, match="3 persons of the source were released before"):
+        anonlib.release(given, dataframe=frame_of(spark, again))
+    given["release"] |= {"acknowledge_returning": True}
+    anonlib.release(given, dataframe=frame_of(spark, again))
+    rows = spark.read.format("delta").load(str(tmp_path / "out")).select("id").collect()
+    assert len({row["id"] for row in rows}) == 13
+
+
+def test_one_text_agrees_with_the_column(spark: SparkSession) -> None:
+    texts = [
+        "Ana ",
+        "\u1e9e",
+        "\u00df",
+        "\u0130x",
+        "\u0131",
+        "e\u0301",
+        "\ufb01",
+        " \u3000",
+        "\u03c2",
+    ]
+    frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
+    for folded in (False, True):
+        rows = frame.select("x", canonical_identity(F.col("x"), "string", folded).alias("y"))
+        for row in rows.collect():
+            assert (row["y"] or "") == identify(row["x"], folded=folded)

@@ -1,0 +1,51 @@
+"""The identity of a person: one text, whatever the ways to write it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonlib.source.identity import identify, is_folded, is_known_equality
+
+ONE = [
+    "Ana \u00c9lan",
+    "Ana E\u0301lan",
+    " Ana \u00c9lan\t",
+    "\u3000Ana \u00c9lan\u00a0",
+    "Ana \u00c9lan\n",
+]
+
+
+def test_one_person() -> None:
+    assert {identify(text, folded=False) for text in ONE} == {"Ana \u00c9lan"}
+    upper = [text.upper() for text in ONE]
+    assert {identify(text, folded=True) for text in [*ONE, *upper]} == {"ana \u00e9lan"}
+
+
+@pytest.mark.parametrize("other", ["ana \u00c9lan", "Ana  \u00c9lan", "Ana Elan", "Ana\u00c9lan"])
+def test_other_persons(other: str) -> None:
+    assert identify(other, folded=False) != identify(ONE[0], folded=False)
+
+
+@given(st.text(), st.booleans())
+def test_identity_of_an_identity(text: str, folded: bool) -> None:
+    found = identify(text, folded=folded)
+    assert identify(found, folded=False) == found
+
+
+@pytest.mark.parametrize(
+    ("type", "known", "folded"),
+    [
+        ("string", True, False),
+        ("string collate UTF8_BINARY", True, False),
+        ("string collate UTF8_LCASE", True, True),
+        ("string collate UNICODE_RTRIM", True, False),
+        ("string collate UNICODE_CI_RTRIM", True, True),
+        ("string collate UNICODE_AI", False, False),
+        ("string collate de_CI", False, False),
+        ("int", True, False),
+    ],
+)
+def test_collations(type: str, known: bool, folded: bool) -> None:
+    assert is_known_equality(type) is known
+    assert is_folded(type, fold_case=False) is folded
+    assert is_folded(type, fold_case=True) is (known and type != "int")
