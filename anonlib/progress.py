@@ -88,7 +88,12 @@ class Progress:
         """A line the user should see."""
 
     def waiting(self, what: str, most: float) -> None:
-        """The run begins to wait for something, at most so many seconds (inf: without end)."""
+        """The run begins to wait for something.
+
+        Args:
+            what: What it waits for.
+            most: Seconds at most; inf means without end.
+        """
 
     def waited(self, what: str) -> None:
         """That wait is over."""

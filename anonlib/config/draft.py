@@ -324,7 +324,7 @@ def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
     nominal = [c for c in profile.columns if guesses[c.name].scale is Scale.NOMINAL]
     most = max([0, *[column.n_distinct for column in nominal]])
     if most > DEFAULT_MAX_CATEGORIES:
-        why = "# review: is a column with so many categories one?"
+        why = "# review: is this really nominal, with that many categories?"
         lines.append(f"max_categories: {2 * most}  {why}")
     return [
         *lines,

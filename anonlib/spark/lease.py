@@ -373,7 +373,7 @@ class Lease:
             raise BusyError(f"{_who(holder)} is writing this target; wait for it to end")
         if left > 0:
             raise BusyError(
-                f"{_who(holder)} ended amid a commit, or does not answer: its commit may "
+                f"{_who(holder)} ended during a commit, or does not answer: its commit may "
                 f"still arrive; run again in {ceil(left / 60)} minutes"
             )
 
@@ -384,14 +384,14 @@ class Lease:
             holder: The lease of the run.
             gone: Whether its process is known to have ended. Else it can't be looked up from here.
         """
-        amid = holder.get("committing")
+        mid_commit = holder.get("committing")
         if holder.get("publishing") and holder.get("run_id") in self._runs():
-            amid = False  # its commit has arrived
-        if not gone and not (amid and holder.get("doubtful")):
+            mid_commit = False  # its commit has arrived
+        if not gone and not (mid_commit and holder.get("doubtful")):
             # Writes of this host to its own disks ended with the reboot: none arrives later.
             here = not self.remote and holder.get("host") == self._content["host"]
-            return COMMIT_SECONDS if amid and not here else _most_silent(holder)
-        return DOUBT_SECONDS if amid and self.remote else 0.0
+            return COMMIT_SECONDS if mid_commit and not here else _most_silent(holder)
+        return DOUBT_SECONDS if mid_commit and self.remote else 0.0
 
 
 @contextmanager

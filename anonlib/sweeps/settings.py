@@ -104,7 +104,10 @@ class Trial(Section):
     cluster: Cluster | None = None
     sample: CaseSample | None = None
     controllers: int = Field(
-        1, ge=1, le=1000, description="rows are dealt to so many data controllers by the seed"
+        1,
+        ge=1,
+        le=1000,
+        description="number of data controllers; the seed deals the rows out to them",
     )
 
 

@@ -178,7 +178,7 @@ def release_dag(
     pseudonym in the table, where nobody can count persons. `submit` goes to all tasks: `retries`,
     `conn_id`, `deploy_mode`, `yarn_track_via_rm_api`, ...
     """
-    # A driver that died on another host amid its commit may keep its target for an hour. No retry
+    # A driver that died on another host during its commit may keep its target for an hour. No retry
     # waits for that: a task that failed meanwhile can be cleared.
     usual = {"retries": 2, "retry_delay": timedelta(minutes=5), "durable": False}
     with DAG(

@@ -77,7 +77,7 @@ class Refine(Kernel):
     effort: int = Field(0, ge=0, le=10**9, description="rounds of the long search; 0 for none")
     passes: int = Field(100, ge=1, le=10**9, description="most passes over all cells in a descent")
     n_neighbours: int = Field(
-        16, ge=1, le=1000, description="cells that a cell exchanges rows with: so many nearest ones"
+        16, ge=1, le=1000, description="number of nearest cells that a cell exchanges rows with"
     )
 
     @field_validator("start")

@@ -36,7 +36,7 @@ class Learner(Plugin):
     in_spark: ClassVar[bool] = True
 
     def suits(self, n_classes: int) -> bool:
-        """Whether it can predict so many classes; 0 stands for numbers."""
+        """Whether it can predict this number of classes; 0 stands for numbers."""
         return self.classifies if n_classes else self.regresses
 
     @abstractmethod

@@ -46,7 +46,7 @@ TABLES: dict[str, Callable[[], Any]] = {
 
 
 def in_blocks(b: Block, kernel: Any, rows: int) -> Any:
-    """The cells of a kernel in k-means blocks of about so many rows."""
+    """The cells of a kernel in k-means blocks of about this many rows."""
     place = np.random.default_rng(0).permutation(b.n)
     ids, n_cells = np.empty(b.n, np.int64), 0
     for members in blocks(b, [KMeansPartitioner()], int(rows / FILL), 0, place):

@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--kernel", default="greedy")
     parser.add_argument("--results", type=Path, default=ROOT / "out/bench/representations.jsonl")
-    parser.add_argument("--show", action="store_true", help="print what there is, run nothing")
+    parser.add_argument("--show", action="store_true", help="print the results so far, run nothing")
     parser.add_argument("--living", action="store_true", help="show no dead networks (AUC 0.5)")
     given = parser.parse_args()
     given.results.parent.mkdir(parents=True, exist_ok=True)

@@ -137,7 +137,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--l", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=ROOT / "out/bench/ta_da")
-    parser.add_argument("--tables", action="store_true", help="print what there is, run nothing")
+    parser.add_argument(
+        "--tables", action="store_true", help="print the results so far, run nothing"
+    )
     return parser.parse_args()
 
 
