@@ -85,6 +85,7 @@ def _ordered(problems: list[Problem], n_rows: int) -> tuple[Problem, ...]:
 
 def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
     note = model.unverifiable(view)
+    at_release = bool(note) and not counted.failing
     if note:
         note += f"; {counted.failing.total()} classes fail by what can be counted"
     note = note or counted.note
@@ -97,6 +98,7 @@ def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
         worst=_first(counted.failing, N_WORST),
         exact=counted.exact and not note,
         note=note,
+        at_release=at_release,
     )
 
 

@@ -85,6 +85,8 @@ class Verdict:
         exact: False if `value` is a bound. The true value is at least as good, which is enough for
             `holds`.
         note: Why something could not be measured.
+        at_release: Whether this table lacks what it takes to count, and what can be counted does
+            not fail: the model was audited when the table was released.
     """
 
     model: str
@@ -95,6 +97,7 @@ class Verdict:
     worst: tuple[int, ...]
     exact: bool = True
     note: str = ""
+    at_release: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,10 +146,18 @@ class AuditReport:
         holding = [verdict.holds for verdict in self.verdicts]
         return not self.problems and bool(holding) and all(holding)
 
+    @property
+    def at_release(self) -> bool:
+        """Whether nothing fails, and some models can't be counted here."""
+        verdicts = self.verdicts
+        undecided = not self.problems and all(v.holds or v.at_release for v in verdicts)
+        return undecided and any(v.at_release for v in verdicts)
+
     def to_dict(self) -> dict[str, Any]:
         """The report as lists, dicts, numbers and text, for JSON."""
         return {
             "passed": self.passed,
+            "at_release": self.at_release,
             "n_rows": self.n_rows,
             "n_classes": self.n_classes,
             "verdicts": [{**asdict(v), "worst": list(v.worst)} for v in self.verdicts],

@@ -26,6 +26,8 @@ AUDIT_FAILED = 3
 
 GATE_FAILED = 4
 
+AUDITED_AT_RELEASE = 5
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb.
@@ -34,8 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments; those of the process if None.
 
     Returns:
-        The exit code: 0 done, 2 config or input error, 3 audit failed, 4 gate failed, 1 any other
-        error.
+        The exit code: 0 done, 2 config or input error, 3 audit failed, 4 gate failed, 5 the table
+        can't be audited by itself, 1 any other error.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     _never_fail_to_print()
@@ -102,6 +104,8 @@ def _audit(args: argparse.Namespace) -> int:
         from anonlib.cli.show import print_audit
 
         print_audit(found, args.table)
+    if found.at_release:
+        return AUDITED_AT_RELEASE
     return 0 if found.passed else AUDIT_FAILED
 
 

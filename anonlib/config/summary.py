@@ -111,9 +111,13 @@ def _persons(one_row_per_person: bool | str, unit: Sequence[str]) -> str:
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
 
+#: Sections of a config that say how a run goes and who notes it.
+NO_ROWS = ("spark", "accountability", "events")
+
+
 def digest_config(config: Config) -> str:
-    """SHA-256 of the config, with the contents of its hierarchies, but without its `spark` section:
-    that changes no row."""
+    """SHA-256 of the config, with the contents of its hierarchies, and without the sections that
+    change no row: NO_ROWS."""
 
     def to_json(value: Any) -> Any:
         # pydantic would dump a plug-in with the fields of its declared base class only.
@@ -122,7 +126,7 @@ def digest_config(config: Config) -> str:
         return dict(value) if isinstance(value, BaseModel) else str(value)
 
     files = digest_hierarchies(config.attributes)
-    settings = {name: value for name, value in config if name != "spark"}
+    settings = {name: value for name, value in config if name not in NO_ROWS}
     content = {**settings, **({"hierarchies": files} if files else {})}
     text = json.dumps(content, default=to_json, sort_keys=True)
     return sha256(text.encode()).hexdigest()

@@ -58,6 +58,7 @@ class ReleaseResult:
     record: str = ""
     report: str = ""
     evaluation: "Evaluation | None" = None
+    auditable: bool = True  # whether persons can be counted in the table itself
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
 
     @property

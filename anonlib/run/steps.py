@@ -26,7 +26,13 @@ from anonlib.run.result import Ending, ReleaseResult
 from anonlib.run.scan import Scan
 from anonlib.run.staging import Staging, stage_release
 from anonlib.run.suppression import find_released
-from anonlib.run.verify import audit_staged, audit_with_published, find_released_nodes, require
+from anonlib.run.verify import (
+    audit_staged,
+    audit_with_published,
+    counts_persons,
+    find_released_nodes,
+    require,
+)
 from anonlib.source import Source
 from anonlib.source.steady import require_same_files, require_steady
 from anonlib.spark.digest import digest
@@ -221,6 +227,7 @@ class Run:
             losses_by_column=found.losses_by_column,
             evaluation=evaluation,
             table=self.target.path,
+            auditable=counts_persons(self.config),
             manifest=manifest_path(self.target.path) if ending == "published" else "",
             record=record_path(self.spark, self.config.record_path, self.run_id),
             seconds=dict(self.progress.seconds),

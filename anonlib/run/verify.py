@@ -1,7 +1,6 @@
 """The checks before a run publishes: its audit, the count of its rows, and the nodes of hierarchies
 that its table has."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ from pyspark.sql import functions as F
 
 from anonlib import auditing
 from anonlib.auditing import AuditReport, AuditSpec, by_parts
-from anonlib.config.model import Attribute, Config, PrivacySection
+from anonlib.config.model import Config, PrivacySection
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
 from anonlib.evaluation.classes import make_published_spec
@@ -30,19 +29,25 @@ def audit_published(table: DataFrame, config: Config) -> AuditReport:
     """Audits a published table by its own columns. Persons of a unit can be counted only if the
     unit is one column that is released as a pseudonym; controllers can't be told apart."""
     spec = make_published_spec(config)
-    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
-    # Who was released twice has two pseudonyms then, and would count as two.
-    changed = by_release and config.release.acknowledge_returning
-    named = None if changed else _pseudonym_of_unit(config.unit, config.attributes)
-    if named:
+    if named := _pseudonym_of_unit(config):
         spec = replace(spec, persons="token", token=named)
     report = auditing.audit_table(table, spec)
     return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
 
 
-def _pseudonym_of_unit(unit: tuple[str, ...], attributes: Mapping[str, Attribute]) -> str | None:
+def counts_persons(config: Config) -> bool:
+    """Whether persons can be counted in the published table itself."""
+    return not config.unit or _pseudonym_of_unit(config) is not None
+
+
+def _pseudonym_of_unit(config: Config) -> str | None:
     """The column of a published table that tells which rows are one person's, if there is one."""
-    return unit[0] if len(unit) == 1 and attributes[unit[0]].pseudonym else None
+    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
+    # Who was released twice has two pseudonyms then, and would count as two.
+    changed = by_release and config.release.acknowledge_returning
+    unit = config.unit
+    named = len(unit) == 1 and config.attributes[unit[0]].pseudonym
+    return unit[0] if named and not changed else None
 
 
 def audit_staged(

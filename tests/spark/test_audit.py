@@ -58,6 +58,7 @@ def test_a_sound_release_passes(people: DataFrame) -> None:
         "worst": [],
         "exact": False,
         "note": "",
+        "at_release": False,
     }
 
 

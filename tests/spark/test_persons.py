@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError
 from anonlib.source.identity import canonical_identity, identify
+from tests.spark.support import Shell, people, settings, write_config
 
 pytestmark = pytest.mark.spark
 
@@ -155,3 +156,32 @@ def test_one_text_agrees_with_the_column(spark: SparkSession) -> None:
         rows = frame.select("x", canonical_identity(F.col("x"), "string", folded).alias("y"))
         for row in rows.collect():
             assert (row["y"] or "") == identify(row["x"], folded=folded)
+
+
+@pytest.mark.parametrize("pseudonym", [False, True])
+def test_audit_of_a_published_table_of_a_unit(
+    shell: Shell, spark: SparkSession, tmp_path: Path, pseudonym: bool
+) -> None:
+    """Without the persons in it, the table can't be audited by itself: that is no failure, and the
+    release doesn't tell users to try. What it tells them to do passes."""
+    frame = people(60).assign(person=[f"p{i // 2}" for i in range(60)])
+    frame.to_parquet(tmp_path / "people.parquet", index=False)
+    given = settings(
+        tmp_path,
+        attributes={"person": {"role": "identifier", "pseudonym": pseudonym}},
+        one_row_per_person=None,
+        unit=["person"],
+        pseudonyms={"key_env": "ANONLIB_TEST_KEY"} if pseudonym else None,
+    )
+    given["privacy"]["acknowledge_linked"] = pseudonym
+    said = shell.release(given)
+    assert said.code == 0, said.err
+    assert ("audit it" in said.out) is pseudonym
+    audited = shell("audit", str(tmp_path / "out/table"), "--conf", str(tmp_path / "config.yaml"))
+    assert audited.code == (0 if pseudonym else 5)
+    assert ("can't be counted here: audited at release" in audited.out) is not pseudonym
+    # What fails whoever the persons are is a failure.
+    given["privacy"]["models"] = [{"type": "k_anonymity", "k": 40}]
+    write_config(tmp_path, given)
+    audited = shell("audit", str(tmp_path / "out/table"), "--conf", str(tmp_path / "config.yaml"))
+    assert audited.code == 3

@@ -101,6 +101,8 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
     """Prints an audit: the verdict for each model, sizes of the worst classes, notes, problems."""
     to = to or console()
     word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
+    if report.at_release:
+        word, style = "can't be counted here: audited at release", "bold yellow"
     to.print(Text.assemble("Audit of ", printable(table), ": ", (word, style)), soft_wrap=True)
     to.print()
     to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
@@ -249,13 +251,14 @@ def _release_places(
     table = local(result.table)
     version = f" (version {result.table_version})" if result.table_version >= 0 else ""
     quoted = shlex.quote(table)
+    audit = f"{program()} audit {quoted} --conf {_given(config, overrides)}"
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
         *([("record", f"{local(result.record)} (private)")] if result.record else []),
         *([("report", f"{local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),
-        ("audit it", f"{program()} audit {quoted} --conf {_given(config, overrides)}"),
+        *([("audit it", audit)] if result.auditable else []),
     ]
 
 
@@ -282,9 +285,15 @@ def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
             Text(printable(verdict.model)),
             Text(_number(verdict.value, exact=verdict.exact)),
             Text(_number(verdict.required)),
-            Text("holds", style="green") if verdict.holds else Text("FAILS", style="bold red"),
+            _verdict(verdict),
         )
     return table
+
+
+def _verdict(verdict: "Verdict") -> Text:
+    if verdict.at_release:
+        return Text("AT RELEASE", style="yellow")
+    return Text("holds", style="green") if verdict.holds else Text("FAILS", style="bold red")
 
 
 def _worst(verdicts: "Iterable[Verdict]") -> Table:
