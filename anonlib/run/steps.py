@@ -34,7 +34,8 @@ from anonlib.run.verify import (
     require,
 )
 from anonlib.source import Source
-from anonlib.source.steady import require_same_files, require_steady
+from anonlib.source.file_list import require_same_files
+from anonlib.source.steady import require_steady
 from anonlib.spark.digest import digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
@@ -139,7 +140,7 @@ class Run:
         made = stage_release(
             source, scanned, config, staging, self.key, token, marks, self.progress
         )
-        require_same_files(source)
+        require_same_files(source.files, source.fresh)
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
             chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
             found = made.plan.outcome(made.staged, chosen, schema, made.task)
@@ -201,6 +202,7 @@ class Run:
             expected = digest(done.rows.select(*names))  # hashes go by the order of columns
         after = self.earlier.digest_with(expected)
         self.past.before_commit(self.run_id, source, after, done.whole)
+        require_same_files(source.files, source.fresh)
         require_steady(source, scanned.observed)
         version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)

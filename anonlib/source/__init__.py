@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField
 
 from anonlib.auditing.canonical import BLANKS
 from anonlib.config.keys import read_secret_options
-from anonlib.config.model import Attribute, Config, SourceSection
+from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
 from anonlib.config.places import lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.errors import ConfigError, InputError, Problem
@@ -54,6 +54,10 @@ NUMBER_TYPES = {
 }
 
 
+#: A row as it is, beside its columns as `source.where` sees them.
+_ROW = f"{RESERVED_PREFIX}row"
+
+
 @dataclass(frozen=True)
 class Source:
     """A resolved source.
@@ -68,6 +72,7 @@ class Source:
         version: The pinned version of a Delta source; else None.
         fields: All columns of the source, after the casts.
         files: The files that it is read from, as they were when it was opened.
+        seen_as: By the name of a column of text: the type as which `source.where` sees it.
         database: The connection of `format: jdbc`; else None.
     """
 
@@ -79,6 +84,7 @@ class Source:
     version: int | None
     fields: tuple[Field, ...]  # all columns, after the casts
     files: Listing
+    seen_as: Mapping[str, str]
     database: Database | None = None
 
     def rows(self) -> DataFrame:
@@ -145,7 +151,8 @@ def _opened(
             frame, version = read_source(spark, config.source, find_used(config))
         files = list_files(frame)
         _require_apart(spark, config, files)
-        frame, fresh = rename_columns(frame, config.source.where)
+        seen_as = _condition_types(config, frame)
+        frame, fresh = rename_columns(frame, config.source.where, seen_as)
         names = frame.columns
         needed = {*config.unit, config.partition.controller_column}
         before = [_like(rows, frame, config.attributes, needed) for rows in waiting]
@@ -167,7 +174,7 @@ def _opened(
             fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
             raw = _together(fresh, [rows.select(*kept) for rows in before])
     casts = {id: type for id, type in casts.items() if id in kept}
-    return Source(raw, fresh, kept, casts, schema, version, fields, files)
+    return Source(raw, fresh, kept, casts, schema, version, fields, files, seen_as)
 
 
 def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
@@ -200,10 +207,51 @@ def _require_known_equality(schema: Schema) -> None:
         raise ConfigError(problems)
 
 
-def rename_columns(frame: DataFrame, where: str | None) -> tuple[DataFrame, DataFrame]:
-    """The rows of a source for which `source.where` is true, and the same with columns c0..cN."""
+def rename_columns(
+    frame: DataFrame, where: str | None, types: Mapping[str, str]
+) -> tuple[DataFrame, DataFrame]:
+    """The rows of a source for which `source.where` is true, and the same with columns c0..cN.
+
+    Args:
+        frame: The rows.
+        where: The condition.
+        types: By the name of a column of text: the type as which the condition sees it.
+    """
+    names, ids = frame.columns, [f"c{i}" for i in range(len(frame.columns))]
+    raw = frame.toDF(*ids)
+    if types:
+        seen = [
+            _read_as(F.col(id), types.get(n)).alias(n) for id, n in zip(ids, names, strict=True)
+        ]
+        frame = filter_rows(raw.select(*seen, F.struct(*ids).alias(_ROW)), where)
+        raw = frame.select(f"{_ROW}.*")
+        return raw.toDF(*names), raw
     frame = filter_rows(frame, where)
-    return frame, frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
+    return frame, frame.toDF(*ids)
+
+
+def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
+    """The types as which `source.where` sees columns of text: declared ones, and those that are
+    inferred for the release, here from all rows.
+
+    Raises InputError if values of these columns can't be read: the condition would lose their rows.
+    """
+    where = (config.source.where or "").casefold()
+    ids = {
+        f"c{i}": field.name
+        for i, field in enumerate(frame.schema)
+        if isinstance(field.dataType, StringType) and field.name.casefold() in where
+    }
+    if not ids:
+        return {}
+    raw = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
+    declared = {n: a.type for n, a in config.attributes.items() if a.type not in (None, "string")}
+    inferred = {id for id in _inferred(config, frame.columns, raw) if id in ids}
+    tokens = config.privacy.missing_tokens
+    types = {id: declared[name] for id, name in ids.items() if name in declared}
+    _require_readable(raw, types, tokens, ids)
+    types |= _infer_types(raw, sorted(inferred), tokens)
+    return {ids[id]: type for id, type in types.items()}
 
 
 def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
@@ -213,7 +261,8 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
     """
     with translate_errors("source", denied=InputError):
         frame, _ = read_source(spark, config.source, find_used(config) | {*names})
-        frame, raw = rename_columns(frame, config.source.where)
+        seen_as = _condition_types(config, frame)
+        frame, raw = rename_columns(frame, config.source.where, seen_as)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
             raise ConfigError(
@@ -222,7 +271,8 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         casts = _casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
         tokens = config.privacy.missing_tokens
-        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, tokens)
+        wanted = dict(zip(ids, names, strict=True))
+        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, tokens, wanted)
         typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
@@ -236,12 +286,20 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
 
 
 def _require_readable(
-    raw: DataFrame, casts: dict[str, str], missing_tokens: tuple[str, ...]
+    raw: DataFrame,
+    casts: Mapping[str, str],
+    missing_tokens: tuple[str, ...],
+    names: Mapping[str, str],
 ) -> None:
-    """Raises InputError with the number of values that can't be read as their column's type."""
+    """Raises InputError with the number of values that can't be read as their column's type; casts
+    and names are by the column's id."""
     counts = [F.count_if(is_unreadable(F.col(id), t, missing_tokens)) for id, t in casts.items()]
     row = raw.agg(*counts).collect()[0] if counts else ()
-    found = [f"{n} values as {t}" for n, t in zip(row, casts.values(), strict=True) if n]
+    found = [
+        f"{n} values as {t} in column {names[id]}"
+        for n, (id, t) in zip(row, casts.items(), strict=True)
+        if n
+    ]
     if found:
         raise InputError(
             f"can't read {', '.join(found)}; clean them, or list what means missing under "
@@ -345,20 +403,31 @@ def latest_version(spark: SparkSession, path: str) -> int:
 
 def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
     """Types to read columns as: declared ones, and numbers that CSV keeps as text."""
-    declared, inferred = {}, []
+    attributes = [config.attributes.get(name) for name in names]
+    declared = {
+        f"c{i}": a.type
+        for i, a in enumerate(attributes)
+        if a is not None and a.role is not Role.DROP and a.type is not None
+    }
+    inferred = _inferred(config, names, raw)
+    return {**declared, **_infer_types(raw, inferred, config.privacy.missing_tokens)}
+
+
+def _inferred(config: Config, names: list[str], raw: DataFrame) -> list[str]:
+    """The ids of the columns of CSV whose type shows in their text."""
+    if config.source.format != "csv":
+        return []
     ordered = find_ordered_columns(config.all_models, config.attributes)
+    inferred = []
     for i, name in enumerate(names):
         attribute = config.attributes.get(name)
-        if attribute is None or attribute.role is Role.DROP:
+        if attribute is None or attribute.role is Role.DROP or attribute.type is not None:
             continue
         has_order = attribute.scale is Scale.ORDINAL or name in ordered
         number = attribute.scale is Scale.CONTINUOUS or (has_order and attribute.order is None)
-        text = isinstance(raw.schema[i].dataType, StringType)
-        if attribute.type is not None:
-            declared[f"c{i}"] = attribute.type
-        elif number and text and config.source.format == "csv":
+        if number and isinstance(raw.schema[i].dataType, StringType):
             inferred.append(f"c{i}")
-    return {**declared, **_infer_types(raw, inferred, config.privacy.missing_tokens)}
+    return inferred
 
 
 def _infer_types(raw: DataFrame, ids: list[str], missing_tokens: tuple[str, ...]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from anonlib.config.reader_options import SAFE
 from anonlib.errors import InputError, Problem
 from anonlib.source.columnar import require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
-from anonlib.source.file_list import list_files, relations, require_all_read, require_same
+from anonlib.source.file_list import list_files, relations, require_all_read, require_same_files
 
 #: Where Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
@@ -74,7 +74,7 @@ def read_files(
         again = F.lit(False)
     bad = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(place)
     _require_whole_rows(bad, again)
-    require_same(files, frame)
+    require_same_files(files, frame)
     return frame
 
 

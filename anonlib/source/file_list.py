@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from anonlib.errors import BusyError, InputError
 from anonlib.spark.jvm import scala_seq
+from anonlib.spark.translation import translate_errors
 
 #: Length and time of change by the path of a file.
 Listing = Mapping[str, tuple[int, int]]
@@ -66,9 +67,10 @@ def require_all_read(frame: DataFrame) -> None:
             )
 
 
-def require_same(before: Listing, frame: DataFrame) -> None:
+def require_same_files(before: Listing, frame: DataFrame) -> None:
     """Raises BusyError unless the files of a frame are as they were when it was opened."""
-    now = list_files(frame, again=True) if before else before
+    with translate_errors("source"):
+        now = list_files(frame, again=True) if before else before
     if now == before:
         return
     added, gone = sorted(now.keys() - before.keys()), sorted(before.keys() - now.keys())

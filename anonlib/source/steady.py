@@ -1,11 +1,10 @@
-"""Files and tables of databases: whether they kept still while a run read them."""
+"""Tables of databases: whether they kept still, or could be kept still, while a run read them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from anonlib.errors import BusyError, StorageError
 from anonlib.source import Source, rename_columns
-from anonlib.source.file_list import require_same
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.translation import translate_errors
 
@@ -31,22 +30,15 @@ def observe(source: Source, where: str | None) -> Digest | None:
     with translate_errors("source"):
         found = digest(source.fresh)
         if database.in_parts:
-            _, again = rename_columns(database.again(), where)
+            _, again = rename_columns(database.again(), where, source.seen_as)
             if digest(again.select(*source.columns)) != found:
                 raise BusyError(CHANGED)
     return found
 
 
-def require_same_files(source: Source) -> None:
-    """Raises BusyError unless the files of the source are as they were when it was opened."""
-    with translate_errors("source"):
-        require_same(source.files, source.fresh)
-
-
 def require_steady(source: Source, before: Digest | None) -> None:
-    """Raises BusyError unless the files and the rows are those that were observed. What was kept of
-    them is read from the table again where it was lost, by an executor that died for example."""
-    require_same_files(source)
+    """Raises BusyError unless the rows are those that were observed. What was kept of them is
+    read from the table again where it was lost, by an executor that died for example."""
     if before is not None:
         with translate_errors("source"):
             if digest(source.fresh) != before:

@@ -1,12 +1,16 @@
 """Releases of files that break the contract of sources: nothing is published, no value is shown."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+import anonlib
+from anonlib.errors import ConfigError, InputError
+from anonlib.source import open_source
 from tests.spark.support import MARKER, Shell, left, people, settings
 
 pytestmark = pytest.mark.spark
@@ -103,3 +107,54 @@ def test_globs_that_reach_into_the_release(shell: Shell, tmp_path: Path, path: s
         assert found.code == 2
         (tmp_path / name / "a.csv").unlink()
         assert "release.path" in found.err or "release.record" in found.err
+
+
+WHERE = """name,wage,city,illness,zip,consent
+a,17,x,i,007,1
+b,18,x,i,010,1
+c,19.5,x,i,7,0
+d,?,x,i,08,1
+e,100,x,i,9,oops
+"""
+
+
+def opened(spark: SparkSession, folder: Path, where: str, **types: str) -> int:
+    write(folder, {"a.csv": WHERE})
+    attributes = {"zip": {"role": "insensitive"}, "consent": {"role": "drop"}}
+    made = config(folder, source={"where": where}, attributes=attributes)
+    for name, type in types.items():
+        made["attributes"][name]["type"] = type
+    source = open_source(spark, anonlib.parse(made))
+    with closing(source):
+        return source.fresh.count()
+
+
+@pytest.mark.parametrize(
+    ("where", "types", "n"),
+    [
+        ("wage >= 18", {}, 3),
+        ("WAGE >= 18", {}, 3),
+        ("wage = 19.5 or wage is null", {}, 2),
+        ("wage between 18 and 50 and zip = '010'", {}, 1),
+        ("zip = '007'", {}, 1),
+        ("zip = 7", {"zip": "int"}, 2),
+        ("try_cast(wage as double) >= 18", {}, 3),
+        ("consent = '1'", {}, 3),
+        ("wage >= 18 and city = 'x'", {"wage": "decimal(5,1)"}, 3),
+    ],
+)
+def test_conditions_see_types(
+    spark: SparkSession, tmp_path: Path, where: str, types: dict[str, str], n: int
+) -> None:
+    assert opened(spark, tmp_path, where, **types) == n
+
+
+def test_conditions_lose_no_row_that_they_cannot_read(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        opened(spark, tmp_path, "consent = 1", consent="int")
+    assert "can't read 1 values as int in column consent" in str(caught.value)
+    assert "oops" not in str(caught.value)
+    with pytest.raises(ConfigError, match=r"try_ form of cast\(string as int\)"):
+        opened(spark, tmp_path, "consent = 1")
+    with pytest.raises(InputError, match="can't be cast"):
+        opened(spark, tmp_path, "wage = 'many'")

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.errors import BusyError, InputError
 from anonlib.source.contract import read_files
-from anonlib.source.file_list import list_files, require_same
+from anonlib.source.file_list import list_files, require_same_files
 
 pytestmark = pytest.mark.spark
 
@@ -210,7 +210,7 @@ def test_files_that_change(spark: SparkSession, folder: Path, change: str) -> No
     frame = read_files(spark, "csv", str(folder), {"header": "true"}, USED)
     files = list_files(frame)
     assert len(files) == 2
-    require_same(files, frame.where("age > 1"))
+    require_same_files(files, frame.where("age > 1"))
     CHANGES[change](folder)
     with pytest.raises(BusyError, match="its files changed"):
-        require_same(files, frame)
+        require_same_files(files, frame)
