@@ -154,7 +154,7 @@ def test_conditions_lose_no_row_that_they_cannot_read(spark: SparkSession, tmp_p
         opened(spark, tmp_path, "consent = 1", consent="int")
     assert "can't read 1 values as int in column consent" in str(caught.value)
     assert "oops" not in str(caught.value)
-    with pytest.raises(ConfigError, match=r"try_ form of cast\(string as int\)"):
+    with pytest.raises(ConfigError, match=r"try_ form of cast\(string as bigint\)"):
         opened(spark, tmp_path, "consent = 1")
     with pytest.raises(InputError, match="can't be cast"):
         opened(spark, tmp_path, "wage = 'many'")
