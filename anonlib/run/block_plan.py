@@ -21,13 +21,25 @@ from anonlib.partition.cuts import Cuts
 from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.owners import Owners, build_models, resolve_owners
-from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
+from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
-from anonlib.spark.digest import make_digest, sums
+from anonlib.spark.digest import make_digest, sums, with_halves
 from anonlib.spark.tasks import ROWS_PER_TASK
 from anonlib.spark.values import at, look_up, spark_schema
-from anonlib.table.columns import BLOCK, CONTROLLER, DEAL, HASH, HELD, LINK, OWNER, STATE, TUPLE
+from anonlib.table.columns import (
+    BLOCK,
+    CONTROLLER,
+    DEAL,
+    HASH,
+    HELD,
+    HIGH,
+    LINK,
+    LOW,
+    OWNER,
+    STATE,
+    TUPLE,
+)
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task, anonymize, to_block
 
@@ -94,12 +106,19 @@ class BlockPlan(Plan):
         wanted = max(4 * spark.sparkContext.defaultParallelism, ceil(self.n_rows / ROWS_PER_TASK))
         return max(1, min(wanted, self.n_blocks))
 
+    def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
+        """The rows of controllers that are suppressed."""
+        assert self.owners is not None  # else every row has a block
+        owner = at(self.owners.owner, self.owners.number)
+        return rows.where(F.coalesce(owner, F.lit(-1)) < 0)
+
     def outcome(
         self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
         """The loss states of all blocks, merged in block order."""
-        digest = sums(staged.select(*[column.id for column in schema.released]), released)
-        row = staged.agg(*digest, F.collect_list(STATE).alias("states")).collect()[0]
+        hashed = with_halves(staged, [column.id for column in schema.released])
+        states_of = F.collect_list(STATE).alias("states")
+        row = hashed.agg(*sums(released), states_of).collect()[0]
         states = [state.asDict() for state in row.states]
         metrics = [registry.build("metric", spec) for spec in task.metrics]
         merged: list[Floats | None] = [None] * len(metrics)
@@ -114,6 +133,7 @@ class BlockPlan(Plan):
             len(states),
             value_losses(task, merged),
             make_digest(row),
+            merge_read(states),
             value_losses_by_column(task, merged, schema),
         )
 
@@ -352,7 +372,7 @@ def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:
     private = {HASH: pa.int64(), BLOCK: pa.int32(), CONTROLLER: pa.int32()}
-    private |= {LINK: pa.int64(), HELD: pa.bool_()}
+    private |= {LOW: pa.int64(), HIGH: pa.int64(), LINK: pa.int64(), HELD: pa.bool_()}
     return private[name] if name in private else schema.by_id(name).type
 
 

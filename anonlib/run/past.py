@@ -115,8 +115,7 @@ class Earlier:
         """The digest of the table as it will be, if it is known what it holds."""
         if self.published is None or self.digest is None:
             return added if self.published is None else None
-        there = self.digest
-        return Digest(there.n_rows + added.n_rows, there.low + added.low, there.high + added.high)
+        return self.digest + added
 
 
 def look_back(config: Config, target: Target, source: Source, ledger: Ledger | None) -> Earlier:

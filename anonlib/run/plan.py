@@ -27,6 +27,7 @@ class Outcome:
         n_blocks: Blocks.
         losses: By metric; None where it is not defined. Suppressed cells count.
         digest: Of the rows that are released.
+        read: Of the source's rows that these were made of, suppressed ones included.
         losses_by_column: By metric and numeric column.
     """
 
@@ -35,6 +36,7 @@ class Outcome:
     n_blocks: int
     losses: dict[str, float | None]
     digest: Digest
+    read: Digest
     losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -81,6 +83,10 @@ class Plan(ABC):
         """
 
     @abstractmethod
+    def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
+        """The source's rows that are not staged."""
+
+    @abstractmethod
     def outcome(
         self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
@@ -89,6 +95,12 @@ class Plan(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
+
+
+def merge_read(states: Sequence[Mapping[str, Any]]) -> Digest:
+    """The digest of the source's rows that all states together are of."""
+    digests = (Digest(state["n_rows"], state["low"], state["high"]) for state in states)
+    return sum(digests, Digest())
 
 
 def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:

@@ -18,8 +18,8 @@ from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.source import Source, is_unreadable
-from anonlib.source.steady import observe
-from anonlib.spark.digest import Digest
+from anonlib.source.steady import require_one_state
+from anonlib.spark.digest import Digest, make_digest, sums, with_halves
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, row_hash
 from anonlib.table.columns import HASH, OWNER, TUPLE
@@ -45,7 +45,7 @@ class Scan:
         values: By id: the values of protected columns whose distribution models look at.
         target: Encoding of the target; None if nothing looks at it.
         context: Encodings of the insensitive columns; empty if nothing looks at them.
-        observed: Digest of the rows, if they may change before they are read again.
+        read: Digest of the rows as they were read.
     """
 
     n_rows: int
@@ -54,9 +54,9 @@ class Scan:
     encodings: tuple[Encoding, ...]
     sample: pa.Table
     values: dict[str, Values]
+    read: Digest
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()
-    observed: Digest | None = None
 
 
 def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
@@ -73,7 +73,7 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
         ConfigError, InfeasibleError: All that the figures rule out.
         BusyError: A database changed in the meantime.
     """
-    seen = observe(source, config.source.where)
+    require_one_state(source, config.source.where)
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     with translate_errors("source", denied=InputError):
         figures = _figures(source, privacy.missing_tokens)
@@ -102,8 +102,8 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    n_rows = int(figures["n"])
-    return Scan(n_rows, missing, hashes, encodings, sample, values, label, context, seen)
+    read = make_digest(figures)
+    return Scan(read.n_rows, missing, hashes, encodings, sample, values, read, label, context)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
@@ -130,7 +130,8 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
             if column.scale is Scale.CONTINUOUS:
                 x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
-    row = source.raw.agg(*aggregates).head()
+    read = {f"{id}_read": column for id, column in source.columns.items()}
+    row = with_halves(source.raw.withColumns(read), [*read]).agg(*aggregates, *sums()).head()
     return row.asDict() if row else {}
 
 

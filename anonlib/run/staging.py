@@ -23,6 +23,7 @@ from anonlib.run.scan import Scan
 from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
 from anonlib.spark.delta_files import Transaction, forget, save_mode
+from anonlib.spark.digest import Digest, digest_halves
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import CONTROLLER, COST, DEAL, HASH, HELD, LINK, NO_LINK, STATE, TOKEN
@@ -51,11 +52,13 @@ class Staging:
         plan: Its plan.
         task: Its worker's task.
         staged: The staged rows.
+        left_out: Digest of the source's rows that are not staged.
     """
 
     plan: Plan
     task: Task
     staged: DataFrame
+    left_out: Digest
 
 
 def stage_release(
@@ -105,7 +108,10 @@ def stage_release(
         written = transaction.write(frame, new, (), {}, no_statistics)
         staged = transaction.read(written, frame.schema)
         forget(spark, staging)
-    return Staging(plan, task, staged)
+        left_out = Digest()
+        if plan.n_rows < scanned.n_rows:
+            left_out = digest_halves(plan.left_out(rows, schema))
+    return Staging(plan, task, staged, left_out)
 
 
 def _marked(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:

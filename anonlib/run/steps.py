@@ -35,7 +35,7 @@ from anonlib.run.verify import (
 )
 from anonlib.source import Source
 from anonlib.source.file_list import require_same_files
-from anonlib.source.steady import require_steady
+from anonlib.source.steady import require_same
 from anonlib.spark.digest import digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
@@ -144,6 +144,7 @@ class Run:
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
             chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
             found = made.plan.outcome(made.staged, chosen, schema, made.task)
+            require_same(scanned.read, found.read + made.left_out)
             rows = made.staged if chosen is None else made.staged.where(chosen)
             table = self.earlier.with_batch(rows, schema)
             spec = make_published_spec(config)
@@ -203,7 +204,6 @@ class Run:
         after = self.earlier.digest_with(expected)
         self.past.before_commit(self.run_id, source, after, done.whole)
         require_same_files(source.files, source.fresh)
-        require_steady(source, scanned.observed)
         version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target)

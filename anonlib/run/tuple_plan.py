@@ -15,13 +15,23 @@ from anonlib.arrays import Floats
 from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
-from anonlib.run.plan import Outcome, Plan, value_losses, value_losses_by_column
+from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
-from anonlib.spark.digest import make_digest, sums
+from anonlib.spark.digest import make_digest, sums, with_halves
 from anonlib.spark.values import spark_schema
-from anonlib.table.columns import BLOCK, HASH, LINK, STATE, TUPLE, key_links, key_values
+from anonlib.table.columns import (
+    BLOCK,
+    HASH,
+    HIGH,
+    LINK,
+    LOW,
+    STATE,
+    TUPLE,
+    key_links,
+    key_values,
+)
 from anonlib.table.schema import Schema
-from anonlib.worker.task import Task
+from anonlib.worker.task import Task, make_state
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 
 
@@ -53,24 +63,29 @@ class TuplePlan(Plan):
         n_partitions: int | None,
         pandas: bool,
     ) -> DataFrame:
-        """No shuffle, and into Python for pseudonyms and links only, as Arrow."""
+        """No shuffle, and one crossing into Python, as Arrow."""
         names = [name for name in task.output.names if name != STATE]
         frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
         frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
-        frame = frame.join(F.broadcast(self.released), TUPLE).select(*names)
-        if not (task.pseudonyms or task.link_key):
-            return frame
-        types = spark_schema(pa.schema([task.output.field(name) for name in names]))
-        return frame.mapInArrow(lambda batches: _keyed(batches, task), types)
+        frame = frame.join(F.broadcast(self.released), TUPLE).select(*names, LOW, HIGH)
+        # pyspark can't read the annotations of a partial; a lambda has none.
+        return frame.mapInArrow(lambda batches: _staged(batches, task), spark_schema(task.output))
+
+    def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
+        """The rows of suppressed tuples."""
+        frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+        return frame.join(F.broadcast(self.released.select(TUPLE)), TUPLE, "left_anti")
 
     def outcome(
         self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
-        columns = staged.select(*[column.id for column in schema.released])
-        digest = make_digest(staged.agg(*sums(columns, released)).collect()[0])
+        hashed = with_halves(staged, [column.id for column in schema.released])
+        states = F.collect_list(STATE).alias("states")
+        row = hashed.agg(*sums(released), states).collect()[0]
+        digest, read = make_digest(row), merge_read([state.asDict() for state in row.states])
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
-        return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, by_column)
+        return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, read, by_column)
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
@@ -127,18 +142,18 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
     return dict(zip(nominal, levels, strict=True))
 
 
-def _keyed(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """With pseudonyms, and links as they are staged."""
+def _staged(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """As they are staged: with pseudonyms and links, and the state of what was read."""
     for batch in batches:
-        yield run_sanitized(
-            f"pseudonyms of {batch.num_rows} rows", partial(_with_keys, batch, task)
-        )
+        if batch.num_rows:
+            yield run_sanitized(f"{batch.num_rows} rows", partial(_with_keys, batch, task))
 
 
 def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     found = {id: key_values([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
     if LINK in batch.schema.names:
         found[LINK] = key_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
-    for id, column in found.items():
-        batch = batch.set_column(batch.schema.get_field_index(id), id, column)
-    return batch
+    found[STATE] = make_state(pa.Table.from_batches([batch]), 0, 0, [])
+    names = task.output.names
+    columns = [found[name] if name in found else batch.column(name) for name in names]
+    return pa.RecordBatch.from_arrays(columns, schema=task.output)

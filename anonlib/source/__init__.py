@@ -23,6 +23,7 @@ from anonlib.source.database import Database, jdbc_options, open_database
 from anonlib.source.file_list import Listing, list_files
 from anonlib.source.generator import generate
 from anonlib.source.identity import canonical_identity, is_known_equality
+from anonlib.spark.digest import with_halves
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
@@ -34,7 +35,7 @@ from anonlib.spark.values import (
     arrow_type,
     row_hash,
 )
-from anonlib.table.columns import DEAL, HASH
+from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
 from anonlib.text import fold_text
 
@@ -88,14 +89,14 @@ class Source:
     database: Database | None = None
 
     def rows(self) -> DataFrame:
-        """The rows as blocks need them: their columns; HASH, the hash of these columns; and DEAL,
-        the hash of these columns and the identifiers, which also deals out rows that differ in
-        identifiers only."""
+        """The rows as blocks need them: their columns; HASH, the hash of these columns; DEAL, the
+        hash of these columns and the identifiers, which also deals out rows that differ in
+        identifiers only; and LOW and HIGH, of which the digest of the rows as read is made."""
         private = (*self.schema.unit, self.schema.controller)
         ids = [c.id for c in self.schema.columns if c.released or c.id in private]
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
         hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
-        return frame.select(*ids, *hashes)
+        return with_halves(frame, frame.columns).select(*ids, *hashes, LOW, HIGH)
 
     def where(self, condition: Column) -> "Source":
         """The rows for which a condition on the columns of `rows` is true."""

@@ -1,4 +1,4 @@
-"""Tables of databases: whether they kept still, or could be kept still, while a run read them."""
+"""Whether a source kept still, or could be kept still, while a run read it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,41 +8,36 @@ from anonlib.source import Source, rename_columns
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.translation import translate_errors
 
-CHANGED = "source: the table changed while it was read, nothing was published; run it again, when "
-CHANGED += "nobody writes to it or on a copy"
+
+def require_same(before: Digest, now: Digest) -> None:
+    """Raises BusyError unless two readings of a source saw the same rows."""
+    if before != now:
+        raise BusyError(
+            "source: it changed while it was read, nothing was published; run it again, when "
+            "nobody writes to it or on a copy"
+        )
 
 
-def observe(source: Source, where: str | None) -> Digest | None:
-    """The digest of the source's rows if they may change; None if they can't.
+def require_one_state(source: Source, where: str | None) -> None:
+    """Raises BusyError unless all connections saw one state of a database's table.
+
+    Where several connections read it, each at its own moment, a row that moves from one part of
+    the table to another may be read twice, or never.
 
     Args:
         source: The source.
         where: The condition on its rows, `source.where`.
 
-    Cost: one pass over the rows, which keeps them for the passes that follow. If several
-    connections read them, each at its own moment, another pass over the table.
-
-    Raises BusyError if the two passes differ.
+    Cost: two passes over the table; the first keeps its rows for the passes that follow. None if
+    it is pinned, or if one connection reads it.
     """
     database = source.database
-    if database is None or database.pinned:
-        return None
+    if database is None or database.pinned or not database.in_parts:
+        return
     with translate_errors("source"):
-        found = digest(source.fresh)
-        if database.in_parts:
-            _, again = rename_columns(database.again(), where, source.seen_as)
-            if digest(again.select(*source.columns)) != found:
-                raise BusyError(CHANGED)
-    return found
-
-
-def require_steady(source: Source, before: Digest | None) -> None:
-    """Raises BusyError unless the rows are those that were observed. What was kept of them is
-    read from the table again where it was lost, by an executor that died for example."""
-    if before is not None:
-        with translate_errors("source"):
-            if digest(source.fresh) != before:
-                raise BusyError(CHANGED)
+        found = digest(source.fresh.select(*source.columns))
+        _, again = rename_columns(database.again(), where, source.seen_as)
+        require_same(found, digest(again.select(*source.columns)))
 
 
 @contextmanager

@@ -1,46 +1,90 @@
 """The row count and an order-free hash of a table: do two tables hold the same rows?"""
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hashable
+from anonlib.table.columns import HIGH, LOW
+
+#: Hashes are summed in pieces of so many bits: a sum of 64-bit integers then has room for 2**47
+#: rows. Spark would refuse the sum of whole hashes as an overflow, and decimals are slow.
+PIECE_BITS = 16
+PIECES = [
+    (f"{half}_{shift}", half, shift) for half in (LOW, HIGH) for shift in range(0, 64, PIECE_BITS)
+]
 
 
 @dataclass(frozen=True)
 class Digest:
     """The digest of a multiset of rows; the order of rows does not matter.
 
+    It is a sum, not an exclusive or: rows that are there twice count twice.
+
     Attributes:
         n_rows: The number of rows.
-        low: The sum of the low 32 bits of the rows' 64-bit hashes.
-        high: The sum of their high 32 bits.
+        low: The sum of the low halves of the rows' 128-bit hashes, modulo 2**64.
+        high: The sum of their high halves, modulo 2**64.
     """
 
-    n_rows: int
-    low: int
-    high: int
+    n_rows: int = 0
+    low: int = 0
+    high: int = 0
+
+    def __add__(self, other: "Digest") -> "Digest":
+        """The digest of both multisets together."""
+        return Digest(
+            self.n_rows + other.n_rows,
+            (self.low + other.low) % 2**64,
+            (self.high + other.high) % 2**64,
+        )
 
 
-def sums(frame: DataFrame, kept: Column | None = None) -> list[Column]:
-    """The aggregates that `make_digest` reads: over all rows, or over rows where `kept` is true."""
-    hashed = row_hash(frame)
-    if kept is not None:
-        hashed = F.when(kept, hashed)
-    low, high = hashed.bitwiseAND(F.lit(0xFFFFFFFF)), F.shiftright(hashed, 32)
-    return [
-        F.count(hashed).alias("digest_n"),
-        F.sum(low).alias("digest_low"),
-        F.sum(high).alias("digest_high"),
-    ]
+def with_halves(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """A frame with LOW and HIGH, the halves of the 128-bit hash of some of its columns: two hashes
+    that don't depend on each other. Text is what its bytes are, whatever its collation."""
+    fields = frame.select(*names).schema.fields
+    nulls, values = [F.col(field.name).isNull() for field in fields], [*map(_binary, fields)]
+    low, high = F.xxhash64(*nulls, *values), F.xxhash64(F.lit(1), *nulls, *values)
+    return frame.select("*", low.alias(LOW), high.alias(HIGH))
 
 
-def make_digest(row: Row) -> Digest:
+def _binary(field: StructField) -> Column:
+    type, column = field.dataType.simpleString(), hashable(field)
+    plain = re.sub(r" collate \w+", "", type)
+    return column if plain == type or "map<" in type else column.cast(plain)
+
+
+def sums(kept: Column | None = None) -> list[Column]:
+    """The aggregates that `make_digest` reads, of rows with LOW and HIGH: over all rows, or over
+    rows where `kept` is true."""
+    counted = F.lit(True) if kept is None else kept
+    mask = F.lit(2**PIECE_BITS - 1)
+    found = [F.count_if(counted).alias("digest_n")]
+    for name, half, shift in PIECES:
+        piece = F.shiftrightunsigned(half, shift).bitwiseAND(mask)
+        found.append(F.sum(F.when(counted, piece)).alias(name))
+    return found
+
+
+def make_digest(row: Row | Mapping[str, Any]) -> Digest:
     """The digest from a row with the aggregates of `sums`."""
-    return Digest(int(row.digest_n), int(row.digest_low or 0), int(row.digest_high or 0))
+    found = dict.fromkeys((LOW, HIGH), 0)
+    for name, half, shift in PIECES:
+        found[half] += int(row[name] or 0) << shift
+    return Digest(int(row["digest_n"]), found[LOW] % 2**64, found[HIGH] % 2**64)
 
 
 def digest(frame: DataFrame) -> Digest:
     """The digest of a frame's rows."""
-    return make_digest(frame.agg(*sums(frame)).collect()[0])
+    return digest_halves(with_halves(frame, frame.columns))
+
+
+def digest_halves(rows: DataFrame) -> Digest:
+    """The digest of rows with LOW and HIGH."""
+    return make_digest(rows.agg(*sums()).collect()[0])

@@ -133,12 +133,15 @@ def _nested(values: Sequence[Sequence[int]], type: str) -> Column:
 
 def row_hash(frame: DataFrame) -> Column:
     """xxhash64 of all columns. Their names don't matter, and nulls differ from absent values."""
-    columns = [
-        F.to_json(F.struct(F.col(f.name).alias("value"))) if _has_map(f) else F.col(f.name)
-        for f in frame.schema.fields
-    ]
     nulls = [F.col(f.name).isNull() for f in frame.schema.fields]
-    return F.xxhash64(*nulls, *columns)
+    return F.xxhash64(*nulls, *[hashable(f) for f in frame.schema.fields])
+
+
+def hashable(field: StructField) -> Column:
+    """A column as Spark can hash it: maps and variants as JSON."""
+    if not _has_map(field):
+        return F.col(field.name)
+    return F.to_json(F.struct(F.col(field.name).alias("value")))
 
 
 def _has_map(field: StructField) -> bool:

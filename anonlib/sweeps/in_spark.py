@@ -38,7 +38,7 @@ from anonlib.sweeps.results import (
 )
 from anonlib.sweeps.settings import Point, Sweep
 from anonlib.sweeps.trial import try_point
-from anonlib.table.columns import DEAL, HASH
+from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Schema
 
 #: Results are written about once in this time.
@@ -227,7 +227,7 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     rows = rows.take(pa.array(order)).combine_chunks()
     hashed = sha256(repr([(f.name, f.type) for f in source.fields]).encode())
     hashed.update(rows.column(DEAL).to_numpy().tobytes())
-    return _Table(rows.drop([DEAL]), source.fields, hashed.hexdigest())
+    return _Table(rows.drop([DEAL, LOW, HIGH]), source.fields, hashed.hexdigest())
 
 
 def _batches(

@@ -11,6 +11,7 @@ from anonlib.table.encoding import one_zero
 
 HASH = "__anonlib_hash"
 DEAL = "__anonlib_deal"
+LOW, HIGH = "__anonlib_low", "__anonlib_high"  # the halves of the hash of a row as it was read
 BLOCK = "__anonlib_block"
 CONTROLLER = "__anonlib_controller"
 OWNER = "__anonlib_owner"  # the hash of the controller's value

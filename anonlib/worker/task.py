@@ -21,7 +21,9 @@ from anonlib.table.columns import (
     CONTROLLER,
     COST,
     HASH,
+    HIGH,
     LINK,
+    LOW,
     STATE,
     TOKEN,
     key_links,
@@ -47,6 +49,8 @@ STATE_TYPE = pa.struct(
         ("n_rows", pa.int64()),
         ("n_cells", pa.int64()),
         ("states", pa.list_(pa.list_(pa.float64()))),
+        ("low", pa.int64()),  # the sums of the rows' LOW and HIGH, modulo 2**64
+        ("high", pa.int64()),
     ]
 )
 
@@ -122,7 +126,8 @@ def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
     states = [registry.build("metric", spec).update(seen) for spec in task.metrics]
-    released[STATE] = _state(table, cells.m, states)
+    block_id = int(table.column(BLOCK)[0].as_py())
+    released[STATE] = make_state(table, block_id, cells.m, states)
     return pa.table([released[name] for name in task.output.names], schema=task.output)
 
 
@@ -243,13 +248,26 @@ def _recoder(spec: dict[str, Any]) -> Recoder:
     return cast(Recoder, registry.build("recoder", spec))
 
 
-def _state(table: pa.Table, n_cells: int, states: list[Any]) -> pa.Array:
-    """A column with the block's loss states in its first row, and null in all others."""
+def make_state(table: pa.Table, block: int, n_cells: int, states: list[Any]) -> pa.Array:
+    """A column with the state of some rows in the first of them, and null in all others.
+
+    Args:
+        table: The rows.
+        block: Their block.
+        n_cells: Their cells.
+        states: The states of the metrics.
+    """
     first = {
-        "block": int(table.column(BLOCK)[0].as_py()),
+        "block": block,
         "n_rows": table.num_rows,
         "n_cells": n_cells,
         "states": [state.tolist() for state in states],
+        "low": _sum(table.column(LOW)),
+        "high": _sum(table.column(HIGH)),
     }
     head = pa.array([first], STATE_TYPE)
     return pa.concat_arrays([head, pa.nulls(table.num_rows - 1, STATE_TYPE)])
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(column.to_numpy().sum(dtype=np.int64))  # modulo 2**64: integers of NumPy wrap

@@ -100,7 +100,7 @@ def test_a_table_that_changes_between_passes(
 
     said = shell.release(config(shell.folder), hooks={"partition started": change})
     assert said.code == 1
-    assert "the table changed while it was read" in said.error
+    assert "source: it changed while it was read" in said.error
     assert "table" not in left(shell.folder / "out")
     assert "correct-horse" not in said.out + said.err
 
@@ -124,7 +124,7 @@ def test_a_table_that_changes_while_parts_are_read(
     monkeypatch.setattr(steady, "digest", slow)
     said = shell.release(config(shell.folder, part="insensitive"))
     assert said.code == 1
-    assert "the table changed while it was read" in said.error
+    assert "source: it changed while it was read" in said.error
     assert "table" not in left(shell.folder / "out")
 
 

@@ -20,7 +20,7 @@ from anonlib.kernels import Kernel
 from anonlib.kernels.discriminant import class_moments
 from anonlib.recode import Domain
 from anonlib.table.block import Block, ClassMoments, Ranks, part
-from anonlib.table.columns import BLOCK, HASH, STATE, TOKEN
+from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, STATE, TOKEN
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
 from anonlib.worker.task import STATE_TYPE, Task, anonymize, to_block
@@ -91,6 +91,7 @@ def table(n: int = 40, seed: int = 0) -> pa.Table:
     hashes = [int.from_bytes(digest, "big", signed=True) for digest in digests]
     columns[HASH] = pa.array(hashes, pa.int64())
     columns[BLOCK] = pa.array([5] * n, pa.int32())
+    columns |= {LOW: columns[HASH], HIGH: pa.array([-(2**63) + i for i in range(n)], pa.int64())}
     return pa.table(columns)
 
 
@@ -170,6 +171,14 @@ def test_state_is_on_one_row() -> None:
     assert (state["block"], state["n_rows"], state["n_cells"]) == (5, 40, 40 // K)
     assert state["states"][0] == [40.0, 40 // K]
     assert len(state["states"]) == 2
+
+
+def test_the_state_sums_the_hashes_of_the_rows() -> None:
+    """Modulo 2**64, as the digest of the scan does."""
+    source = table()
+    (state,) = anonymize(source, task(source)).column(STATE).drop_null().to_pylist()
+    for name, half in (("low", LOW), ("high", HIGH)):
+        assert state[name] % 2**64 == sum(source.column(half).to_pylist()) % 2**64
 
 
 def test_state_of_a_block_of_one_row() -> None:
