@@ -23,9 +23,11 @@ _PLACES = frozenset(
 )
 #: Sections of settings, which may be places or URLs: a value at the beginning may be anything, too.
 _SETTINGS = frozenset({"options", "conf"})
-#: Fields that are SQL or name a table; so are those of a sweep under `derive`. A value can neither
-#: end a text in quotes nor begin a comment, a call, a path in backquotes or another statement.
-_SQL = frozenset({"where", "table"})
+#: Fields that are SQL; so are those of a sweep under `derive`. A value there is one literal: a
+#: number, a text, or a part of the text in quotes around it.
+_SQL = frozenset({"where"})
+#: Fields and options that name a table or a column. They are SQL if they hold more than a name.
+_NAMES = frozenset({"table", "dbtable", "partitioncolumn"})
 #: Options of readers (JDBC's) that are SQL, in lower case.
 SQL_OPTIONS = frozenset(
     {"query", "dbtable", "preparequery", "sessioninitstatement", "predicates", "partitioncolumn"}
@@ -40,10 +42,16 @@ _WITHIN = {
         r"(?!.*--)[\w .:+-]*",
         "in SQL: letters, digits, spaces and any of _ . : + - only, no --",
     ),
+    "name": (r"(?!.*--)\w[\w.-]*", "in a name: letters, digits and any of _ . - only, no --"),
     "": (r"[\w .,:=+@-]*", "in a text: letters, digits, spaces and any of _ . , : = + @ - only"),
 }
 #: The beginning of a path; URLs of databases are none.
 _PATH = re.compile(r"/|(?!jdbc:)[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
+_NAME = re.compile(r"[\w.`-]*")
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+#: What makes it uncertain in SQL of any database where a text in quotes begins and ends.
+_UNCERTAIN = re.compile(r"--|/\*|[\\#$]")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _UP = re.compile(r"(?:^|/)\.\.(?=/|$)")
 #: Mappings of a sweep whose keys are dotted fields.
 _DOTTED = frozenset({"set", "grid"})
@@ -130,6 +138,9 @@ class _Environment:
 
     def _fill_text(self, template: str, where: str, kind: str) -> str:
         """A text with its variables replaced."""
+        plain = _VARIABLE.sub("", template)
+        if kind == "table":
+            kind = "name" if _NAME.fullmatch(plain) else "sql"
         # known: the same without what the writer left open to the environment
         result, known, end = "", "", 0
         for match in _VARIABLE.finditer(template):
@@ -138,21 +149,26 @@ class _Environment:
             text, wrong = self._value(name, default, result + between, kind)
             if wrong:
                 self.problems.append(Problem(where, f"environment variable {name} {wrong}"))
+            elif kind == "sql":
+                text = _as_sql(text, _VARIABLE.sub("", template[: match.start()]))
             start = kind in ("place", "setting") and not result + between
             known += between + (text if start or name not in os.environ else "x")
             result += between + text
             end = match.end()
         result, known = result + template[end:], known + template[end:]
         # Spark and Hadoop have forms like these of their own, which read the environment too.
-        if kind != "free" and "${" in _VARIABLE.sub("", template):
+        if kind != "free" and "${" in plain:
             text = "${ begins an environment variable: write ${NAME} or ${NAME:-default}"
+            self.problems.append(Problem(where, text))
+        elif kind == "sql" and _UNCERTAIN.search(plain):
+            text = "SQL with environment variables holds no comment, backslash, # or $; remove it"
             self.problems.append(Problem(where, text))
         if kind != "free" and len(_UP.findall(result)) > len(_UP.findall(known)):
             self.problems.append(
                 Problem(where, "environment variables add a way up (..) to the path; remove it")
             )
             result = known  # its place is no other problem
-        if kind == "sql" and result.count("--") > known.count("--"):
+        if kind in ("sql", "name") and result.count("--") > known.count("--"):
             self.problems.append(
                 Problem(where, "environment variables add a comment (--) to the SQL; remove it")
             )
@@ -164,10 +180,14 @@ class _Environment:
             return "", _NAMED
         if is_secret_variable(name):
             return "", _BY_NAME
+        if default is not None and "${" in default:
+            return "", "has another variable in its default; write a text there"
         value = os.environ.get(name)
-        if value is None:
-            missing = f"is not set; set it, or give a default: ${{{name}:-...}}"
-            return ("", missing) if default is None else (default, "")
+        if value is None and default is None:
+            return "", f"is not set; set it, or give a default: ${{{name}:-...}}"
+        if value is None and kind != "sql":
+            return default or "", ""
+        value = value if value is not None else default or ""
         self.left -= len(value)
         if len(before) + len(value) > MAX_TEXT or self.left < 0:
             return "", f"is too long: at most {MAX_TEXT:,} characters, and {MAX_BYTES:,} in all"
@@ -181,10 +201,18 @@ class _Environment:
         return (value, "") if re.fullmatch(pattern, value) else ("", f"stands {allowed}")
 
 
+def _as_sql(value: str, before: str) -> str:
+    """A value as one literal of SQL, or as a part of the text in quotes that `before` begins."""
+    within = bool(re.search("['\"`]", _QUOTED.sub("", before)))
+    return value if within or _NUMBER.fullmatch(value) else f"'{value}'"
+
+
 def _kind(keys: tuple[str, ...]) -> str:
-    """The kind of a field: a key of _WITHIN, or "free"."""
+    """The kind of a field: a key of _WITHIN, "table", or "free"."""
     section, field = ("", "", *keys)[-2:]
     option = section == "options" and field.lower() in SQL_OPTIONS
+    if field in _NAMES or (option and field.lower() in _NAMES):
+        return "table"
     if field in _SQL or section == "derive" or option:
         return "sql"
     if field in _PLACES:

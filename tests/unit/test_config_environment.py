@@ -149,6 +149,67 @@ class TestFields:
         found = refused(good(spark={"conf": {"spark.app.name": text}}))
         assert "${NAME} or ${NAME:-default}" in found["spark.conf.spark.app.name"]
 
+    @pytest.mark.parametrize(
+        ("template", "value", "wanted"),
+        [
+            ("age >= ${VALUE}", "18", "age >= 18"),
+            ("age >= ${VALUE}", "-1.5e3", "age >= -1.5e3"),
+            ("age >= ${VALUE}", "0 OR true", "age >= '0 OR true'"),
+            ("age >= ${VALUE} OR false", "age", "age >= 'age' OR false"),
+            ("${VALUE}", "true", "'true'"),
+            ("day = ${VALUE}", "2026-01-31", "day = '2026-01-31'"),
+            ("day = DATE'${VALUE}'", "2026-01-31", "day = DATE'2026-01-31'"),
+            ("a = 'it''s ${VALUE}'", "x", "a = 'it''s x'"),
+            ("a = 'it''s' AND b = ${VALUE}", "x", "a = 'it''s' AND b = 'x'"),
+            ("`it's` = ${VALUE}", "x or y", "`it's` = 'x or y'"),
+            ("`c ${VALUE}` > 1", "b", "`c b` > 1"),
+            ("a = ${VALUE:-b}", None, "a = 'b'"),
+            ("a = ${NONE:-true}", "x", "a = 'true'"),
+        ],
+    )
+    def test_in_sql_a_value_is_one_literal(
+        self, monkeypatch: pytest.MonkeyPatch, template: str, value: str | None, wanted: str
+    ) -> None:
+        monkeypatch.delenv("VALUE", raising=False)
+        if value is not None:
+            monkeypatch.setenv("VALUE", value)
+        assert parse(filled("source.where", template)).source.where == wanted
+
+    @pytest.mark.parametrize(
+        "template",
+        [
+            "a = 1 /* it's */ AND b = ${VALUE}",
+            "a = 1 -- it's\n AND b = ${VALUE}",
+            r"a = 'it\'s' AND b = ${VALUE}",
+            "a = $$it's$$ AND b = ${VALUE}",
+            "a = 1 # it's\n AND b = ${VALUE}",
+            "a = ${VALUE:-0) OR (true}",
+        ],
+    )
+    def test_sql_whose_quotes_are_uncertain(
+        self, monkeypatch: pytest.MonkeyPatch, template: str
+    ) -> None:
+        monkeypatch.setenv("VALUE", "0 OR true")
+        if ":-" in template:
+            monkeypatch.delenv("VALUE")
+        assert [*refused(filled("source.where", template))] == ["source.where"]
+
+    def test_names_of_tables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("VALUE", "people_2026")
+        source = {"format": "table", "table": "db.${VALUE}"}
+        assert parse(good(source=source)).source.table == "db.people_2026"
+        options = {**JDBC["options"], "dbtable": "(SELECT * FROM p WHERE x = ${VALUE}) t"}
+        found = parse(good(source={**JDBC, "options": options})).source.options["dbtable"]
+        assert found == "(SELECT * FROM p WHERE x = 'people_2026') t"
+        monkeypatch.setenv("VALUE", "a b")
+        assert [*refused(good(source=source))] == ["source.table"]
+
+    @pytest.mark.parametrize("where", ["source.where", "source.path", "privacy.missing_tokens"])
+    def test_a_default_holds_no_other_variable(self, where: str) -> None:
+        template: Any = "${X:-${env:DB_PASSWORD}}"
+        found = refused(filled(where, [template] if where.endswith("tokens") else template))
+        assert any("another variable in its default" in text for text in found.values())
+
     def test_control_characters_beyond_ascii(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("VALUE", "a\x9bb")
         assert "control" in refused(filled("release.path", "${VALUE}"))["release.path"]
