@@ -60,7 +60,10 @@ def __getattr__(name: str) -> Any:
             return "unknown"
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    from anonlib.errors import without_cause
+
+    found = globals()[name] = without_cause(getattr(import_module(_HOMES[name]), name))
+    return found
 
 
 def __dir__() -> list[str]:

@@ -3,13 +3,17 @@
 Their texts name fields, columns, types and counts, never a raw data value.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, get_args
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 #: pydantic's kinds of error -> the text for users
 _TEXTS = {
@@ -109,6 +113,34 @@ def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
     except Exception as error:
         text = f"{what} failed with {type(error).__name__}"
     raise BlockError(text) from None
+
+
+def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The verb, whose errors bring no other error with them: tracebacks and tools that log errors
+    show causes, and those of Spark and pandas may quote data.
+
+    An error that is not of anonlib becomes an AnonlibError with its type only. With ANONLIB_DEBUG
+    in the environment all errors stay as they are.
+    """
+
+    @wraps(verb)
+    def public(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        if os.environ.get("ANONLIB_DEBUG"):
+            return verb(*args, **named)
+        signature(verb).bind(*args, **named)  # TypeError for arguments that it does not have
+        try:
+            return verb(*args, **named)
+        except AnonlibError as error:
+            known = error
+        except Exception as error:
+            known = AnonlibError(
+                f"unexpected {type(error).__name__}; its text is held back, since it may contain "
+                "data: ANONLIB_DEBUG=1 in the environment shows it"
+            )
+        known.__cause__ = known.__context__ = None
+        raise known.with_traceback(None)
+
+    return public
 
 
 def join_path(where: str, part: int | str) -> str:

@@ -5,6 +5,8 @@ import json
 import pydoc
 import subprocess
 import sys
+import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import anonlib
 from anonlib.config.model import Config
 from anonlib.config.reading import as_config
-from anonlib.errors import ConfigError, InputError
+from anonlib.errors import AnonlibError, ConfigError, InputError, without_cause
 from anonlib.sweeps.file import as_sweep
 
 VERBS = ["audit", "check", "evaluate", "release", "report", "sweep"]
@@ -85,3 +87,43 @@ def test_report_by_run_id(tmp_path: Path) -> None:
     config = {**CONFIG, "release": {"path": str(tmp_path / "people")}}
     with pytest.raises(InputError, match=r"people\.private/r1\.json: no such file"):
         anonlib.report("r1", config)
+
+
+SECRET = "1234567890"
+
+
+def failing(given: str) -> None:
+    """Fails as Spark and pandas do, with a value in the text."""
+    try:
+        int(f"{SECRET} of {given}")
+    except ValueError as error:
+        if given == "known":
+            raise InputError("the value can't be read") from error
+        raise
+
+
+@pytest.mark.parametrize(("given", "text"), [("known", "can't be read"), ("", "unexpected Value")])
+def test_errors_bring_no_other_error_with_them(
+    monkeypatch: pytest.MonkeyPatch, given: str, text: str
+) -> None:
+    monkeypatch.delenv("ANONLIB_DEBUG", raising=False)
+    with pytest.raises(AnonlibError, match=text) as caught:
+        without_cause(failing)(given)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in shown
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    places = [frame.f_locals for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert not any(isinstance(local, ValueError) for local in places[-1].values())
+    with pytest.raises(TypeError):
+        without_cause(failing)()  # type: ignore[call-arg]
+    monkeypatch.setenv("ANONLIB_DEBUG", "1")
+    with pytest.raises((InputError, ValueError)) as caught:
+        without_cause(failing)(given)
+    assert SECRET in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("name", [*VERBS, "cells", "load", "parse"])
+def test_every_verb_hides_causes(name: str) -> None:
+    verb = getattr(anonlib, name)
+    inner = getattr(import_module(verb.__module__), name)
+    assert (verb.__wrapped__, verb.__code__) == (inner, without_cause(inner).__code__)
