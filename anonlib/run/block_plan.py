@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -367,7 +368,11 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
 
 def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
     table = pa.Table.from_pandas(frame, schema=types, preserve_index=False)
-    return anonymize(table, task).to_pandas(date_as_object=True)
+    released = anonymize(table, task)
+    state = released.column(STATE).to_pylist()  # as pandas its whole numbers would be floats
+    frame = released.drop_columns([STATE]).to_pandas(date_as_object=True)
+    frame[STATE] = pd.Series(state, dtype=object)
+    return frame[released.column_names]
 
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:

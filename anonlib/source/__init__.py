@@ -164,11 +164,11 @@ def _opened(
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
     _require_known_equality(schema)
-    kept = {
-        c.id: canonical_identity(columns[c.id], c.source_type, config.person.fold_case)
-        if c.role is Role.IDENTIFIER or c.id in schema.unit
-        else _plain_floats(columns[c.id], c.type, c.role)
+    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    kept |= {
+        c.id: canonical_identity(kept[c.id], c.source_type, config.person.fold_case)
         for c in schema.columns
+        if c.role is Role.IDENTIFIER or c.id in schema.unit
     }
     if keep:
         with translate_errors("source", denied=InputError):

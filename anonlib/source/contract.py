@@ -175,11 +175,20 @@ def _key_problems(names: list[str], found: Mapping[str, Any]) -> Iterator[Proble
 
 def _key(name: str, options: Mapping[str, str]) -> str:
     """A Java pattern of a key of JSON."""
-    quoted = re.escape(json.dumps(name, ensure_ascii=False))
+    quoted = f'"{"".join(map(_letter, name))}"'
     loose = ("allowunquotedfieldnames", "allowsinglequotes")
     if any(options.get(option, "").lower() == "true" for option in loose):
         quoted = rf"\b{re.escape(name)}\b[\"']?"
     return rf"{quoted}\s*:"
+
+
+def _letter(letter: str) -> str:
+    """A Java pattern of the ways in which JSON writes a letter in quotes."""
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(rf"\\u(?i:{units[i : i + 4]})" for i in range(0, len(units), 4))
+    short = re.escape(json.dumps(letter, ensure_ascii=False)[1:-1])
+    slash = r"|\\/" if letter == "/" else ""
+    return f"(?:{short}|{escaped}{slash})"
 
 
 #: The formats that are read by the contract.

@@ -189,7 +189,7 @@ def test_values_that_share_their_bits_are_counted_again(spark: SparkSession) -> 
     for required in (3, 4):
         bits = 64 * -(-4 * required**2 // 64)
         place = F.pmod(F.xxhash64("v"), F.lit(bits))
-        names = spark.range(4000).select(F.concat(F.lit("V"), "id").alias("v"))
+        names = spark.range(4000).select(F.concat(F.lit("v"), "id").alias("v"))
         same = names.groupBy(place.alias("p")).agg(F.collect_list("v").alias("v")).first()
         assert same is not None
         values = same["v"][:required]

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from anonlib import auditing, pipeline
 from anonlib.config.reading import parse
@@ -24,6 +25,7 @@ from anonlib.run import publish
 from anonlib.run.block_plan import BlockPlan
 from anonlib.spark import lease as module
 from anonlib.spark.lease import Lease, born, lease, work_folder
+from anonlib.table.columns import STATE
 from tests.spark.support import (
     Shell,
     Step,
@@ -381,7 +383,7 @@ def test_failed_audit(
 
     def twice(*args: Any, **more: Any) -> DataFrame:
         frame = whole(*args, **more)
-        return frame.union(frame.limit(1))
+        return frame.union(frame.where(F.col(STATE).isNull()).limit(1))
 
     monkeypatch.setattr(BlockPlan, "stage", twice)
     said = shell.release(config)
