@@ -255,9 +255,10 @@ class TestEnvironment:
         given.setenv("LOW", "-5")
         source = {**good()["source"], "where": "age > ${LOW} and consent"}
         assert parse(good(source=source)).source.where == "age > -5 and consent"
-        for condition in ("age > -${LOW} and consent", "age > ${NO_SUCH:--}${LOW} and consent"):
-            source["where"] = condition
-            assert "a comment (--)" in refused(good(source=source))["source.where"]
+        source["where"] = "age > -${LOW} and consent"
+        assert "a comment (--)" in refused(good(source=source))["source.where"]
+        source["where"] = "age > ${NO_SUCH:--}${LOW} and consent"
+        assert parse(good(source=source)).source.where == "age > '-'-5 and consent"
 
     def test_columns_are_no_fields(self, given: pytest.MonkeyPatch) -> None:
         given.setenv("VALUE", "it's")
