@@ -68,6 +68,7 @@ def check_config(config: Config) -> list[Problem]:
         *_check_keys(config.release, config.pseudonyms),
         *_check_ledger(config.release, config.one_row_per_person, config.unit),
         *_check_models(attributes, config.privacy, models),
+        *_check_unit_models(config.unit, models, config.release, config.partition.controller),
         *_check_recoders(attributes, config.recode),
         *_check_steps(config),
         *_check_suppression(config.privacy, models),
@@ -407,6 +408,37 @@ def _check_suppression(
             "privacy.suppress",
             f"{relative} measure cells against all released rows, which change with every "
             "suppressed cell; use `needed`",
+        )
+
+
+def _check_unit_models(
+    unit: Sequence[str],
+    models: Sequence[PrivacyModel],
+    release: ReleaseSection,
+    controller: Controller | None,
+) -> Iterator[Problem]:
+    """Models that count persons by their values, where it is unknown which rows are one person's:
+    in what is published, and in rows of controllers that are left out."""
+    relative = _relative(models)
+    if unit and relative and release.mode == "append":
+        yield Problem(
+            "release.mode",
+            f"{relative} compare cells with the persons of the whole table; with a `unit` those "
+            "that are published can't be counted: publish all rows anew with `mode: overwrite`, or "
+            "leave these models out",
+        )
+    if unit and relative and controller is not None and not controller.merge:
+        yield Problem(
+            "partition.steps.0.merge",
+            f"must be true with a `unit` and {relative}, which compare cells with the persons of "
+            "the whole table: these would change with every controller that is left out",
+        )
+    counting = ", ".join(sorted({m.type for m in models if m.looks_at == "counts"}))
+    if unit and counting and release.mode == "append" and release.acknowledge_returning:
+        yield Problem(
+            "release.acknowledge_returning",
+            f"{counting} may fail in the table although they hold in each batch, if persons of a "
+            "`unit` are in several; remove this, and leave out the persons that return",
         )
 
 

@@ -17,6 +17,7 @@ from anonlib.config.resolve import (
     read_protected_hierarchies,
 )
 from anonlib.measure.case import CertaintyBin, Sizes
+from anonlib.spark.values import count_units
 from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Role, Schema
 
@@ -56,7 +57,7 @@ def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Size
 def source_sizes(source: DataFrame, schema: Schema) -> Sizes:
     """The sizes of the classes of a source. Cost: one aggregate."""
     keys = [column.id for column in schema.quasi_identifiers]
-    count = F.count_distinct(*schema.unit) if schema.unit else F.count("*")
+    count = count_units(schema.unit)
     return _sizes(source, keys, count, persons=True)
 
 

@@ -152,7 +152,8 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
     }:
         column = schema[name or ""]
         values = table.column(column.id).combine_chunks()
-        found = list_protected_values(values, config.privacy.missing_tokens)
+        person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+        found = list_protected_values(values, config.privacy.missing_tokens, person)
         if column.name in orders:
             found = found.ordered(orders[column.name])
         tree = hierarchies.get(column.name)

@@ -1,7 +1,7 @@
 """Repair: merges leaves that fail the privacy models with the nearest leaves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ class Joint:
         ids: The s protected columns.
         leaf: int64[e]. The leaf of each entry.
         value: int64[e, s]. The codes of each entry; MISSING for a missing value.
-        count: int64[e]. The rows of each entry.
+        count: int64[e]. The persons of each entry, counted as in cells.
     """
 
     ids: tuple[str, ...]
@@ -40,8 +40,8 @@ class Joint:
         Args:
             id: The column that is left out.
             references: By column: its distribution in the whole table.
-            shared: Whether a person may have rows in several leaves. Then groups count 0 persons,
-                since no larger number is certain.
+            shared: Whether a person may have several rows. Then groups count 0 persons, since no
+                larger number is certain, and a person with several values counts as several.
         """
         j = self.ids.index(id)
         others = np.delete(self.value, j, axis=1)
@@ -50,6 +50,8 @@ class Joint:
         n_persons = np.zeros_like(n_rows) if shared else n_rows
         present = self.value[:, j] != MISSING
         counts = sum_counts(group[present], self.value[present, j], self.count[present])
+        n_missing = np.bincount(group[~present], self.count[~present], len(leaf))
+        counts = replace(counts, n_missing=n_missing.astype(np.int64))
         return KnownGroups(leaf, CellCounts(n_rows, n_persons, {id: counts}, references))
 
 
@@ -63,7 +65,8 @@ class BlockCounts:
         sketches: By protected column: int64[b, words], a sketch of its values in each leaf. It has
             at most as many bits set as there are distinct values.
         shared: Whether a person may have rows in several leaves.
-        counts: By protected column that a model counts: its exact counts.
+        counts: By protected column that a model counts: its counts. Of merged leaves that share
+            persons they are sums, which count such persons several times.
         references: By the same columns: their distributions in the whole table.
         joint: Joint counts of all protected columns, if models must hold against somebody who knows
             the others; else None.
@@ -94,7 +97,7 @@ class BlockCounts:
             # The leaves may share their persons. Only the largest count is certain.
             n_persons = np.zeros(n_groups, np.int64)
             np.maximum.at(n_persons, group[kept], self.n_persons[kept])
-        counts = {id: _united(counted, group) for id, counted in self.counts.items()}
+        counts = {id: _united(counted, group, n_groups) for id, counted in self.counts.items()}
         joint = None if self.joint is None else self.joint.merged(group)
         return BlockCounts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
@@ -116,7 +119,9 @@ class BlockCounts:
         before = np.cumsum(length) - length
         place = np.arange(length.sum()) + np.repeat(start[leaves] - before, length)
         cell = np.repeat(np.arange(len(leaves)), length)
-        return SparseCounts(cell, of.value[place], of.count[place])
+        n_missing = None if of.n_missing is None else of.n_missing[leaves]
+        n_known = None if of.n_known is None else of.n_known[leaves]
+        return SparseCounts(cell, of.value[place], of.count[place], n_missing, n_known)
 
     @cached_property
     def _starts(self) -> dict[str, Ints]:
@@ -125,7 +130,8 @@ class BlockCounts:
         return {id: np.searchsorted(of.cell, leaves) for id, of in self.counts.items()}
 
     def hold(self, models: Sequence[PrivacyModel]) -> Bools:
-        """bool[b]. Whether each leaf certainly holds every model.
+        """bool[b]. Whether each leaf holds every model: certainly, unless leaves that share persons
+        were merged and a model looks at counts.
 
         Values that share a bit of a sketch count as one. So a leaf can look less diverse than it
         is, never more.
@@ -174,11 +180,19 @@ def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
     return Demands((tuple(models),), np.ones((n_leaves, 1), np.bool_))
 
 
-def _united(counts: SparseCounts, group: Ints) -> SparseCounts:
+def _united(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
     """The counts with leaves replaced by their groups; group -1 is left out."""
     cell = group[counts.cell]
     kept = cell >= 0
-    return sum_counts(cell[kept], counts.value[kept], counts.count[kept])
+
+    def total(of_leaves: Ints | None) -> Ints | None:
+        if of_leaves is None:
+            return None
+        there = group >= 0
+        return np.bincount(group[there], of_leaves[there], n_groups).astype(np.int64)
+
+    summed = sum_counts(cell[kept], counts.value[kept], counts.count[kept])
+    return replace(summed, n_missing=total(counts.n_missing), n_known=total(counts.n_known))
 
 
 def _bits(words: Ints) -> SparseCounts:

@@ -21,19 +21,27 @@ LooksAt = Literal["persons", "values", "counts"]
 
 @dataclass(frozen=True)
 class SparseCounts:
-    """How often each present value of one sensitive column occurs in each cell.
+    """How many persons of each cell have each present value of one sensitive column.
 
-    There is one entry per (cell, value), sorted by both. Missing values have none.
+    There is one entry per (cell, value), sorted by both. Missing values have none. Without a unit
+    each row is a person. With a unit a person counts once for each of its values, and rows without
+    a person count for nobody.
 
     Attributes:
         cell: int64[e]. The cell of each entry.
         value: int64[e]. The value of each entry.
-        count: int64[e]. The rows of each entry.
+        count: int64[e]. The persons of each entry.
+        n_missing: int64[m] or None. The persons of each cell with a missing value. None means the
+            rows of the cell that no entry counts.
+        n_known: int64[m] or None. The persons of each cell with a present value. None means the sum
+            of its entries.
     """
 
     cell: Ints
     value: Ints
     count: Ints
+    n_missing: Ints | None = None
+    n_known: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,8 @@ class Reference:
     """The distribution of a protected column over all rows to be released. All blocks share it.
 
     Attributes:
-        count: int64[v]. Rows with each value, in the order of the values.
-        n_missing: Rows without a value.
+        count: int64[v]. Persons with each value, in the order of the values, counted as in cells.
+        n_missing: Persons with a missing value.
         levels: int64[h, v]. With a hierarchy: the node of each value at each level, from the values
             up to the children of the root. None without a hierarchy.
     """
@@ -89,7 +97,9 @@ class KnownGroups:
 
 
 class PrivacyModel(Plugin):
-    """A predicate on a cell. It is monotone under union for a fixed reference distribution.
+    """A predicate on a cell. It is monotone under union for a fixed reference distribution, where
+    the cells share no person. Of cells that share persons, models that look at counts may hold in
+    each and not in their union: whoever merges such cells judges the union.
 
     `reference` is the source of its definition, for the listing.
     """
@@ -113,7 +123,7 @@ class PrivacyModel(Plugin):
         """What the model looks at.
 
         persons: only the number of persons. values: also which values of its column a cell has.
-        counts: also how often each value occurs in the cell, and in the reference.
+        counts: also how many persons have each value in the cell, and in the reference.
         """
         return "persons"
 

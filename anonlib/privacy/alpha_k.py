@@ -7,13 +7,13 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
-from anonlib.privacy.shares import count_present
+from anonlib.privacy.shares import count_known
 
 
 class AlphaK(PrivacyModel):
-    """No value of `attribute` has more than the share `alpha` of the present values of a cell, of
-    which there is one at least; the cell's k persons are `k_anonymity`'s part, which every config
-    has.
+    """At most the share `alpha` of the persons of a cell whose value of `attribute` is present have
+    the same value, and there is one such person at least; the cell's k persons are
+    `k_anonymity`'s part, which every config has.
 
     This is the paper's general form, for all values. Missing values don't count. If a config leaves
     `attribute` out, the model applies to every sensitive column.
@@ -46,5 +46,5 @@ class AlphaK(PrivacyModel):
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
         largest = np.zeros(m, np.int64)
         np.maximum.at(largest, counts.cell, counts.count)
-        known = count_present(counts, m)
+        known = count_known(counts, m)
         return (known > 0) & (largest <= self.alpha * known)

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, Floats, Ints, LooksAt, PrivacyModel, SparseCounts
-from anonlib.privacy.shares import sum_counts, with_missing
+from anonlib.privacy.shares import sum_cells, sum_counts, with_missing
 
 
 class TCloseness(PrivacyModel):
@@ -65,27 +65,28 @@ class TCloseness(PrivacyModel):
         """float64[m]. The distance of each cell from the whole table."""
         column = self.column or ""
         counts, whole = with_missing(cells, column)
+        total = sum_cells(counts, len(cells.n_rows))
         if self.distance == "equal":
-            return _variation(counts, cells.n_rows, whole)
+            return _variation(counts, total, whole)
         if self.distance == "ordered":
             if len(whole) < 2 or not len(counts.cell):
                 return np.zeros(len(cells.n_rows))
-            return _ordered(counts, cells.n_rows, whole / whole.sum()) / (len(whole) - 1)
+            return _ordered(counts, total, whole / whole.sum()) / (len(whole) - 1)
         levels = cells.references[column].levels
         if levels is None:
             raise ValueError(f"the reference of {column} has no hierarchy")
-        return _by_levels(counts, cells.n_rows, whole, levels)
+        return _by_levels(counts, total, whole, levels)
 
 
-def _variation(counts: SparseCounts, n_rows: Ints, whole: Ints) -> Floats:
+def _variation(counts: SparseCounts, n_all: Ints, whole: Ints) -> Floats:
     """float64[m]. The total variation distance of each cell: the sum of its surplus shares, which
     equals the sum of its lacking shares."""
-    p, q = counts.count / n_rows[counts.cell], whole / whole.sum()
+    p, q = counts.count / n_all[counts.cell], whole / whole.sum()
     excess = np.maximum(p - q[counts.value], 0.0)
-    return np.bincount(counts.cell, excess, len(n_rows)).astype(np.float64)
+    return np.bincount(counts.cell, excess, len(n_all)).astype(np.float64)
 
 
-def _by_levels(counts: SparseCounts, n_rows: Ints, whole: Ints, levels: Ints) -> Floats:
+def _by_levels(counts: SparseCounts, n_all: Ints, whole: Ints, levels: Ints) -> Floats:
     """float64[m]. The distance of each cell: the mean of the variation distances at the h levels.
 
     Mass that moves between two values climbs one step of h at each level where they are in
@@ -93,28 +94,28 @@ def _by_levels(counts: SparseCounts, n_rows: Ints, whole: Ints, levels: Ints) ->
     the children.
     """
     missing = np.full((len(levels), len(whole) - levels.shape[1]), levels.max(initial=-1) + 1)
-    total = np.zeros(len(n_rows))
+    total = np.zeros(len(n_all))
     for group in np.concatenate([levels, missing], axis=1):
         generalized = sum_counts(counts.cell, group[counts.value], counts.count)
         share = np.bincount(group, whole).astype(np.int64)
-        total += _variation(generalized, n_rows, share)
+        total += _variation(generalized, n_all, share)
     return total / len(levels)
 
 
-def _ordered(counts: SparseCounts, n_rows: Ints, q: Floats) -> Floats:
+def _ordered(counts: SparseCounts, n_all: Ints, q: Floats) -> Floats:
     """float64[m]. The sum over i of |P(value <= i) - Q(value <= i)|, for each cell.
 
     Between two values of a cell P is a constant c. The sum of |c - Q(i)| over such a run of i comes
-    from prefix sums of Q, split where Q passes c. Rows are added up instead of shares, so that the
-    distance of a cell does not depend on the other cells.
+    from prefix sums of Q, split where Q passes c. Counts are added up instead of shares, so that
+    the distance of a cell does not depend on the other cells.
     """
     order = np.lexsort((counts.value, counts.cell))
     cell, value, count = counts.cell[order], counts.value[order], counts.count[order]
-    m = len(n_rows)
+    m = len(n_all)
     first = np.minimum(np.searchsorted(cell, np.arange(m)), len(cell) - 1)  # of no rows: any
     running = np.cumsum(count)
     rows = running - (running[first] - count[first])[cell]
-    level = rows / n_rows[cell]  # P at and after each value
+    level = rows / n_all[cell]  # P at and after each value
     below = np.cumsum(q)
     sums = np.concatenate([[0.0], np.cumsum(below)])
     last = np.append(cell[1:] != cell[:-1], True)

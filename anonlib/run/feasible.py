@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,7 +18,7 @@ from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
 from anonlib.privacy.shares import whole_table
 from anonlib.source import Source
-from anonlib.spark.values import canonical
+from anonlib.spark.values import canonical, count_units
 from anonlib.table.encoding import Values, code_protected, codes_among
 from anonlib.table.schema import Column, Role, Schema
 
@@ -50,10 +51,20 @@ def infeasible(
                 continue
         if name is not None and model.looks_at == "counts":
             id = source.schema[name].id
-            cell = whole_table(name, own[id], n)
+            cell = whole_table(name, own[id], n, _n_known(source, id, privacy.missing_tokens))
             cell = replace(cell, references={name: values[id].reference})
             if not model.holds(cell)[0]:
                 yield Problem(where, f"column {name} does not hold it in all rows as one cell")
+
+
+def _n_known(source: Source, id: str, missing_tokens: tuple[str, ...]) -> int | None:
+    """The persons with a present value of a column; None without a unit."""
+    unit = source.schema.unit
+    if not unit:
+        return None
+    value = canonical(source.columns[id], source.schema.by_id(id).type, missing_tokens)
+    named = source.raw.select(value.alias("v"), *[source.columns[i].alias(i) for i in unit])
+    return named.na.drop().select(*unit).distinct().count()
 
 
 def _distinct(
@@ -63,13 +74,19 @@ def _distinct(
     sample: pa.Table,
     missing_tokens: tuple[str, ...],
 ) -> int:
-    """Distinct present values: those of the sample if they are enough, else counted exactly."""
-    codes = _codes(sample, column, missing_tokens)
+    """Distinct present values that persons have: those of the sample if they are enough, else
+    counted exactly."""
+    unit = source.schema.unit
+    named = sample.select([column.id, *unit])
+    for id in unit:
+        named = named.filter(pc.is_valid(named.column(id)))
+    codes = _codes(named, column, missing_tokens)
     seen = len(np.unique(codes[codes != MISSING]))
     if seen >= wanted:
         return seen
     kept = canonical(source.columns[column.id], column.type, missing_tokens)
-    return source.raw.select(kept.alias("v")).na.drop().distinct().count()
+    rows = source.raw.select(kept.alias("v"), *[source.columns[id].alias(id) for id in unit])
+    return rows.na.drop().select("v").distinct().count()
 
 
 def _codes(sample: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
@@ -168,8 +185,8 @@ def joint_counts(
     missing_tokens: tuple[str, ...],
     by: str,
 ) -> Joint:
-    """How often each combination of the protected columns occurs with each value 0..n-1 of `by`.
-    Exact; at most one count per row."""
+    """How many persons have each combination of the protected columns, for each value 0..n-1 of
+    `by`. Exact; at most one count per row."""
     return _joint(_grouped(rows, schema, missing_tokens, by).toArrow(), schema, values, by)
 
 
@@ -224,7 +241,8 @@ def _grouped(
         canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias(id)
         for id in schema.protected
     ]
-    return rows.select(by, *columns).groupBy(by, *schema.protected).count()
+    named = rows.select(by, *columns, *schema.unit).na.drop(subset=[*schema.unit])
+    return named.groupBy(by, *schema.protected).agg(count_units(schema.unit).alias("count"))
 
 
 def _joint(found: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:

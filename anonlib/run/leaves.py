@@ -12,13 +12,21 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.arrays import GRID, Ints
+from anonlib.arrays import GRID, MISSING, Ints
 from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
 from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import BlockCounts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
-from anonlib.spark.values import as_double, at, canonical, canonical_columns, look_up, matrix
+from anonlib.spark.values import (
+    as_double,
+    at,
+    canonical,
+    canonical_columns,
+    count_units,
+    look_up,
+    matrix,
+)
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
 
@@ -255,7 +263,7 @@ def count_leaves(
     by: str,
 ) -> BlockCounts:
     """Counts rows and persons of each leaf exactly, and its protected values: exactly if a model
-    looks at counts, else by a sketch from below."""
+    looks at counts, else by a sketch from below. Values that nobody has are not counted."""
     words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
     keys = [by, *schema.unit] if schema.unit else [by]
     person = F.lit(1) if not schema.unit else _all_present(schema.unit)
@@ -270,7 +278,7 @@ def count_leaves(
     folded = rows.withColumns(canonical_columns(types, missing_tokens))
     grouped = folded.groupBy(*keys).agg(*inner)
     outer = [F.sum("n").alias("n"), F.sum("person").alias("persons")]
-    outer += [F.bit_or(name).alias(name) for name in sketches]
+    outer += [F.bit_or(F.when(F.col("person") == 1, F.col(name))).alias(name) for name in sketches]
     if schema.unit:
         grouped = grouped.groupBy(by).agg(*outer)
     else:
@@ -287,7 +295,8 @@ def count_leaves(
         id: np.column_stack([full(f"{id}_{word}") for word in range(words)]) for id in by_sketch
     }
     counts = {
-        id: _value_counts(rows, schema, v, missing_tokens, id, by) for id, v in values.items()
+        id: _value_counts(rows, schema, v, missing_tokens, id, by, n_leaves)
+        for id, v in values.items()
     }
     references = {id: each.reference for id, each in values.items()}
     joint = joint_counts(rows, schema, values, missing_tokens, by) if schema.joint else None
@@ -302,15 +311,26 @@ def _value_counts(
     missing_tokens: tuple[str, ...],
     id: str,
     by: str,
+    n_leaves: int,
 ) -> SparseCounts:
-    """How often each value of a column stands in each leaf."""
+    """How many persons of each leaf have each value of a column."""
     value = canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias("value")
-    present = rows.select(by, value).na.drop(subset=["value"])
-    found = present.groupBy(by, "value").count().toArrow()
+    named = rows.select(by, value, *schema.unit).na.drop(subset=[*schema.unit])
+    found = named.groupBy(by, "value").agg(count_units(schema.unit).alias("count")).toArrow()
+    cell, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
     code = codes_among(found.column("value").combine_chunks(), (), values.categories)
-    cell, count = found.column(by).to_numpy(), found.column("count").to_numpy()
+    n_missing = np.zeros(n_leaves, np.int64)
+    n_missing[cell[code == MISSING]] = count[code == MISSING]
     order = np.lexsort((code, cell))
-    return SparseCounts(*[part[order].astype(np.int64) for part in (cell, code, count)])
+    order = order[code[order] != MISSING]
+    counts = SparseCounts(cell[order], code[order].astype(np.int64), count[order], n_missing)
+    if not schema.unit:
+        return counts
+    known = named.na.drop(subset=["value"]).groupBy(by)
+    of_leaf = known.agg(count_units(schema.unit).alias("count")).toArrow()
+    n_known = np.zeros(n_leaves, np.int64)
+    n_known[of_leaf.column(by).to_numpy()] = of_leaf.column("count").to_numpy()
+    return replace(counts, n_known=n_known)
 
 
 def exact_values(
@@ -327,6 +347,7 @@ def exact_values(
     exact = dict(counts.counts)
     types = {id: schema.by_id(id).type for id in counts.sketches}
     folded = rows.withColumns(canonical_columns(types, missing_tokens))
+    folded = folded.na.drop(subset=[*schema.unit])
     for id in counts.sketches:
         n = folded.groupBy(by).agg(F.count_distinct(id).alias("n")).toArrow()
         leaf, size = n.column(by).to_numpy().astype(np.int64), n.column("n").to_numpy()

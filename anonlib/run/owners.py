@@ -262,17 +262,25 @@ def _suppressed(
         found = replace(
             found,
             owner=np.where(kept, found.owner, -1),
-            values={id: _of_kept(counts, id, each, kept) for id, each in found.values.items()},
+            values=_of_kept(counts, found.values, kept),
         )
 
 
-def _of_kept(counts: BlockCounts, id: str, known: Values, kept: Bools) -> Values:
-    """The values of a protected column without the rows of the controllers that are not kept."""
+def _of_kept(counts: BlockCounts, values: dict[str, Values], kept: Bools) -> dict[str, Values]:
+    """The values of protected columns without the rows of the controllers that are not kept. With a
+    unit they stay: a person may have rows of several controllers, and the config has no model that
+    compares cells with the whole table."""
+    if counts.shared:
+        return values
+    return {id: _without(counts, id, each, ~kept) for id, each in values.items()}
+
+
+def _without(counts: BlockCounts, id: str, known: Values, gone: Bools) -> Values:
     of, reference = counts.counts[id], known.reference
-    lost = ~kept[of.cell]
-    gone = np.bincount(of.value[lost], of.count[lost], len(known.categories)).astype(np.int64)
-    total = reference.count - gone
+    lost = gone[of.cell]
+    n_lost = np.bincount(of.value[lost], of.count[lost], len(known.categories)).astype(np.int64)
+    total = reference.count - n_lost
     there = total > 0
     levels = None if reference.levels is None else reference.levels[:, there]
-    n_missing = reference.n_missing - int(counts.n_rows[~kept].sum() - gone.sum())
+    n_missing = reference.n_missing - int(counts.n_rows[gone].sum() - n_lost.sum())
     return Values(known.categories.filter(there), Reference(total[there], n_missing, levels))

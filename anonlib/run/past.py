@@ -206,7 +206,7 @@ def _require_counted(
 ) -> None:
     """Raises ConfigError unless persons were counted, for these models, in all that is there."""
     models = [registry.build("audit", registry.spec(model)) for model in asked]
-    counting = [model.label for model in models if model.persons]
+    counting = [model.label for model in models]
     if not ledger.proves(target.runs(), found, counting):
         text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "
         text += "with the models of that run, or publish all rows anew"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import Digest, make_digest, sums, with_halves
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import as_double, canonical, row_hash
+from anonlib.spark.values import as_double, canonical, count_units, row_hash
 from anonlib.table.columns import HASH, OWNER, TUPLE
 from anonlib.table.encoding import Encoding, Values, fit_encoding, sort_categories
 from anonlib.table.schema import Column, Role, Scale, Schema
@@ -46,6 +48,7 @@ class Scan:
         target: Encoding of the target; None if nothing looks at it.
         context: Encodings of the insensitive columns; empty if nothing looks at them.
         read: Digest of the rows as they were read.
+        n_nobody: Rows without a person: a column of the unit is missing.
     """
 
     n_rows: int
@@ -57,6 +60,7 @@ class Scan:
     read: Digest
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()
+    n_nobody: int = 0
 
 
 def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
@@ -102,8 +106,9 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    read = make_digest(figures)
-    return Scan(read.n_rows, missing, hashes, encodings, sample, values, read, label, context)
+    read, nobody = make_digest(figures), int(figures.get("nobody", 0))
+    found = missing, hashes, encodings, sample, values, read, label, context, nobody
+    return Scan(read.n_rows, *found)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
@@ -131,6 +136,9 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
                 x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
     read = {f"{id}_read": column for id, column in source.columns.items()}
+    if unit := source.schema.unit:
+        named = [F.col(f"{id}_read").isNotNull() for id in unit]
+        aggregates.append(F.count_if(~reduce(and_, named)).alias("nobody"))
     row = with_halves(source.raw.withColumns(read), [*read]).agg(*aggregates, *sums()).head()
     return row.asDict() if row else {}
 
@@ -212,8 +220,8 @@ def _hash(value: SparkColumn) -> SparkColumn:
 def _values(
     source: Source, config: Config, published: DataFrame | None
 ) -> tuple[dict[str, Values], dict[str, Reference]]:
-    """How often each value stands in the columns that models look at the counts of: in the whole
-    table, and in the source alone.
+    """How many persons have each value in the columns that models look at the counts of: in the
+    whole table, and in the source alone. With a unit, nobody is counted of what is published.
 
     Raises ConfigError for a column with more than MAX_VALUES.
     """
@@ -226,11 +234,16 @@ def _values(
     for name, model in names.items():
         column = source.schema[name or ""]
         value = canonical(source.columns[column.id], column.type, tokens).alias("value")
-        frame = source.raw.select(value, F.lit(1).alias("own"))
+        unit = source.schema.unit
+        persons = [source.columns[id].alias(id) for id in unit]
+        frame = source.raw.select(value, F.lit(1).alias("own"), *persons)
         if published is not None:
             value = canonical(F.col(column.id), column.type, tokens)
-            frame = frame.unionAll(published.select(value, F.lit(0)))
-        counts = frame.groupBy("value").agg(F.count("*").alias("count"), F.sum("own").alias("own"))
+            frame = frame.unionAll(published.select(value, F.lit(0), *[F.lit(None) for _ in unit]))
+        own_count = count_units(unit) if unit else F.sum("own")
+        counts = frame.groupBy("value").agg(
+            count_units(unit).alias("count"), own_count.alias("own")
+        )
         counted = counts.limit(MAX_VALUES + 2).toArrow()
         if len(counted) > MAX_VALUES:
             text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"

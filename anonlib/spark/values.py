@@ -60,6 +60,11 @@ def canonical_columns(
     return {id: canonical(F.col(id), type, missing_tokens) for id, type in types.items()}
 
 
+def count_units(unit: Sequence[str]) -> Column:
+    """Counts the persons of a group of rows, by the columns of a unit; without them its rows."""
+    return F.count_distinct(*unit) if unit else F.count("*")
+
+
 #: Before Spark 4.2, times with a zone are in UTC by default. Since then only with this argument.
 _UTC: dict[str, Any] = (
     {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}

@@ -11,7 +11,7 @@ import numpy as np
 from anonlib.arrays import MISSING, Bools, Codes, Floats, Integers, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.privacy import CellCounts, KnownGroups, PrivacyModel, Reference, SparseCounts
-from anonlib.privacy.shares import group_codes
+from anonlib.privacy.shares import count_persons, group_codes
 
 #: A nominal column with more categories than this takes no part in class moments.
 MOST_INDICATORS = 100
@@ -206,16 +206,19 @@ class Block:
         self, cell_id: Ints, n_cells: int, rows: Ints | None, names: tuple[str, ...]
     ) -> CellCounts:
         n_rows = self._rows(cell_id, n_cells, rows)
-        if self.unit is None:
-            n_persons = n_rows
-        else:
-            unit = self.unit if rows is None else self.unit[rows]
-            n_persons = np.bincount(sparse(cell_id, unit).cell, minlength=n_cells)
         codes, weight = self.sensitive, self.weight
         if rows is not None:
             codes, weight = codes[rows], None if weight is None else weight[rows]
+        of = {name: codes[:, self.protected.index(name)] for name in names}
+        if self.unit is None:
+            found = {name: sparse(cell_id, values, weight) for name, values in of.items()}
+            return CellCounts(n_rows, n_rows, found, self.references)
+        unit = self.unit if rows is None else self.unit[rows]
+        there = unit != MISSING
+        cell, person = cell_id[there], unit[there]
+        n_persons = np.bincount(sparse(cell, person).cell, minlength=n_cells)
         found = {
-            name: sparse(cell_id, codes[:, self.protected.index(name)], weight) for name in names
+            name: count_persons(cell, person, values[there], n_cells) for name, values in of.items()
         }
         return CellCounts(n_rows, n_persons, found, self.references)
 

@@ -326,8 +326,17 @@ class Values:
         return replace(self, categories=categories, reference=replace(self.reference, count=counts))
 
 
-def list_protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> Values:
-    """The values of a column that is in memory: text in the order of its folded letters."""
+def list_protected_values(
+    values: pa.Array, missing_tokens: tuple[str, ...], person: Codes | None = None
+) -> Values:
+    """The values of a column that is in memory: text in the order of its folded letters.
+
+    Args:
+        values: The column of n rows.
+        missing_tokens: Values that mean "missing".
+        person: int32[n] or None. The person of each row; MISSING for nobody. None means that each
+            row is a person.
+    """
     codes = code_protected(values, missing_tokens)
     _, first = np.unique(codes[codes != MISSING], return_index=True)
     found = values.filter(pa.array(codes != MISSING)).take(pa.array(first))
@@ -335,7 +344,7 @@ def list_protected_values(values: pa.Array, missing_tokens: tuple[str, ...]) -> 
         found = pa.array([fold_text(value) for value in found.to_pylist()], pa.string())
     found = one_zero(found).take(pc.sort_indices(found))
     places = codes_among(values, missing_tokens, found).astype(np.int64)
-    return Values(found, reference_of(places, len(found)))
+    return Values(found, reference_of(places, len(found), person))
 
 
 def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:

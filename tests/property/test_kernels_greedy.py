@@ -40,7 +40,8 @@ def greedy_blocks(draw: st.DrawFn) -> Block:
     if block.protected and draw(st.booleans()):
         codes = block.sensitive[:, 0].astype(np.int64)
         weight = np.ones(block.n, np.int64) if block.weight is None else block.weight
-        reference = reference_of(np.repeat(codes, weight), int(codes.max()) + 1)
+        person = None if block.unit is None else np.repeat(block.unit, weight)
+        reference = reference_of(np.repeat(codes, weight), int(codes.max()) + 1, person)
         close: PrivacyModel = TCloseness(t=draw(st.sampled_from([0.1, 0.3])), attribute="disease")
         references = {"disease": reference}
         block = replace(block, models=(*block.models, close), references=references)

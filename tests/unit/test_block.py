@@ -113,10 +113,16 @@ def test_counts_are_those_of_pandas(rows: list[tuple[int, ...]], with_unit: bool
     persons = groups["unit"].nunique().reindex(range(4), fill_value=0) if with_unit else sizes
     assert counts.n_rows.tolist() == sizes.tolist()
     assert counts.n_persons.tolist() == persons.tolist()
+    named = table[table["unit"] >= 0] if with_unit else table.assign(unit=range(len(table)))
     for name in ("s0", "s1"):
-        present = table[table[name] >= 0]
-        expected = present.groupby(["cell", name]).size()
+        present = named[named[name] >= 0]
+        expected = present.groupby(["cell", name])["unit"].nunique()
         found = counts.sensitive[name]
+        if with_unit:
+            for n, some in ((found.n_known, present), (found.n_missing, named[named[name] < 0])):
+                wanted = some.groupby("cell")["unit"].nunique().reindex(range(4), fill_value=0)
+                assert n is not None
+                assert n.tolist() == wanted.tolist()
         pairs = list(zip(found.cell.tolist(), found.value.tolist(), strict=True))
         assert pairs == list(expected.index)  # sorted by both
         assert found.count.tolist() == expected.tolist()
@@ -132,7 +138,7 @@ def test_holds_is_a_recount(rows: list[tuple[int, ...]], k: int, l: int) -> None
     for cell in range(4):
         mine = table[table["cell"] == cell]
         persons = mine.loc[mine["unit"] >= 0, "unit"].nunique()
-        values = mine.loc[mine["s1"] >= 0, "s1"].nunique()
+        values = mine.loc[(mine["s1"] >= 0) & (mine["unit"] >= 0), "s1"].nunique()
         assert found[cell] == (persons >= k and values >= l)
 
 

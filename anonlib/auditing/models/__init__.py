@@ -70,8 +70,14 @@ class AuditModel(Plugin):
         return " ".join([self.type, *shown])
 
     def unverifiable(self, view: View) -> str:
-        """Why this view can't show that the model holds; empty if it can."""
-        return ""
+        """Why this view can't show that the model holds; empty if it can. All models count
+        persons."""
+        if view.persons != "unknown":
+            return ""
+        return (
+            "persons can't be counted: the unit that identifies them is not in the table "
+            "(one column of it, as a pseudonym, would do)"
+        )
 
     def holds(self, value: "Column") -> "Column":
         """Whether classes with this value hold the model."""

@@ -17,7 +17,7 @@ MAX_WORDS = 16
 
 @dataclass(frozen=True)
 class Distinct:
-    """Counts distinct non-null values.
+    """Counts distinct non-null values that persons have.
 
     Values with different hashes differ. So the number of bits that hashes set (for two values: of
     different extremes of the hash) is at most the number of values. With about 4 l^2 bits, most
@@ -26,10 +26,12 @@ class Distinct:
     Attributes:
         column: The column of the view.
         required: The least distinct values of a class, l.
+        token: The column of the persons' tokens, null for nobody; None if each row is a person.
     """
 
     column: str
     required: int
+    token: str | None = None
 
     @property
     def n_words(self) -> int:
@@ -41,7 +43,7 @@ class Distinct:
         from pyspark.sql import functions as F
 
         # Spark's hash of null is a number.
-        hashed = F.when(F.col(self.column).isNotNull(), F.xxhash64(self.column))
+        hashed = F.when(self._counts(), F.xxhash64(self.column))
         if self.required == 2:
             return {"low": F.min(hashed), "high": F.max(hashed)}
         place = F.pmod(hashed, F.lit(64 * self.n_words)).cast("int")
@@ -68,6 +70,14 @@ class Distinct:
         """`n_rows` and `value` of every class in `rows`."""
         from pyspark.sql import functions as F
 
-        by_value = rows.groupBy(*view.keys, self.column).agg(F.count("*").alias("n"))
+        held = F.max(self._counts()).alias("held")
+        by_value = rows.groupBy(*view.keys, self.column).agg(F.count("*").alias("n"), held)
         by_class = by_value.groupBy(*view.keys)
-        return by_class.agg(F.sum("n").alias("n_rows"), F.count(self.column).alias("value"))
+        return by_class.agg(F.sum("n").alias("n_rows"), F.count_if("held").alias("value"))
+
+    def _counts(self) -> "Column":
+        """Whether a row's value counts."""
+        from pyspark.sql import functions as F
+
+        there = F.col(self.column).isNotNull()
+        return there if self.token is None else there & F.col(self.token).isNotNull()

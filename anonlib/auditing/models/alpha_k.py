@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class AlphaKAudit(SharesAudit):
-    """Measures the share of the most frequent present value of `attribute` in every class."""
+    """Measures in every class: of the persons with a present value of `attribute`, the share that
+    has the most frequent one."""
 
     type: ClassVar[str] = "alpha_k"
     alpha: float = Field(gt=0, le=1)
@@ -24,6 +25,5 @@ class AlphaKAudit(SharesAudit):
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as F
 
-        shares = Shares(view.sensitive[self.attribute])
-        found = shares.present(rows, view, largest=F.max("n"))
+        found = Shares(view.sensitive[self.attribute]).commonest(rows, view)
         return found.select("n_rows", (F.col("largest") / F.col("known")).alias("value"))

@@ -28,7 +28,7 @@ class DeltaDisclosureAudit(SharesAudit):
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as F
 
-        found, n_values = Shares(view.sensitive[self.attribute]).against(rows, view)
+        found, whole = Shares(view.sensitive[self.attribute]).against(rows, view)
         value = largest(F.col("entries"), lambda e: F.abs(F.log(e["p"] / e["q"])))
-        complete = F.size("entries") == n_values
+        complete = F.size("entries") == whole.where("q > 0").count()
         return found.select("n_rows", F.when(complete, value).alias("value"))

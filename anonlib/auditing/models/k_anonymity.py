@@ -28,14 +28,6 @@ class KAnonymityAudit(AuditModel):
     def persons(self) -> int:
         return self.k
 
-    def unverifiable(self, view: View) -> str:
-        if view.persons != "unknown":
-            return ""
-        return (
-            "persons can't be counted: the unit that identifies them is not in the table "
-            "(one column of it, as a pseudonym, would do)"
-        )
-
     def _tokens(self, view: View) -> Distinct | None:
         return None if view.token is None else Distinct(view.token, self.k)
 

@@ -66,7 +66,7 @@ class LDiversityAudit(AuditModel):
         if self.kind == "entropy":
             weighted = F.sum(F.col("n") * F.log("n"))
             found = shares.present(rows, view, weighted=weighted)
-            entropy = F.log("known") - F.col("weighted") / F.col("known")
+            entropy = F.log("total") - F.col("weighted") / F.col("total")
             return found.select("n_rows", F.exp(entropy).alias("value"))
         found = shares.present(rows, view, counts=F.sort_array(F.collect_list("n"), asc=False))
         counts = F.col("counts")
@@ -76,4 +76,4 @@ class LDiversityAudit(AuditModel):
         return found.select("n_rows", value.alias("value"))
 
     def _values(self, view: View) -> Distinct:
-        return Distinct(view.sensitive[self.attribute], self.l)
+        return Distinct(view.sensitive[self.attribute], self.l, view.token)

@@ -29,7 +29,7 @@ class PSensitiveAudit(AuditModel):
         return (self.attribute,)
 
     def _values(self, view: View) -> Distinct:
-        return Distinct(view.sensitive[self.attribute], self.p)
+        return Distinct(view.sensitive[self.attribute], self.p, view.token)
 
     def partial(self, view: View) -> "dict[str, Column]":
         return self._values(view).partial()

@@ -21,7 +21,7 @@ class TClosenessAudit(SharesAudit):
     """Measures the earth mover's distance of `attribute` in every class from the whole table.
 
     The ordered distance costs O(classes * values). The hierarchical distance needs the hierarchy of
-    the column, and counts the rows of each class below every node.
+    the column, and counts the persons of each class below every node.
     """
 
     type: ClassVar[str] = "t_closeness"
@@ -41,12 +41,12 @@ class TClosenessAudit(SharesAudit):
             if self.attribute not in view.hierarchies:
                 raise UnverifiableError(f"the hierarchy of column {self.attribute} is not given")
             return tree_distances(view.hierarchies[self.attribute], shares, rows, view)
-        found, n_values = shares.against(rows, view)
+        found, reference = shares.against(rows, view)
         if self.distance == "equal":
             more = F.transform("entries", lambda e: F.greatest(e["p"] - e["q"], F.lit(0.0)))
             value = F.aggregate(more, F.lit(0.0), lambda total, x: total + x)
             return found.select("n_rows", value.alias("value"))
-        ranked = shares.reference(view).select("rank", "q", "value").collect()
+        ranked = reference.select("rank", "q", "value").collect()
         known = {*order, None}
         if order and (unknown := sum(row["value"] not in known for row in ranked)):
             raise UnverifiableError(
@@ -55,7 +55,7 @@ class TClosenessAudit(SharesAudit):
         whole = [row["q"] for row in sorted(ranked, key=lambda row: row["rank"])]
         text = ",".join(map(repr, whole))  # one exact literal; an array of many is slow to plan
         shares_of_all = F.split(F.lit(text), ",").cast("array<double>")
-        value = _running(shares_of_all) / max(1, n_values - 1)
+        value = _running(shares_of_all) / max(1, len(whole) - 1)
         return found.select("n_rows", value.alias("value"))
 
 
@@ -134,12 +134,15 @@ def tree_distances(
     parts = [list(pair) for pair in zip(edges.length, edges.whole, strict=True)]
     edge = F.get(F.from_json(F.lit(json.dumps(parts)), "array<array<double>>"), F.col("edge"))
     ranked = shares.ranked(rows, view, reference)
-    below = ranked.select(*view.keys, "rows", F.explode(F.get(above, "rank")).alias("edge"))
-    by_edge = below.groupBy(*view.keys, "edge").agg(F.sum("rows").alias("below"))
+    below = ranked.select(*view.keys, "n", "rows", F.explode(F.get(above, "rank")).alias("edge"))
+    sums = F.sum("n").alias("below"), F.sum("rows").alias("rows")
+    by_edge = below.groupBy(*view.keys, "edge").agg(*sums)
     entry = F.struct("below", F.get(edge, 0).alias("length"), F.get(edge, 1).alias("whole"))
-    # All rows of a class are below the root.
+    # All of a class is below the root.
     by_class = by_edge.groupBy(*view.keys).agg(
-        F.max("below").alias("n_rows"), F.collect_list(entry).alias("entries")
+        F.max("rows").alias("n_rows"),
+        F.max("below").alias("total"),
+        F.collect_list(entry).alias("entries"),
     )
     # `start` assumes that the class has no rows below any edge. Edges with rows correct that.
     start = F.lit(sum(length * whole for length, whole in parts))
@@ -147,7 +150,7 @@ def tree_distances(
         "entries",
         start,
         lambda total, e: (
-            total + e["length"] * (F.abs(e["below"] / F.col("n_rows") - e["whole"]) - e["whole"])
+            total + e["length"] * (F.abs(e["below"] / F.col("total") - e["whole"]) - e["whole"])
         ),
     )
     return by_class.select("n_rows", value.alias("value"))
