@@ -323,6 +323,7 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
         n_rows_in=scanned.n_rows,
         n_rows_out=n_released,
         n_suppressed=scanned.n_rows - n_released,
+        n_nobody=scanned.n_nobody,
         audit=report,
         evaluation=evaluate_case(config.evaluate, config.gates, case, progress),
         table=run.target.path,
@@ -409,6 +410,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),
         ),
+        n_nobody=scanned.n_nobody,
     )
 
 

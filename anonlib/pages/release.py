@@ -194,6 +194,8 @@ def _summary(
         yield f"{count_noun(n_lost, 'row')} of {n_in:,} ({share}) {were} suppressed."
     elif n_in:
         yield "No row was suppressed."
+    if n_nobody := record.get("n_nobody", 0):
+        yield f"{count_noun(n_nobody, 'row')} without a person: no model counts them."
     for what, judged, good in (("privacy model", verdicts, "holds"), ("gate", gates, "is passed")):
         if judged:
             yield _agreed(what, judged, good)

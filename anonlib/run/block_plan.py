@@ -18,7 +18,7 @@ from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import FILL, grow
-from anonlib.partition.cuts import Cuts
+from anonlib.partition.cuts import Cuts, no_cuts
 from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.owners import Owners, build_models, resolve_owners
@@ -237,6 +237,8 @@ def _repaired(
     counts = rows.count(draft)
     demands = rows.demands(draft, owner)
     group = merge_small(draft.cuts, owner, counts, centers, demands)
+    if counts.shared and counts.counts:
+        group = _merged_again(draft, rows, group, owner, centers)
     placed = group >= 0
     sizes = np.bincount(group[placed], counts.n_rows[placed]).astype(np.int64)
     bound = partition.max_rows
@@ -266,6 +268,25 @@ def _repaired(
         if not len(short):
             return made
         dealt[short] //= 2
+
+
+def _merged_again(
+    draft: BlockPlan, rows: BlockCounter, group: Ints, owner: Ints, centers: Floats
+) -> Ints:
+    """int64[b]. The block of each leaf, 0..m-1; -1 for none. Persons with rows in several leaves
+    count several times in the sums of merged leaves, so blocks are counted again, and merged until
+    they hold their models."""
+    placed = group >= 0
+    while True:
+        first = np.unique(group[placed], return_index=True)[1]
+        leaves = np.flatnonzero(placed)[first]  # one of each block
+        made = replace(draft, first=np.where(placed, group, 0))
+        counts, demands = rows.count(made), rows.demands(draft, owner[leaves])
+        root, none = owner[leaves], no_cuts(centers.shape[1], 0)
+        merged = merge_small(none, root, counts, centers[leaves], demands)
+        if int(merged.max()) + 1 == len(leaves):
+            return group
+        group = np.where(placed, merged[group], -1)
 
 
 def _refuse_large(partition: PartitionSection, n_rows: Ints) -> None:

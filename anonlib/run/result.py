@@ -33,6 +33,7 @@ class CheckResult:
     kernel: str
     partition: str
     notes: tuple[str, ...] = ()
+    n_nobody: int = 0  # rows without a person, which count for nobody
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class ReleaseResult:
     n_rows_in: int = 0
     n_rows_out: int = 0
     n_suppressed: int = 0
+    n_nobody: int = 0  # rows of the source without a person, which count for nobody
     n_waiting: int = 0  # rows in the backlog, where the run published nothing
     waited: bool = False  # the rows of the run itself went, or had gone, into the backlog
     notes: tuple[str, ...] = ()

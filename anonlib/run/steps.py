@@ -222,6 +222,7 @@ class Run:
             n_rows_in=scanned.n_rows,
             n_rows_out=found.digest.n_rows,
             n_suppressed=scanned.n_rows - found.digest.n_rows,
+            n_nobody=scanned.n_nobody,
             n_blocks=found.n_blocks,
             n_cells=found.n_cells,
             audit=done.whole,

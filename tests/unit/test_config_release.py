@@ -82,6 +82,41 @@ def test_units_need_the_ledger() -> None:
     assert problems({"mode": "append", "ledger": ENV}, **of_unit) == {}
 
 
+def with_model(model: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A config with a unit and a model of a sensitive column."""
+    attributes = {
+        "id": {"role": "identifier", "pseudonym": True},
+        "age": {"role": "quasi_identifier", "scale": "continuous"},
+        "town": {"role": "drop"},
+        "ill": {"role": "sensitive"},
+    }
+    models = [{"type": "k_anonymity", "k": 3}, model]
+    persons = {"one_row_per_person": False, "unit": ["id"], "attributes": attributes}
+    return {**persons, "privacy": {"models": models, "acknowledge_linked": True}, **more}
+
+
+def test_models_that_count_persons_of_several_batches() -> None:
+    """Where persons can't be counted by their values, models that need it are refused."""
+    batch = {"mode": "append", "ledger": ENV}
+    close = with_model({"type": "t_closeness", "t": 0.3})
+    assert "t_closeness compare cells" in problems(batch, **close)["release.mode"]
+    assert problems({"mode": "overwrite"}, **close) == {}
+    alpha = with_model({"type": "alpha_k", "alpha": 0.5})
+    assert problems(batch, **alpha) == {}
+    found = problems({**batch, "acknowledge_returning": True}, **alpha)
+    assert "alpha_k may fail in the table" in found["release.acknowledge_returning"]
+    distinct = with_model({"type": "l_diversity", "l": 2})
+    assert problems({**batch, "acknowledge_returning": True}, **distinct) == {}
+
+
+def test_controllers_that_are_left_out_change_what_persons_are_compared_with() -> None:
+    close = {"type": "t_closeness", "t": 0.3}
+    for merge in (False, True):
+        steps = [{"type": "controller", "column": "town", "merge": merge}]
+        found = problems({}, **with_model(close, partition={"steps": steps}))
+        assert [*found] == ([] if merge else ["partition.steps.0.merge"])
+
+
 @pytest.mark.parametrize(
     ("changes", "where", "text"),
     [

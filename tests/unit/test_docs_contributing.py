@@ -79,7 +79,7 @@ def test_kernel(added: Path) -> None:
     for n in range(1, 22):
         kernels.test_few_rows(kernel=kernel, n=n)
     for model in kernels.MODELS:
-        kernels.test_every_model_holds(kernel=kernel, model=model)
+        kernels.test_every_model_holds(kernel=kernel, model=model, n_persons=300)
     kernels.test_no_rows(kernel=kernel)
     kernels.test_infeasible_text_has_no_values(kernel=kernel)
     kernels.test_read_only_and_strided_arrays(kernel=kernel)

@@ -152,8 +152,8 @@ def print_check(
     to.print(table)
     to.print()
     models = ", ".join(result.models)
-    rows = [("rows", f"{result.n_rows:,}"), ("models", models), ("kernel", result.kernel)]
-    to.print(pairs([*rows, ("partition", result.partition)]))
+    rows = [("rows", f"{result.n_rows:,}"), *_nobody(result.n_nobody), ("models", models)]
+    to.print(pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
     bullets(to, "notes", [printable(note) for note in result.notes])
     to.print()
     places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
@@ -237,12 +237,17 @@ def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
     )
     figures = [
         ("rows", rows),
+        *_nobody(result.n_nobody),
         ("blocks", f"{result.n_blocks:,}"),
         ("cells", f"{result.n_cells:,}{per_cell}"),
     ]
     if result.seconds:
         figures.append(("time", f"{sum(result.seconds.values()):.1f} s"))
     return figures
+
+
+def _nobody(n_rows: int) -> list[tuple[str, str]]:
+    return [("of nobody", f"{n_rows:,} rows without a person: no model counts them")] * bool(n_rows)
 
 
 def _release_places(
