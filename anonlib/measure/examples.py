@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import Floats
 from anonlib.encode import about
 from anonlib.errors import InputError
-from anonlib.measure.features import Features, Sparse, _plain
+from anonlib.measure.features import Features, Sparse, as_one_array
 from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, score
 from anonlib.table.encoding import one_zero, to_float
@@ -48,7 +48,7 @@ class LearnTarget:
     def values(self, table: pa.Table) -> Floats:
         """float64[n]. Codes of classes, or numbers. NaN for missing, infinite and other values."""
         with about(self.column.name):
-            values = _present(_plain(table.column(self.column.id)))
+            values = _present(as_one_array(table.column(self.column.id)))
             if self.classes is not None:
                 values = pc.index_in(values, value_set=self.classes, skip_nulls=True)
             numbers = to_float(values)
@@ -80,7 +80,7 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
     """
     if (scale or target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
         return LearnTarget(column)
-    found = [_present(_plain(table.column(column.id))) for table in tables]
+    found = [_present(as_one_array(table.column(column.id))) for table in tables]
     classes = pa.concat_arrays(found).unique().drop_null()
     if not 0 < len(classes) <= MOST_CLASSES:
         raise InputError(

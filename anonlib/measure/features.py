@@ -103,7 +103,7 @@ class Features:
         parts: list[Sparse] = [csr_matrix((table.num_rows, 0))]
         for feature in self.columns:
             with about(feature.column.name):
-                values = _plain(table.column(feature.column.id))
+                values = as_one_array(table.column(feature.column.id))
                 parts.append(feature.matrix(values, released=released))
         return csr_matrix(hstack(parts))
 
@@ -172,7 +172,7 @@ def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -
         nodes = _NODES[encoding](missing=True)
         return Feature(column, nodes, nodes, domain)
     with about(column.name):
-        values = _plain(raw.column(column.id))
+        values = as_one_array(raw.column(column.id))
         if _is_measured(column) and form != "set":
             middle, low, high = _numbers(values, column), 0.0, -1.0
             if not np.isnan(middle).all():
@@ -242,7 +242,7 @@ def _rank(text: str, place: dict[str, float]) -> float:
         raise InputError("has texts that are none of its `order`, nor intervals of it") from None
 
 
-def _plain(values: Any) -> Any:
+def as_one_array(values: Any) -> Any:
     """The values as one Arrow array without a dictionary."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()

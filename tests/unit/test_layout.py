@@ -121,6 +121,20 @@ def test_private_modules_stay_in_their_package() -> None:
     assert wrong == []
 
 
+def test_private_names_stay_in_their_module() -> None:
+    wrong = [
+        f"{name} imports {alias.name} of {node.module}"
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("anonlib")
+        for alias in node.names
+        if alias.name.startswith("_")
+        and not alias.name.startswith("__")
+        and f"{node.module}.{alias.name}" not in MODULES
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("part", SPARKLESS)
 def test_without_spark(part: str) -> None:
     barred = ("pyspark", "delta", "anonlib.spark")
