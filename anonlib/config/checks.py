@@ -315,6 +315,10 @@ def _check_models(
     models = bind_models(models, attributes)
     if not any(model.type == "k_anonymity" for model in privacy.models):
         yield Problem("privacy.models", "k_anonymity is required: {type: k_anonymity, k: 10}")
+    listed = privacy.acknowledge_unique
+    for i, name in enumerate(() if isinstance(listed, bool) else listed):
+        if name not in attributes:
+            yield Problem(f"privacy.acknowledge_unique.{i}", f"no column {name} under `attributes`")
     yield from _check_protected(attributes, privacy.models, "privacy.models")
     for model in models:
         attribute = attributes.get(model.column or "")

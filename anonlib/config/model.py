@@ -211,14 +211,25 @@ class PrivacySection(Section):
     missing_tokens: tuple[str, ...] = Field(
         MISSING_TOKENS, description="texts that stand for a missing sensitive value"
     )
-    acknowledge_unique: bool = Field(
-        False, description="accept combinations of insensitive columns in fewer than k rows"
+    acknowledge_unique: bool | tuple[str, ...] = Field(
+        False,
+        description="accept what singles out rows: combinations of insensitive columns in fewer "
+        "than k rows, and columns that are keys; of the columns that are listed, or true: of all. "
+        "Columns that show who a person is must be listed",
     )
     acknowledge_linked: bool = Field(
         False,
         description="accept pseudonyms that link rows: who knows some rows of a person "
         "finds the others",
     )
+
+    def names_unique(self, name: str) -> bool:
+        """Whether `acknowledge_unique` lists a column."""
+        return not isinstance(self.acknowledge_unique, bool) and name in self.acknowledge_unique
+
+    def acknowledges_unique(self, name: str) -> bool:
+        """Whether it is accepted that a column singles out rows."""
+        return self.acknowledge_unique is True or self.names_unique(name)
 
     def may_suppress(self, n_rows: int) -> int:
         """The most of n_rows rows that may be suppressed."""

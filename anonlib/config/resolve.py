@@ -11,6 +11,7 @@ from anonlib.config.model import (
     Attribute,
     Config,
     PartitionSection,
+    PrivacySection,
     RecodeSection,
     SourceSection,
 )
@@ -88,6 +89,14 @@ def bind_models(
         else:
             result.append(model)
     return tuple(dict.fromkeys(result))
+
+
+def find_unacknowledged(
+    attributes: Mapping[str, Attribute], privacy: PrivacySection
+) -> tuple[str, ...]:
+    """The insensitive columns whose combinations must not be rare."""
+    insensitive = [n for n, a in attributes.items() if a.role is Role.INSENSITIVE]
+    return tuple(name for name in insensitive if not privacy.acknowledges_unique(name))
 
 
 def find_joint_columns(

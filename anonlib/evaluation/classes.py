@@ -14,6 +14,7 @@ from anonlib.config.resolve import (
     bind_models,
     find_joint_columns,
     find_orders,
+    find_unacknowledged,
     read_protected_hierarchies,
 )
 from anonlib.measure.case import CertaintyBin, Sizes
@@ -124,12 +125,13 @@ def make_published_spec(config: Config) -> AuditSpec:
     # Sets as text are sorted, so equal sets are equal texts.
     arrays = [n for n, r in recoders.items() if getattr(r, "form", "array") != "text"]
     sets = [n for n in arrays if recoders[n].releases == "set"]
+    insensitive = tuple(n for n, a in released.items() if a.role is Role.INSENSITIVE)
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),
         models=bind_models(config.privacy.models, config.attributes),
-        insensitive=tuple(n for n, a in released.items() if a.role is Role.INSENSITIVE),
-        acknowledge_unique=config.privacy.acknowledge_unique,
+        insensitive=find_unacknowledged(config.attributes, config.privacy) or insensitive,
+        acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
         missing_tokens=config.privacy.missing_tokens,
         persons="unknown" if config.unit else "rows",
         sets=tuple(sets),

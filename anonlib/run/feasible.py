@@ -116,8 +116,10 @@ def disclosures(
                 f"attributes.{target.name}",
                 (f"determines the sensitive column {column.name}: publishing it publishes both"),
             )
-    insensitive = source.schema.of(Role.INSENSITIVE)
-    if insensitive and not privacy.acknowledge_unique:
+    insensitive = [
+        c for c in source.schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
+    ]
+    if insensitive:
         keys = [
             F.to_json(F.struct(c.id)) if pa.types.is_nested(c.type) else F.col(c.id)
             for c in insensitive
@@ -129,7 +131,7 @@ def disclosures(
                 "privacy.acknowledge_unique",
                 (
                     f"{rare} combinations of the insensitive columns ({names}) are rarer than "
-                    f"k = {k}; give them other roles, or set this to true"
+                    f"k = {k}; give them other roles, or list them here"
                 ),
             )
 

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models
+from anonlib.config.resolve import bind_models, find_unacknowledged
 from anonlib.errors import AuditError, ConfigError, InputError, Problem
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting
@@ -71,7 +71,7 @@ def open_past(
             target.path,
             ledger_key,
             config.one_row_per_person,
-            acknowledge_unique=config.privacy.acknowledge_unique,
+            acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
             fold_case=config.person.fold_case,
         )
     if config.release.mode != "append" or not backlog_key:

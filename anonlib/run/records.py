@@ -82,6 +82,7 @@ def record(
         "seed": config.seed,
         "source_version": source.version,
         "plan": plan and plan.to_dict(),
+        "content": scan.content.to_dict(),
         "moments": {
             source.schema.by_id(e.id).name: {"mean": e.mean, "sd": e.sd}
             for e in scan.encodings

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from anonlib.config.keys import derive_ledger_key
 from anonlib.config.model import Config
+from anonlib.config.resolve import find_unacknowledged
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
 from anonlib.run.account import Account, require_words, runs_path, spell_path
@@ -224,7 +225,7 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool 
         target.path,
         key,
         config.one_row_per_person,
-        acknowledge_unique=config.privacy.acknowledge_unique,
+        acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
         fold_case=config.person.fold_case,
     )
     return ledger.released(person, sorted(target.runs()))

@@ -18,6 +18,7 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
+from anonlib.run.content import Content, judge_content
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
@@ -48,6 +49,7 @@ class Scan:
         target: Encoding of the target; None if nothing looks at it.
         context: Encodings of the insensitive columns; empty if nothing looks at them.
         read: Digest of the rows as they were read.
+        content: Figures of the content gate.
         n_nobody: Rows without a person: a column of the unit is missing.
     """
 
@@ -58,6 +60,7 @@ class Scan:
     sample: pa.Table
     values: dict[str, Values]
     read: Digest
+    content: Content
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()
     n_nobody: int = 0
@@ -97,6 +100,9 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
             *joint_problems(rows, source.schema, values, privacy, attributes),
             *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
         ]
+        named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
+        content, shown = judge_content(source, figures["n"], privacy, named)
+        problems += shown
         if problems:
             raise InfeasibleError(problems)
     encodings, context = (
@@ -107,7 +113,7 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
     read, nobody = make_digest(figures), int(figures.get("nobody", 0))
-    found = missing, hashes, encodings, sample, values, read, label, context, nobody
+    found = missing, hashes, encodings, sample, values, read, content, label, context, nobody
     return Scan(read.n_rows, *found)
 
 

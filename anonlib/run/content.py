@@ -1,0 +1,332 @@
+"""The content gate: what columns hold, whatever their roles say.
+
+A released column must not show who a person is: it must not have values of an identifying column,
+be a key, repeat a quasi-identifier, or tell whose a row is. Released values come from the source's,
+as digests prove, so the source's are judged.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.arrays import Floats
+from anonlib.config.model import PrivacySection
+from anonlib.errors import Problem
+from anonlib.source import Source
+from anonlib.table.schema import Column, Role, is_atomic
+
+#: The distinct values of a column that a sketch aims at.
+KEPT = 50_000
+#: Columns of so few distinct values identify nobody, and share values by chance.
+FEW = 20
+#: So many shared values, or equal rows, beyond chance are an accident.
+LEAST = 5
+#: Values around an identifier's by which it is told how densely numbers are used there.
+AROUND = 100
+#: A column with so many distinct values, of those that are there, is a key; one that equals another
+#: in so many rows repeats it; one with so many values of one person each tells who it is.
+NEARLY = 0.95
+#: Texts of whole numbers, also with zeros before them.
+_WHOLE = r"^[+-]?[0-9]{1,18}$"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What a released column and an identifying one have in common.
+
+    Attributes:
+        column: The released column.
+        identifier: The identifying column.
+        n_values: Values that both have, in the sketch.
+        by_chance: As many would both have by chance.
+        n_rows: Rows where both are equal, of all rows.
+        rows_by_chance: In as many rows both would at most be equal by chance.
+    """
+
+    column: str
+    identifier: str
+    n_values: int
+    by_chance: float
+    n_rows: int
+    rows_by_chance: float
+
+    @property
+    def shows(self) -> bool:
+        """Whether they have more in common than chance explains."""
+        most = self.by_chance + 6 * sqrt(self.by_chance) + LEAST
+        return self.n_values > most or self.n_rows > LEAST + 6 * self.rows_by_chance
+
+
+@dataclass(frozen=True)
+class Content:
+    """The figures of the gate, for the private record.
+
+    Attributes:
+        share: The share of the values that the sketches have; 1 is all.
+        distinct: By released column: its distinct values, estimated unless share is 1.
+        shared: Pairs of columns with values in common.
+    """
+
+    share: float
+    distinct: Mapping[str, int]
+    shared: tuple[Shared, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        pairs = [asdict(pair) for pair in self.shared]
+        return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
+
+
+class Sketch(NamedTuple):
+    """A random part of a column's values, the same part for all columns.
+
+    Attributes:
+        hashes: The keyed hashes of its values.
+        numbers: float64[u], ascending. Those of its values that are whole numbers or times.
+        n_present: Rows with a value.
+    """
+
+    hashes: frozenset[int]
+    numbers: Floats
+    n_present: int
+
+
+def judge_content(
+    source: Source, n_rows: int, privacy: PrivacySection, named: frozenset[str]
+) -> tuple[Content, list[Problem]]:
+    """Judges the columns of a source that are released.
+
+    Cost: one aggregate over the source; one more, with a shuffle, for each column that looks like a
+    key or tells whose a row is, and for those that look like another one.
+
+    Args:
+        source: The source.
+        n_rows: Its rows.
+        privacy: Names the columns that are acknowledged.
+        named: Names of the sensitive columns that models protect. These may be rich.
+    """
+    persons = [c for c in source.schema.columns if _identifies(c, source.schema.unit)]
+    shown = [c for c in source.schema.released if not c.pseudonym]
+    persons, shown = ([c for c in columns if _is_comparable(c)] for columns in (persons, shown))
+    share = min(1.0, KEPT / n_rows)
+    frame = _as_texts(source, dict.fromkeys([*persons, *shown]))
+    sketches, equal = _sketch(frame, persons, shown, share)
+    distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in shown}
+    pairs = [(column, other) for column in shown for other in persons]
+    found = [
+        _shared(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id], share)
+        for c, p in pairs
+        if c.id != p.id
+    ]
+    content = Content(share, distinct, tuple(s for s in found if s.n_values or s.n_rows))
+    problems = [
+        *_shared_problems(found, distinct, privacy),
+        *_key_problems(frame, shown, sketches, distinct, privacy, named),
+        *_repeated_problems(frame, shown, sketches, privacy),
+        *_telling_problems(frame, source, shown, sketches, share, privacy),
+    ]
+    return content, problems
+
+
+def _identifies(column: Column, unit: tuple[str, ...]) -> bool:
+    return column.role is Role.IDENTIFIER or column.id in unit
+
+
+def _is_comparable(column: Column) -> bool:
+    return is_atomic(column.type) and not pa.types.is_boolean(column.type)
+
+
+def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
+    """The columns as texts that are equal where people see one value: 7, 7.0 and " 007", or a date
+    and its midnight."""
+    typed = source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns])
+    return typed.select(*[_as_text(F.col(c.id), c).alias(c.id) for c in columns])
+
+
+def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
+    text, at = value.cast("string"), pa.types
+    if at.is_timestamp(column.type):
+        return F.regexp_replace(text, " 00:00:00$", "")
+    if at.is_floating(column.type) or at.is_decimal(column.type):
+        whole = value.try_cast("bigint")
+        is_whole = whole.cast("double") == value.cast("double")
+        return F.when(is_whole, whole.cast("string")).otherwise(text)
+    if not at.is_string(column.type):
+        return text
+    plain = F.trim(F.lower(F.collate(text, "UTF8_BINARY")))
+    whole = F.when(plain.rlike(_WHOLE), plain).cast("bigint")
+    return F.nullif(F.coalesce(whole.cast("string"), plain), F.lit(""))
+
+
+def _number(text: SparkColumn, column: Column) -> SparkColumn:
+    """The place of a value on a line, for values that lie on one: chance lets those agree."""
+    if pa.types.is_date(column.type):
+        return F.unix_date(text.try_cast("date")).cast("double")
+    if pa.types.is_timestamp(column.type):
+        return F.unix_seconds(text.try_cast("timestamp")).cast("double")
+    return F.when(text.rlike(_WHOLE), text.try_cast("double"))
+
+
+def _sketch(
+    frame: DataFrame, persons: list[Column], shown: list[Column], share: float
+) -> tuple[dict[str, Sketch], dict[tuple[str, str], int]]:
+    """The sketches of columns, by id; and by pair of ids the rows where both are equal."""
+    columns = dict.fromkeys([*persons, *shown])
+    # A key of this run: nobody can prepare values that a sketch misses.
+    key, bound = F.lit(secrets.randbits(63)), F.lit(min(2**63 - 1, int(2**64 * share) - 2**63))
+    aggregates = []
+    for c in columns:
+        text = F.col(c.id)
+        hashed = F.xxhash64(key, text, key)
+        value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
+        kept = F.when(text.isNotNull() & (hashed <= bound), value)
+        aggregates += [F.collect_set(kept).alias(c.id), F.count(text).alias(f"{c.id}_n")]
+    pairs = [(c.id, p.id) for c in shown for p in persons if c.id != p.id]
+    aggregates += [F.count_if(F.col(c) == F.col(p)).alias(f"{c}={p}") for c, p in pairs]
+    row = frame.agg(*aggregates).toArrow() if aggregates else pa.table({})
+    sketches = {}
+    for c in columns:
+        hashes, numbers = row.column(c.id).combine_chunks().flatten().flatten()
+        line = np.sort(numbers.drop_null().to_numpy())
+        n_present = row.column(f"{c.id}_n")[0].as_py()
+        sketches[c.id] = Sketch(frozenset(hashes.to_pylist()), line, n_present)
+    return sketches, {(c, p): row.column(f"{c}={p}")[0].as_py() for c, p in pairs}
+
+
+def _shared(
+    column: Column, person: Column, values: Sketch, others: Sketch, n_rows: int, share: float
+) -> Shared:
+    n_values = len(values.hashes & others.hashes)
+    chance = by_chance(values.numbers, others.numbers)
+    # Each value is in so many rows of the identifier; a row meets its own by one in all of these.
+    rows_by_chance = others.n_present * share / max(1, len(others.hashes))
+    return Shared(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
+
+
+def by_chance(numbers: Floats, others: Floats) -> float:
+    """How many of the numbers are among the others by chance: each as often as the others fill the
+    line around it. Texts are never equal by chance.
+
+    Args:
+        numbers: float64[u], ascending.
+        others: float64[v], ascending, of the same part of all numbers.
+    """
+    if not len(numbers) or len(others) < 2:
+        return float(len(numbers) * len(others) > 0)
+    width = min(AROUND, len(others) - 1)
+    place = np.searchsorted(others, numbers)
+    first = np.clip(place - width // 2, 0, len(others) - 1 - width)
+    span = others[first + width] - others[first]
+    within = (numbers >= others[0]) & (numbers <= others[-1])
+    return float(np.minimum(1.0, (width + 1) / (span + 1.0))[within].sum())
+
+
+def _shared_problems(
+    found: list[Shared], distinct: Mapping[str, int], privacy: PrivacySection
+) -> Iterator[Problem]:
+    for pair in found:
+        named = privacy.names_unique(pair.column)
+        if pair.shows and distinct[pair.column] > FEW and not named:
+            yield Problem(
+                f"column {pair.column}",
+                f"shows who a person is: it has values of column {pair.identifier}, more than "
+                f"chance explains, and equals it in {pair.n_rows} rows; give it `role: drop` or "
+                "mend the source, or name it under privacy.acknowledge_unique",
+            )
+
+
+def _key_problems(
+    frame: DataFrame,
+    shown: list[Column],
+    sketches: Mapping[str, Sketch],
+    distinct: Mapping[str, int],
+    privacy: PrivacySection,
+    named: frozenset[str],
+) -> Iterator[Problem]:
+    for c in shown:
+        n = sketches[c.id].n_present
+        protected = c.role is Role.QUASI_IDENTIFIER or c.name in named
+        if protected or privacy.acknowledges_unique(c.name):
+            continue
+        if distinct[c.name] <= FEW or distinct[c.name] < 0.9 * NEARLY * n:
+            continue
+        exact = frame.select(c.id).na.drop().distinct().count()
+        if exact >= NEARLY * n:
+            yield Problem(
+                f"column {c.name}",
+                f"is a key: {exact} distinct values in {n} rows, published as they are; give it "
+                "`role: drop` or coarsen it, or name it under privacy.acknowledge_unique",
+            )
+
+
+def _repeated_problems(
+    frame: DataFrame, shown: list[Column], sketches: Mapping[str, Sketch], privacy: PrivacySection
+) -> Iterator[Problem]:
+    """Columns that are released as they are, and equal a quasi-identifier."""
+    quasi = [c for c in shown if c.role is Role.QUASI_IDENTIFIER]
+    pairs = [
+        (c, q)
+        for c in shown
+        if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
+        for q in quasi
+        if _alike(sketches[c.id].hashes, sketches[q.id].hashes)
+    ]
+    if not pairs:
+        return
+    equal = [F.count_if(F.col(c.id) == F.col(q.id)) for c, q in pairs]
+    for (c, q), n in zip(pairs, frame.agg(*equal).collect()[0], strict=True):
+        if n >= NEARLY * max(1, sketches[c.id].n_present):
+            yield Problem(
+                f"column {c.name}",
+                f"equals the quasi-identifier {q.name} in {n} rows, and would be published as it "
+                "is; give it `role: drop`, or name it under privacy.acknowledge_unique",
+            )
+
+
+def _alike(a: frozenset[int], b: frozenset[int]) -> bool:
+    """Whether two columns may be one: they have nearly the same values, and several."""
+    return len(a) > 1 and len(a & b) >= 0.8 * len(a | b)
+
+
+def _telling_problems(
+    frame: DataFrame,
+    source: Source,
+    shown: list[Column],
+    sketches: Mapping[str, Sketch],
+    share: float,
+    privacy: PrivacySection,
+) -> Iterator[Problem]:
+    """Columns whose values belong to one person each although they stand in several rows."""
+    schema = source.schema
+    unit = [schema.by_id(id) for id in schema.unit if id in frame.columns]
+    if not unit:
+        return
+    n_persons = max(len(sketches[c.id].hashes) for c in unit)
+    if n_persons <= FEW * share:
+        return
+    person = F.xxhash64(*[F.col(c.id) for c in unit])
+    for c in shown:
+        if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
+            continue
+        if len(sketches[c.id].hashes) < 0.8 * n_persons:
+            continue
+        by_value = frame.where(F.col(c.id).isNotNull()).groupBy(c.id)
+        found = by_value.agg(
+            F.count("*").alias("n"), F.min(person).alias("low"), F.max(person).alias("high")
+        ).where("n > 1")
+        n, alone = found.agg(F.count("*"), F.count_if(F.col("low") == F.col("high"))).collect()[0]
+        if n >= LEAST and alone >= NEARLY * n:
+            yield Problem(
+                f"column {c.name}",
+                f"tells whose a row is: {alone} of the {n} values that stand in several rows are "
+                "of one person each; give it `role: drop` or coarsen it, or name it under "
+                "privacy.acknowledge_unique",
+            )

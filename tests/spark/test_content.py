@@ -1,0 +1,181 @@
+"""The content gate: columns that show who a person is are found by what they hold."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.errors import InfeasibleError
+
+pytestmark = pytest.mark.spark
+
+N = 400
+
+
+def table() -> pd.DataFrame:
+    random = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "id": [f"P-{i:05}" for i in random.permutation(90_000)[:N]],
+            "number": random.permutation(10**9 * np.arange(1, N + 1) + 7),
+            "serial": np.arange(N),  # as dense as ages: chance explains what they share
+            "age": random.integers(18, 90, N),
+            "town": random.choice(["Ulm", "Bonn", "Jena", "Kiel"], N),
+            "ill": random.choice(["a", "b", "c"], N),
+            "flag": random.integers(0, 2, N).astype(bool),
+        }
+    )
+
+
+def config_of(path: Path, x: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {
+        "source": {"format": "dataframe"},
+        "attributes": {
+            "id": {"role": "identifier"},
+            "number": {"role": "identifier"},
+            "serial": {"role": "identifier"},
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "town": {"role": "quasi_identifier", "scale": "nominal"},
+            "ill": {"role": "sensitive"},
+            "flag": {"role": "sensitive"},
+            "x": x,
+        },
+        "one_row_per_person": "id",
+        "privacy": {"models": [{"type": "k_anonymity", "k": 4}], **changes.pop("privacy", {})},
+        "kernel": {"type": "mdav"},
+        "release": {"path": str(path / "out")},
+        **changes,
+    }
+
+
+SENSITIVE = {"role": "sensitive"}
+INSENSITIVE = {"role": "insensitive"}
+PUBLIC = {"role": "target", "public": True}
+#: What x holds, its attribute, and what is said.
+SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
+    ("a copy", lambda t: t["id"], SENSITIVE, "values of column id"),
+    ("a public target", lambda t: t["id"], PUBLIC, "values of column id"),
+    ("other forms", lambda t: "  " + t["id"].str.lower(), SENSITIVE, "values of column id"),
+    ("numbers as text", lambda t: t["number"].astype(str), SENSITIVE, "values of column number"),
+    ("whole floats", lambda t: t["number"].astype(float), SENSITIVE, "values of column number"),
+    ("leading zeros", lambda t: "00" + t["number"].astype(str), PUBLIC, "values of column number"),
+    ("someone else's", lambda t: np.roll(t["id"], 7), SENSITIVE, "values of column id"),
+    ("a few", lambda t: t["id"].where(t.index % 20 == 0, t["ill"]), SENSITIVE, "column id"),
+    ("dense numbers", lambda t: t["serial"], SENSITIVE, "equals it in 400 rows"),
+    (
+        "a quasi-identifier",
+        lambda t: t["id"],
+        {"role": "quasi_identifier", "scale": "nominal"},
+        "id",
+    ),
+    ("a key", lambda t: [f"k{i * i}" for i in range(N)], SENSITIVE, "is a key: 400 distinct"),
+    ("a key as target", lambda t: [f"k{i * i}" for i in range(N)], PUBLIC, "is a key"),
+    ("nearly a key", lambda t: [f"k{i % 390}" for i in range(N)], SENSITIVE, "is a key: 390"),
+    ("repeats", lambda t: t["age"], SENSITIVE, "equals the quasi-identifier age"),
+    ("repeats a name", lambda t: t["town"].str.upper(), PUBLIC, "equals the quasi-identifier town"),
+]
+
+
+@pytest.mark.parametrize(
+    ("x", "attribute", "said"), [s[1:] for s in SHOWS], ids=[s[0] for s in SHOWS]
+)
+def test_what_shows_persons(
+    spark: SparkSession, tmp_path: Path, x: Any, attribute: dict[str, Any], said: str
+) -> None:
+    rows = table()
+    rows["x"] = x(rows)
+    given = config_of(tmp_path, attribute)
+    with pytest.raises(InfeasibleError) as caught:
+        anonlib.release(given, dataframe=spark.createDataFrame(rows))
+    problems = [p for p in caught.value.problems if p.where == "column x"]
+    assert any(said in problem.text for problem in problems), caught.value
+    assert "P-0" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
+    ("a boolean", lambda t: ~t["flag"], SENSITIVE),
+    ("few values", lambda t: t.index % 15, SENSITIVE),
+    ("ages", lambda t: np.random.default_rng(0).integers(0, 110, N), SENSITIVE),
+    ("dense numbers", lambda t: np.random.default_rng(0).integers(0, 500, N), PUBLIC),
+    ("some towns", lambda t: np.roll(t["town"], 1), SENSITIVE),
+    ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
+]
+
+
+@pytest.mark.parametrize(
+    ("x", "attribute"), [h[1:] for h in HARMLESS], ids=[h[0] for h in HARMLESS]
+)
+def test_what_chance_explains(
+    spark: SparkSession, tmp_path: Path, x: Any, attribute: dict[str, Any]
+) -> None:
+    rows = table()
+    rows["x"] = x(rows)
+    given = config_of(tmp_path, attribute)
+    assert anonlib.release(given, dataframe=spark.createDataFrame(rows)).n_rows_out == N
+
+
+def test_what_is_acknowledged(spark: SparkSession, tmp_path: Path) -> None:
+    rows = table()
+    rows["x"] = rows["id"]
+    frame = spark.createDataFrame(rows)
+    with pytest.raises(InfeasibleError, match="who a person is"):  # true is not enough for that
+        anonlib.release(
+            config_of(tmp_path, SENSITIVE, privacy={"acknowledge_unique": True}), dataframe=frame
+        )
+    listed = config_of(tmp_path, SENSITIVE, privacy={"acknowledge_unique": ["x"]})
+    assert anonlib.release(listed, dataframe=frame).n_rows_out == N
+    rows["x"] = [f"k{i * i}" for i in range(N)]
+    every = config_of(tmp_path / "b", SENSITIVE, privacy={"acknowledge_unique": True})
+    assert anonlib.release(every, dataframe=spark.createDataFrame(rows)).n_rows_out == N
+
+
+def test_a_rich_column_with_a_model(spark: SparkSession, tmp_path: Path) -> None:
+    rows = table()
+    rows["x"] = [f"k{i * i}" for i in range(N)]
+    models = [{"type": "k_anonymity", "k": 4}, {"type": "l_diversity", "l": 3, "attribute": "x"}]
+    given = config_of(tmp_path, SENSITIVE, privacy={"models": models})
+    assert anonlib.release(given, dataframe=spark.createDataFrame(rows)).n_rows_out == N
+
+
+@pytest.mark.parametrize("model", [False, True])
+def test_what_tells_whose_a_row_is(spark: SparkSession, tmp_path: Path, *, model: bool) -> None:
+    """A hash of the person, in several rows of each, whether a model names it or not."""
+    rows = table()
+    rows["id"] = np.repeat(rows["id"][: N // 4].to_numpy(), 4)
+    rows["x"] = [f"h{hash(('salt', id)) % 10**12}" for id in rows["id"]]
+    models = [{"type": "k_anonymity", "k": 4}]
+    models += [{"type": "l_diversity", "l": 2, "attribute": "x"}] if model else []
+    given = config_of(
+        tmp_path, SENSITIVE, privacy={"models": models}, unit=["id"], one_row_per_person=False
+    )
+    with pytest.raises(InfeasibleError, match="tells whose a row is: 100 of the 100 values"):
+        anonlib.release(given, dataframe=spark.createDataFrame(rows))
+
+
+def test_check_tells_it_too(spark: SparkSession, tmp_path: Path) -> None:
+    rows = table()
+    rows["x"] = rows["id"]
+    spark.createDataFrame(rows).write.parquet(str(tmp_path / "people"))
+    given = config_of(tmp_path, SENSITIVE)
+    given["source"] = {"format": "parquet", "path": str(tmp_path / "people")}
+    with pytest.raises(InfeasibleError, match="column x: shows who a person is"):
+        anonlib.check(given)
+
+
+def test_the_private_record_has_the_figures(spark: SparkSession, tmp_path: Path) -> None:
+    rows = table()
+    rows["x"] = np.random.default_rng(0).integers(0, 110, N)
+    result = anonlib.release(config_of(tmp_path, SENSITIVE), dataframe=spark.createDataFrame(rows))
+    import json
+
+    content = json.loads(Path(result.record.removeprefix("file:")).read_text())["content"]
+    assert content["share"] == 1
+    assert content["distinct"]["town"] == 4
+    assert {"column": "x", "identifier": "serial"}.items() <= next(
+        pair for pair in content["shared"] if pair["column"] == "x"
+    ).items()
