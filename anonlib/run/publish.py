@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 from secrets import randbits
+from time import time_ns
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -174,9 +175,24 @@ class Target:
         self.version = self._latest()
 
     def require_unchanged(self) -> None:
-        """Raises BusyError when the table changed since the run began."""
-        if self._latest() != self.version:
-            raise BusyError(CHANGED)
+        """Raises BusyError when the table's rows or columns changed since the run began. Commits
+        that change neither (OPTIMIZE, VACUUM) are caught up with."""
+        while (latest := self._latest()) != self.version:
+            if not all(self._keeps_rows(v) for v in range(self.version + 1, latest + 1)):
+                raise BusyError(CHANGED)
+            self.version = latest
+
+    def _keeps_rows(self, version: int) -> bool:
+        """Whether the commit of a version only lays out the same rows in other files."""
+        path = f"{self.path}/_delta_log/{version:020}.json"
+        if not self._storage.exists(path):
+            return False
+        actions = [json.loads(line) for line in self._storage.read(path).splitlines() if line]
+        return all(
+            kind == "commitInfo" or (kind in ("add", "remove") and found["dataChange"] is False)
+            for action in actions
+            for kind, found in action.items()
+        )
 
     def publish(
         self,
@@ -199,12 +215,7 @@ class Target:
         left to its VACUUM: no reader sees them, and they hold audited rows.
         """
         with translate_errors("release.path"):
-            transaction = Transaction.begin(self._spark, self.path)
-            if int(transaction.begun.readVersion()) != self.version:
-                raise BusyError(CHANGED)
-            # The audit looked at all of it: Delta then refuses to commit after any other change.
-            transaction.begun.readWholeTable()
-            actions = None
+            transaction, actions = self._begin(), None
             try:
                 frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
@@ -219,12 +230,39 @@ class Target:
                     raise StorageError("the written files differ from the audited table")
                 operation = self._operation(text)
                 with held.committing(publishing=True):
+                    begun = self.version
                     self.require_unchanged()
+                    if self.version != begun:
+                        transaction, actions = self._begin_again(transaction, actions)
                     return self._commit(transaction, actions, operation, held)
             except BaseException:
                 if not held.doubtful:
                     self._remove(actions, held, run_id)
                 raise
+
+    def _begin(self) -> Transaction:
+        self.require_unchanged()
+        transaction = Transaction.begin(self._spark, self.path)
+        if int(transaction.begun.readVersion()) != self.version:
+            raise BusyError(CHANGED)
+        # The audit looked at all of it: Delta then refuses to commit after any other change.
+        transaction.begun.readWholeTable()
+        return transaction
+
+    def _begin_again(self, before: Transaction, actions: Any) -> tuple[Transaction, Any]:
+        """A transaction that sees the newest files, and the actions for it: it removes these."""
+        transaction = self._begin()
+        metadata = before.begun.metadata()
+        if metadata != transaction.begun.metadata():
+            transaction.begun.updateMetadata(metadata, False)
+        found = [actions.apply(i) for i in range(actions.size())]
+        kept = [a for a in found if a.getClass().getSimpleName() != "RemoveFile"]
+        removed = []
+        if self._release.mode == "overwrite":
+            there = transaction.begun.filterFiles()
+            now = time_ns() // 1_000_000
+            removed = [there.apply(i).removeWithTimestamp(now, True) for i in range(there.size())]
+        return transaction, scala_seq(self._spark, [*kept, *removed])
 
     def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
         try:
