@@ -98,6 +98,7 @@ class Backlog:
             # pyspark can't read the annotations of a partial; a lambda has none.
             sealed = frame.mapInArrow(lambda batches: _sealed(batches, key), SEALED)
             sealed.write.parquet(f"{folder}/rows")
+        self._storage.close(self._storage.root)
         self._write(replace(entry, n_rows=self._count(entry)))
 
     def take(self, run_id: str, entries: Iterable[Waiting]) -> None:

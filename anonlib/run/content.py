@@ -39,7 +39,7 @@ _WHOLE = r"^[+-]?[0-9]{1,18}$"
 
 
 @dataclass(frozen=True)
-class Shared:
+class Overlap:
     """What a released column and an identifying one have in common.
 
     Attributes:
@@ -77,7 +77,7 @@ class Content:
 
     share: float
     distinct: Mapping[str, int]
-    shared: tuple[Shared, ...]
+    shared: tuple[Overlap, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -122,13 +122,13 @@ def judge_content(
     distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in shown}
     pairs = [(column, other) for column in shown for other in persons]
     found = [
-        _shared(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id], share)
+        _overlap(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id], share)
         for c, p in pairs
         if c.id != p.id
     ]
     content = Content(share, distinct, tuple(s for s in found if s.n_values or s.n_rows))
     problems = [
-        *_shared_problems(found, distinct, privacy),
+        *_overlap_problems(found, distinct, privacy),
         *_key_problems(frame, shown, sketches, distinct, privacy, named),
         *_repeated_problems(frame, shown, sketches, privacy),
         *_telling_problems(frame, source, shown, sketches, share, privacy),
@@ -201,14 +201,14 @@ def _sketch(
     return sketches, {(c, p): row.column(f"{c}={p}")[0].as_py() for c, p in pairs}
 
 
-def _shared(
+def _overlap(
     column: Column, person: Column, values: Sketch, others: Sketch, n_rows: int, share: float
-) -> Shared:
+) -> Overlap:
     n_values = len(values.hashes & others.hashes)
     chance = by_chance(values.numbers, others.numbers)
     # Each value is in so many rows of the identifier; a row meets its own by one in all of these.
     rows_by_chance = others.n_present * share / max(1, len(others.hashes))
-    return Shared(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
+    return Overlap(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
 
 
 def by_chance(numbers: Floats, others: Floats) -> float:
@@ -229,8 +229,8 @@ def by_chance(numbers: Floats, others: Floats) -> float:
     return float(np.minimum(1.0, (width + 1) / (span + 1.0))[within].sum())
 
 
-def _shared_problems(
-    found: list[Shared], distinct: Mapping[str, int], privacy: PrivacySection
+def _overlap_problems(
+    found: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
 ) -> Iterator[Problem]:
     for pair in found:
         named = privacy.names_unique(pair.column)
@@ -253,7 +253,8 @@ def _key_problems(
 ) -> Iterator[Problem]:
     for c in shown:
         n = sketches[c.id].n_present
-        protected = c.role is Role.QUASI_IDENTIFIER or c.name in named
+        # Combinations of insensitive columns are counted elsewhere.
+        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in named
         if protected or privacy.acknowledges_unique(c.name):
             continue
         if distinct[c.name] <= FEW or distinct[c.name] < 0.9 * NEARLY * n:

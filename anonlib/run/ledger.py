@@ -194,6 +194,7 @@ class Ledger:
             written = self._spark.read.schema(TOKENS).parquet(f"{folder}/tokens")
             nobody = F.count_if(F.col("token").isNull()).alias("nobody")
             row = written.agg(F.count("*").alias("n"), nobody).collect()[0]
+        self._storage.close(self._storage.root)
         whole = replace(entry, n_tokens=int(row["n"]), unnamed=row["nobody"] > 0)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(whole)))
 

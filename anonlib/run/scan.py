@@ -30,6 +30,8 @@ from anonlib.table.encoding import Encoding, Values, fit_encoding, sort_categori
 from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.text import fold_text
 
+#: Names of folders that stand for a missing value.
+READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
 
@@ -84,7 +86,7 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     with translate_errors("source", denied=InputError):
         figures = _figures(source, privacy.missing_tokens)
-        problems = [*_problems(source, figures)]
+        problems = [*_problems(source, figures), *_unfit(source, config.release.partition_by)]
         if figures["n"] == 0:
             raise ConfigError(problems)
         sample = _sample(source, rows, figures["n"], config.partition.sample_rows, config.seed)
@@ -171,6 +173,23 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
         if count := figures.get(f"{column.id}_infinite"):
             yield Problem(
                 where, f"{count} infinite values; make them missing or leave the rows out"
+            )
+
+
+def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
+    """Columns that files can't be laid out by: some of their texts would be read as missing. One
+    aggregate, if any is text."""
+    columns = [source.schema[name] for name in partition_by]
+    texts = [c for c in columns if pa.types.is_string(c.type)]
+    counts = [F.count_if(source.columns[c.id].isin(*READ_AS_MISSING)).alias(c.id) for c in texts]
+    found = source.raw.agg(*counts).collect()[0] if counts else ()
+    for column, n in zip(texts, found, strict=True):
+        if n:
+            yield Problem(
+                f"column {column.name}",
+                f"files can't be laid out by it: {n} values are empty texts or {READ_AS_MISSING[1]}"
+                ", which readers take for missing; clean them, or remove it from "
+                "release.partition_by",
             )
 
 

@@ -60,6 +60,7 @@ class PrivateTable:
             writer = frame.write.format("delta").mode("append")
             writer.option("mergeSchema", "true").save(self.path)
             forget(self._spark, self.path)
+        self._storage.close(self.path)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

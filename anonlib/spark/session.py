@@ -29,6 +29,8 @@ REQUIRED = {
     # Literals of plans may be raw values (a `where`, a category), so texts of plans hide them.
     "spark.sql.redaction.string.regex": "(?s).+",
     "spark.sql.redaction.options.regex": f"{SECRET}|url",
+    # As whole microseconds: INT96 is read by the calendar of another time in old years.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     # HotSpot interprets methods of more bytes. Above this, Spark compiles each operator by itself.
     "spark.sql.codegen.hugeMethodLimit": "8000",
@@ -44,6 +46,7 @@ FIXED = (
     "spark.sql.redaction.string.regex",
     "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles",
+    "spark.sql.parquet.outputTimestampType",
 )
 
 ENCRYPTION = "spark.io.encryption.enabled"

@@ -2,6 +2,7 @@
 disks, HDFS, object stores."""
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,27 @@ class Storage:
             return False
         place.chmod(0o700)
         return True
+
+    def close(self, path: str) -> None:
+        """Gives all that Spark wrote in a folder the folder's own permissions: who can't read the
+        folder can't read its files, wherever these are moved."""
+        with translate_errors(f"path {path}"):
+            if self.local:
+                self._close_local(Path(self.local_path(path)))
+                return
+            found = self._fs.getFileStatus(self._path(path)).getPermission().toShort() & 0o666
+            mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")(found)
+            files = self._fs.listFiles(self._path(path), True)
+            while files.hasNext():
+                self._fs.setPermission(files.next().getPath(), mode)
+
+    def _close_local(self, folder: Path) -> None:
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        for place, folders, files in os.walk(folder):
+            for name in folders:
+                Path(place, name).chmod(mode)
+            for name in files:
+                Path(place, name).chmod(mode & 0o666)
 
     def delete(self, path: str) -> None:
         """Deletes a file or folder, if it exists."""

@@ -62,7 +62,8 @@ def test_values_are_counted_without_a_filter_by_block(
         {"type": "alpha_k", "alpha": 0.5, "attribute": "diagnosis"},
     ]
     partition = {"steps": [{"type": "kmeans"}], "max_rows": 500}
-    parsed = anonlib.parse(config(tmp_path, partition=partition, privacy={"models": models}))
+    privacy = {"models": models, "acknowledge_unique": ["income"]}
+    parsed = anonlib.parse(config(tmp_path, partition=partition, privacy=privacy))
     source = open_source(spark, parsed)
     scanned = scan(source, parsed)
     task = task_of(parsed, source.schema, scanned)

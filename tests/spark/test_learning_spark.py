@@ -42,7 +42,7 @@ CONFIG: dict[str, Any] = {
         "wage": {"role": "sensitive"},
     },
     "one_row_per_person": True,
-    "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+    "privacy": {"models": [{"type": "k_anonymity", "k": 5}], "acknowledge_unique": ["wage"]},
     "recode": {"columns": {"age": "interval", "city": "set"}},
     "release": {"path": "unused/release"},
     "seed": 7,

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.spark
 
 
 def with_models(path: Path, *models: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    privacy = {"models": [{"type": "k_anonymity", "k": 5}, *models]}
+    models = ({"type": "k_anonymity", "k": 5}, *models)
+    privacy = {"models": [*models], "acknowledge_unique": ["income"]}
     return config(path, privacy=privacy, kernel="mondrian", **changes)
 
 

@@ -7,6 +7,7 @@ import stat
 import threading
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import anonlib
 from anonlib import pipeline
@@ -29,6 +31,7 @@ from tests.spark.support import (
     people,
     settings,
     texts_in,
+    write_config,
     write_people,
 )
 
@@ -205,6 +208,41 @@ def test_partitions(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     assert multiset(table.select(kept)) == multiset(source.select(kept))
     detail = spark.sql(f"describe detail delta.`{config['release']['path']}`").collect()[0]
     assert detail["partitionColumns"] == ["ill ness", "day"]
+
+
+@pytest.mark.parametrize("value", ["", "__HIVE_DEFAULT_PARTITION__"])
+@pytest.mark.parametrize("verb", ["check", "release"])
+def test_texts_that_folders_cannot_name(
+    shell: Shell, tmp_path: Path, verb: str, value: str
+) -> None:
+    frame = people(60)
+    frame.loc[[3, 4], "illness"] = value
+    write_people(tmp_path, frame)
+    config = settings(tmp_path, release={"partition_by": ["illness"]})
+    said = shell(verb, write_config(tmp_path, config))
+    assert said.code == 2
+    assert "column illness: files can't be laid out by it: 2 values are empty" in said.err
+    assert not (tmp_path / "out" / "table").exists()
+
+
+def test_old_times_come_through(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+    """As microseconds: INT96 loses what the calendar and zones of before 1900 say."""
+    frame = people(60)
+    times = [datetime(1583 + 7 * i, 3, 1, 12, 30, 15, i, UTC) for i in range(60)]
+    frame["seen"] = [times[i // 2] for i in range(60)]
+    spark.createDataFrame(frame).write.parquet(str(tmp_path / "people.parquet"))
+    config = settings(tmp_path)
+    config["attributes"]["seen"] = {"role": "sensitive"}
+    said = shell.release(config)
+    assert said.code == 0, said.err
+    table = latest(spark, config["release"]["path"])
+    micros = F.unix_micros("seen").alias("t")
+    found = sorted(row.t for row in table.select(micros).collect())
+    assert found == sorted(row.t for row in spark.createDataFrame(frame).select(micros).collect())
+    (file, *_) = (tmp_path / "out" / "table").glob("*.parquet")
+    schema = pq.ParquetFile(file).schema
+    kinds = {schema.column(i).name: schema.column(i).physical_type for i in range(len(schema))}
+    assert kinds["seen"] == "INT64"
 
 
 def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:

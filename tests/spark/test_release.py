@@ -48,7 +48,8 @@ def config(path: Path, **changes: Any) -> dict[str, Any]:
             "models": [
                 {"type": "k_anonymity", "k": 5},
                 {"type": "l_diversity", "l": 2, "attribute": "diagnosis"},
-            ]
+            ],
+            "acknowledge_unique": ["income"],
         },
         "partition": {"steps": [{"type": "kmeans"}], "max_rows": 500},
         "recode": {"columns": {"zip": "set", "age": "interval"}},

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import Floats
-from anonlib.run.content import Shared, by_chance
+from anonlib.run.content import Overlap, by_chance
 
 
 def line(values: object) -> Floats:
@@ -15,7 +15,7 @@ def line(values: object) -> Floats:
 
 def shows(values: Floats, others: Floats, n_rows: int = 0) -> bool:
     n_values = len(np.intersect1d(values, others))
-    return Shared("x", "id", n_values, by_chance(values, others), n_rows, 1.0).shows
+    return Overlap("x", "id", n_values, by_chance(values, others), n_rows, 1.0).shows
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(30, 3000), st.integers(30, 3000))
@@ -52,5 +52,5 @@ def test_clusters_are_as_dense_as_they_are_near() -> None:
 def test_texts_are_never_equal_by_chance() -> None:
     none = line([])
     assert by_chance(none, line([1, 2])) == 0
-    assert Shared("x", "id", 6, 0.0, 0, 1.0).shows
-    assert not Shared("x", "id", 5, 0.0, 0, 1.0).shows
+    assert Overlap("x", "id", 6, 0.0, 0, 1.0).shows
+    assert not Overlap("x", "id", 5, 0.0, 0, 1.0).shows

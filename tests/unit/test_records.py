@@ -22,6 +22,7 @@ from anonlib.config.summary import SOFTWARE, digest_config, digest_hierarchies
 from anonlib.kernels import Kernel
 from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.run.content import Content
 from anonlib.run.promise import Promise
 from anonlib.run.records import manifest, record
 from anonlib.run.result import ReleaseResult
@@ -235,6 +236,7 @@ def private(made: Config, n_missing: int = 14) -> tuple[str, dict[str, Any]]:
     sample = pa.table({"c0": [NUMBER], "c1": [MARKER]})
     hashes = {"c1": np.array([55555555555, 66666666666])}
     scan: Any = SimpleNamespace(
+        content=Content(1.0, {}, ()),
         encodings=encodings,
         n_missing={"c0": n_missing, "c1": 0},
         sample=sample,
@@ -270,7 +272,7 @@ def test_few_values_are_not_told() -> None:
 def test_private_record_has_no_secrets_of_paths() -> None:
     result = ReleaseResult("run-1", "published", table="s3a://Sesame@bucket/t")
     source: Any = SimpleNamespace(version=None)
-    scan: Any = SimpleNamespace(encodings=(), n_missing={}, n_rows=0)
+    scan: Any = SimpleNamespace(encodings=(), n_missing={}, n_rows=0, content=Content(1.0, {}, ()))
     found = json.loads(record(config(), result, source, scan, None, PROMISE))
     assert found["table"] == "s3a://…@bucket/t"
 
