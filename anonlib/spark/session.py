@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from anonlib.config import secrets as secret_names
@@ -176,10 +178,15 @@ def _jars(settings: Mapping[str, str]) -> str:
 
 def _launch(conf: Mapping[str, str]) -> None:
     """Starts the JVM if there is none. Secret settings are set later, when the session starts:
-    everybody on the machine can read the JVM's command line."""
+    everybody on the machine can read the JVM's command line.
+
+    The JVM is in a session of its own: a signal to our process group (`timeout`, a terminal that is
+    closed) ends us, and we end the JVM, which ends by itself when we die."""
     plain = SparkConf(loadDefaults=False)
     plain.setAll([(key, value) for key, value in conf.items() if not re.search(SECRET, key)])
-    SparkContext._ensure_initialized(conf=plain)
+    launch: Any = launch_gateway  # it has no types
+    gateway = SparkContext._gateway or launch(plain, {"start_new_session": True})
+    SparkContext._ensure_initialized(gateway=gateway, conf=plain)
 
 
 def _with_theirs(pattern: str) -> str:

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
 from anonlib import cli
@@ -245,12 +246,21 @@ def _signal(step: Step) -> None:
     def wait() -> None:
         while not any(Path(step.seen[0]).rglob(step.seen[1])):
             time.sleep(0.005)
-        os.killpg(0, step.send)
+        _send(step.send)
 
     if step.seen:
         threading.Thread(target=wait, daemon=True).start()
     else:
-        os.killpg(0, step.send)
+        _send(step.send)
+
+
+def _send(number: int) -> None:
+    """Sends a signal to this process group. What nobody can survive also ends the JVM, which has a
+    session of its own, before it sees that we are gone: a machine that dies."""
+    jvm = SparkContext._gateway.proc if number == signal.SIGKILL else None
+    if jvm is not None:
+        os.killpg(jvm.pid, number)
+    os.killpg(0, number)
 
 
 # --- what is on the disk

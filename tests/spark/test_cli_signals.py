@@ -1,5 +1,6 @@
 """Ctrl-C in the middle of a release: jobs end, nothing is left behind, the target is as it was."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.support import installed
@@ -34,15 +36,20 @@ class Endless(Kernel):
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_release_is_interrupted(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole_group", [False, True], ids=["process", "group"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_release_is_interrupted(
+    number: signal.Signals, tmp_path: Path, *, whole_group: bool
+) -> None:
+    """Also where all processes of the run get the signal, as `timeout` and terminals send it."""
     overrides = [f"release.path={tmp_path}/out/table", "source.rows=20000", "seed=1"]
+    overrides += [f"events={tmp_path}/events.jsonl"]
     overrides += ["kernel.type=endless", f"spark.conf.\"spark.local.dir\"='{tmp_path}/local'"]
     begun = tmp_path / "begun"
     path = [installed(tmp_path / "plugin", "endless", KERNEL), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "anonlib", "release", str(CONF)),
+            *(sys.executable, "-m", "anonlib", "release", str(CONF), "--log-format", "json"),
             *[part for text in overrides for part in ("--set", text)],
         ],
         env={**os.environ, "BEGUN": str(begun), "PYTHONPATH": os.pathsep.join(filter(None, path))},
@@ -53,16 +60,17 @@ def test_release_is_interrupted(number: signal.Signals, tmp_path: Path) -> None:
     )
     while process.poll() is None and not begun.exists():
         time.sleep(0.05)
-    process.send_signal(number)
+    os.killpg(process.pid, number) if whole_group else process.send_signal(number)
     out, err = process.communicate(timeout=120)
     lines = err.splitlines()
     assert process.returncode == 1, lines
-    # The tasks that were cancelled may take a while to end; then the run says what it waits for.
-    waits = "waiting for the tasks of jobs that were cancelled, at most 10 s"
-    told = [line for line in lines if not line.endswith(waits)]
-    assert "anonymize: failed after" in told[-2]
-    assert lines[-1].startswith("interrupted: ")
+    told = [json.loads(line) for line in lines]  # nothing but JSON
+    assert [line["event"] for line in told][-1] == "error"
+    assert told[-1]["text"].startswith("interrupted: ")
     assert out == ""
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path for path in files if "runs" not in path.parts] == []
-    assert files  # that it was interrupted is noted
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [event["eventType"] for event in events][-1] == "ABORT"
+    rows = [pq.read_table(path).to_pylist() for path in files if path.suffix == ".parquet"]
+    assert [row["outcome"] for table in rows for row in table] == ["interrupted"]
