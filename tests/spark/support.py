@@ -195,7 +195,7 @@ def process(
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
-    _wait_for_group(child.pid)
+    _wait_for_processes(folder / "temporary")
     codes = folder / "codes"
     found = [int(line) for line in codes.read_text().split()] if codes.exists() else []
     texts = [(folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr")]
@@ -214,15 +214,23 @@ def installed(folder: Path, kernel: str, code: str) -> str:
     return str(folder)
 
 
-def _wait_for_group(leader: int) -> None:
+def _wait_for_processes(temporary: Path) -> None:
+    """Waits for all processes with this folder for temporary files: the JVM and its workers are in
+    sessions of their own."""
+    mark = f"TMPDIR={temporary}\0".encode()
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
-        try:
-            os.killpg(leader, 0)
-        except ProcessLookupError:
+        if not any(mark in _environment(process) for process in Path("/proc").glob("[0-9]*")):
             return
         time.sleep(0.05)
     raise TimeoutError("processes of the run do not end")
+
+
+def _environment(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes() + b"\0"
+    except OSError:  # it has ended
+        return b""
 
 
 def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
