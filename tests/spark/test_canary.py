@@ -106,7 +106,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
             release("good"),
             release("good", "release.mode=append", f"source.path={tmp_path}/few.csv"),
             release("no-number", bad),
-            release("no-cast", bad, "source.where='cast(wage as int) > 0'"),
+            release("no-cast", "source.where='cast(city as int) > 0'"),
             release("view", "source={format: table, table: wages}", sql=view),
             release("telltale", "kernel=telltale"),
             release("interrupted", moment="anonymize started", send=signal.SIGINT),
