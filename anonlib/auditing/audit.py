@@ -83,20 +83,20 @@ def _ordered(problems: list[Problem], n_rows: int) -> tuple[Problem, ...]:
     return tuple(sorted({*problems, *empty}))
 
 
-def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
+def _verdict(view: View, model: AuditModel, tally: "Tally") -> Verdict:
     note = model.unverifiable(view)
-    at_release = bool(note) and not counted.failing
+    at_release = bool(note) and not tally.failing
     if note:
-        note += f"; {counted.failing.total()} classes fail by what can be counted"
-    note = note or counted.note
+        note += f"; {tally.failing.total()} classes fail by what can be counted"
+    note = note or tally.note
     return Verdict(
         model=model.label,
-        holds=not note and not counted.failing,
-        value=None if note else counted.value,
+        holds=not note and not tally.failing,
+        value=None if note else tally.value,
         required=model.required,
-        n_failing=counted.failing.total(),
-        worst=_first(counted.failing, N_WORST),
-        exact=counted.exact and not note,
+        n_failing=tally.failing.total(),
+        worst=_first(tally.failing, N_WORST),
+        exact=tally.exact and not note,
         note=note,
         at_release=at_release,
     )

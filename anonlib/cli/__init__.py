@@ -97,16 +97,16 @@ def _audit(args: argparse.Namespace) -> int:
     from anonlib import pipeline
 
     with progress_of(args) as progress:
-        found = pipeline.audit(args.table, config, progress, version=args.version)
+        report = pipeline.audit(args.table, config, progress, version=args.version)
     if args.json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
     else:
         from anonlib.cli.show import print_audit
 
-        print_audit(found, args.table)
-    if found.at_release:
+        print_audit(report, args.table)
+    if report.at_release:
         return AUDITED_AT_RELEASE
-    return 0 if found.passed else AUDIT_FAILED
+    return 0 if report.passed else AUDIT_FAILED
 
 
 def _evaluate(args: argparse.Namespace) -> int:

@@ -93,16 +93,16 @@ class _Loader(yaml.SafeLoader):
             raise _refused("this value can't be read; put it in quotes", node) from None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
+        keys = set()
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise _refused("keys must be text; put this one in quotes", key_node)
             if len(key) > MAX_KEY:
                 raise _refused(f"a key of more than {MAX_KEY:,} characters", key_node)
-            if key in seen:
+            if key in keys:
                 raise _refused(f"key {key!r} is given twice; remove one", key_node)
-            seen.add(key)
+            keys.add(key)
         return super().construct_mapping(node, deep)
 
 

@@ -33,7 +33,7 @@ def require_categories(domain: EncoderDomain) -> tuple[str, ...]:
     return domain.categories
 
 
-def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
+def find_categories(values: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
     """Finds the place of each text among c categories.
 
     Returns:
@@ -42,10 +42,10 @@ def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown
     Raises:
         InputError: A text is not a category, and `unknown` is "error".
     """
-    at = pc.index_in(found, value_set=pa.array(categories, pa.string()), skip_nulls=True)
-    if (n := at.null_count - found.null_count) and unknown == "error":
+    at = pc.index_in(values, value_set=pa.array(categories, pa.string()), skip_nulls=True)
+    if (n := at.null_count - values.null_count) and unknown == "error":
         raise InputError(f"{n} values are none of its {len(categories)} categories")
-    at = pc.if_else(found.is_null(), len(categories), at.fill_null(-1))
+    at = pc.if_else(values.is_null(), len(categories), at.fill_null(-1))
     result: Ints = at.to_numpy(zero_copy_only=False).astype(np.int64)
     return result
 

@@ -15,21 +15,19 @@ from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
 
 
-def make_part(
-    rows: DataFrame, ids: Sequence[str], wanted: int, seed: int, *, released: bool
-) -> Part:
+def make_part(rows: DataFrame, ids: Sequence[str], size: int, seed: int, *, released: bool) -> Part:
     """A part of a case. Cost: a count and the sample.
 
     Args:
         rows: The rows.
         ids: The columns to keep.
-        wanted: About the number of rows of the sample.
+        size: About the number of rows of the sample.
         seed: The seed of the sample.
         released: Whether they are released rows.
     """
     rows = rows.select(*dict.fromkeys(ids))
     n = rows.count()
-    sample = distributed.sample(rows, n, wanted, seed)
+    sample = distributed.sample(rows, n, size, seed)
     return Part(rows, released=released, n=n, sample=sample)
 
 

@@ -114,16 +114,16 @@ def _directions(moments: ClassMoments, p: int) -> Floats:
     if len(shift) < 2 or mean_variance == 0.0:
         return np.zeros((0, d))
     covariance[np.diag_indices(d)] += RIDGE * mean_variance
-    found: list[Floats] = []
+    directions: list[Floats] = []
     # The last class adds nothing: weighted by their sizes, the classes' means sum to 0.
     for direction in _solve(covariance, shift[:-1].T).T:
         rest = direction.copy()
-        for other in [*found, *found]:  # twice: the second time removes rounding errors
+        for other in [*directions, *directions]:  # twice: the second time removes rounding errors
             rest -= (rest @ other) * other
         length = float(np.linalg.norm(rest))
         if length > SAME * np.linalg.norm(direction):
-            found.append(rest / length)
-    return snap(np.array(found).reshape(-1, d) * _units(d, p, 1.0))
+            directions.append(rest / length)
+    return snap(np.array(directions).reshape(-1, d) * _units(d, p, 1.0))
 
 
 def _spread(moments: ClassMoments, p: int) -> tuple[Floats, Floats]:

@@ -74,18 +74,20 @@ def anonymize_table(
         block = replace(block, moments=class_moments(block))
     rows_of_table = table.column(_PLACE).to_numpy()
     owner = np.zeros(block.n, np.int64) if owner is None else owner[rows_of_table]
-    found = _find_cells(block, owner, config)
-    task = at_levels(task, found.levels)
-    kept = np.flatnonzero(found.cell_id >= 0)
-    cells = Cells(found.cell_id[kept], int(found.cell_id.max(initial=-1)) + 1)
-    seen = ReleasedBlock(part(block, kept), cells.id, cells.m, find_released_levels(task))
-    released = _released(table.take(pa.array(kept)), cells, schema, task)
-    least = _verified(released, seen, schema)
+    result = _find_cells(block, owner, config)
+    task = at_levels(task, result.levels)
+    places = np.flatnonzero(result.cell_id >= 0)
+    cells = Cells(result.cell_id[places], int(result.cell_id.max(initial=-1)) + 1)
+    released_block = ReleasedBlock(
+        part(block, places), cells.id, cells.m, find_released_levels(task)
+    )
+    released = _released(table.take(pa.array(places)), cells, schema, task)
+    least = _verified(released, released_block, schema)
     metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
-    losses = {metric.type: metric.value(metric.update(seen)) for metric in metrics}
-    order = np.argsort(rows_of_table[kept], kind="stable")
+    losses = {metric.type: metric.value(metric.update(released_block)) for metric in metrics}
+    order = np.argsort(rows_of_table[places], kind="stable")
     return InMemory(
-        released.take(pa.array(order)), rows_of_table[kept][order], cells.m, least, losses
+        released.take(pa.array(order)), rows_of_table[places][order], cells.m, least, losses
     )
 
 
@@ -132,8 +134,8 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
     )
 
 
-def _encoding(column: Column, given: pa.ChunkedArray, max_categories: int) -> Encoding:
-    values = given.combine_chunks()
+def _encoding(column: Column, column_values: pa.ChunkedArray, max_categories: int) -> Encoding:
+    values = column_values.combine_chunks()
     if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
         raise InputError(
             f"column {column.name}: more than max_categories = {max_categories} distinct values"
@@ -205,11 +207,11 @@ def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.T
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
 
-def _verified(released: pa.Table, seen: ReleasedBlock, schema: Schema) -> int:
+def _verified(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> int:
     """The persons of the smallest class, counted by released values. Raises AuditError where that,
     or a cell, does not hold the models."""
     class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
-    block = seen.block
+    block = released_block.block
     person = np.arange(block.n) if block.unit is None else block.unit
     known = person != MISSING
     pairs = np.unique(np.column_stack([class_id[known], person[known]]), axis=0)

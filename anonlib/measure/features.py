@@ -194,9 +194,9 @@ def _is_measured(column: Column) -> bool:
     return column.scale is not Scale.NOMINAL
 
 
-def _most_frequent(found: Any, n: int) -> tuple[str, ...]:
+def _most_frequent(texts: Any, n: int) -> tuple[str, ...]:
     """The n most frequent texts, sorted. Of equally frequent ones those that sort first."""
-    counts = found.drop_null().value_counts()
+    counts = texts.drop_null().value_counts()
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     return tuple(sorted(text for text, _ in sorted(pairs, key=lambda p: (-p[1], p[0]))[:n]))
 
@@ -205,9 +205,9 @@ def _numbers(values: Any, column: Column) -> Floats:
     """float64[n]. Numbers, ranks or middles of intervals; NaN if missing or infinite."""
     if column.order is not None:
         values = _ranked(values, column.order)
-    found = Midpoint(missing=True).features(values, EncoderDomain()).toarray()
-    absent = (found[:, 1] > 0) | ~np.isfinite(found[:, 0])
-    return np.where(absent, np.nan, found[:, 0])
+    features = Midpoint(missing=True).features(values, EncoderDomain()).toarray()
+    absent = (features[:, 1] > 0) | ~np.isfinite(features[:, 0])
+    return np.where(absent, np.nan, features[:, 0])
 
 
 def _matrix(numbers: Floats, mean: float, sd: float) -> Sparse:

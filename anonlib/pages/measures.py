@@ -71,7 +71,7 @@ class ShownMeasure:
     Attributes:
         name: The measure, in words.
         about: What it measures, as a sentence.
-        whole: Figures of the whole table.
+        of_table: Figures of the whole table.
         by: A table of the other figures; None without any.
         meanings: Names of figures in `by`, and what they mean.
         notes: Notes on all figures.
@@ -80,7 +80,7 @@ class ShownMeasure:
 
     name: str
     about: str
-    whole: tuple[TableFigure, ...]
+    of_table: tuple[TableFigure, ...]
     by: Table | None
     meanings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
@@ -100,12 +100,14 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
         evaluation: The section `evaluation` of a record.
         risk: Whether to show the measures of risk, else all others.
     """
-    found = evaluation.get("measures", {})
+    findings_of = evaluation.get("measures", {})
     known = registry.plugins("measure")
     risks = {
         type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
     }
-    return tuple(_measured(type, found[type]) for type in found if (type in risks) is risk)
+    return tuple(
+        _measured(type, findings_of[type]) for type in findings_of if (type in risks) is risk
+    )
 
 
 def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
@@ -114,19 +116,20 @@ def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
     return _part("", [series for series in every if series["name"] == DISTRIBUTION], before_after)
 
 
-def _measured(type: str, found: Mapping[str, Any]) -> ShownMeasure:
-    known = registry.plugins("measure").get(type)
-    figures = found["figures"]
-    meanings = known.names if known is not None and issubclass(known, Measure) else {}
-    whole = [figure for figure in figures if not figure["of"]]
+def _measured(type: str, findings: Mapping[str, Any]) -> ShownMeasure:
+    plugin = registry.plugins("measure").get(type)
+    figures = findings["figures"]
+    meanings = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
+    of_table = [figure for figure in figures if not figure["of"]]
     parts = [figure for figure in figures if figure["of"]]
-    series = [series for series in found["series"] if series["name"] != DISTRIBUTION]
+    series = [series for series in findings["series"] if series["name"] != DISTRIBUTION]
     series = sorted(series, key=lambda each: each["name"])
     return ShownMeasure(
         name=spoken(type),
-        about="" if known is None else first_sentence(first_paragraph(known)),
-        whole=tuple(
-            TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], "")) for f in whole
+        about="" if plugin is None else first_sentence(first_paragraph(plugin)),
+        of_table=tuple(
+            TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], ""))
+            for f in of_table
         ),
         by=_pivoted(parts),
         meanings=_meanings(parts, meanings),
@@ -161,11 +164,11 @@ def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(_noted(note, named, len(figures)) for note, named in said.items())
 
 
-def _noted(note: str, named: Sequence[str], n_figures: int) -> str:
-    if len(named) == n_figures > 1:
+def _noted(note: str, figures: Sequence[str], n_figures: int) -> str:
+    if len(figures) == n_figures > 1:
         return note
-    more = len(named) - _MOST_NAMED
-    return f"{', '.join(named[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}: {note}"
+    more = len(figures) - _MOST_NAMED
+    return f"{', '.join(figures[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}: {note}"
 
 
 def _pivoted(figures: Sequence[Mapping[str, Any]]) -> Table | None:

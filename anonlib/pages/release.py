@@ -45,15 +45,15 @@ class ShownVerdict:
     """The verdict for a privacy model or a gate.
 
     Attributes:
-        asked: The model or the gate.
-        found: The measured value.
-        required: The value that is required; empty for gates, which contain it.
+        rule: The model or the gate.
+        value: The measured value.
+        bound: The value that is required; empty for gates, which contain it.
         holds: Whether the model holds, or the gate passed.
     """
 
-    asked: str
-    found: str
-    required: str
+    rule: str
+    value: str
+    bound: str
     holds: bool
 
 
@@ -166,9 +166,9 @@ def _verdicts(record: Record) -> Iterator[ShownVerdict]:
         measured = each["value"] is not None
         found = number(each["value"]) if measured else "not measured"
         yield ShownVerdict(
-            asked=printable(each["model"]),
-            found=f"{found} or better" if measured and not each["exact"] else found,
-            required=number(each["required"]),
+            rule=printable(each["model"]),
+            value=f"{found} or better" if measured and not each["exact"] else found,
+            bound=number(each["required"]),
             holds=each["holds"],
         )
 
@@ -218,8 +218,8 @@ def _made(record: Record, audit: Record) -> str:
     return f"{text}."
 
 
-def _agreed(what: str, judged: Sequence[ShownVerdict], good: str) -> str:
-    n, failing = len(judged), sum(not each.holds for each in judged)
+def _agreed(what: str, verdicts: Sequence[ShownVerdict], good: str) -> str:
+    n, failing = len(verdicts), sum(not each.holds for each in verdicts)
     if failing:
         return f"{failing} of {count_noun(n, what)} {'fails' if failing == 1 else 'fail'}."
     many = {"holds": "hold", "is passed": "are passed"}[good]

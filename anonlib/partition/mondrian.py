@@ -27,18 +27,18 @@ class MondrianPartitioner(TreePartitioner):
     def grow(
         self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
     ) -> list[Leaf]:
-        done: list[Leaf] = []
+        leaves: list[Leaf] = []
         todo = [leaf]
         while todo:
             node = todo.pop()
             cut = _cut(sample, node.rows) if len(node.rows) > most else None
             if cut is None:
-                done.append(node)
+                leaves.append(node)
                 continue
             left, right = grower.cut(node.id, cut)
             low = sample.left(cut, node.rows)
             todo += [Leaf(right, node.rows[~low]), Leaf(left, node.rows[low])]
-        return done
+        return leaves
 
 
 def _cut(sample: Sample, rows: Ints) -> Below | None:

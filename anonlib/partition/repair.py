@@ -85,18 +85,18 @@ class BlockCounts:
 
         With `shared`, persons are a lower bound.
         """
-        kept = group >= 0
+        in_group = group >= 0
         sketches = {}
         for id, words in self.sketches.items():
             union = np.zeros((n_groups, words.shape[1]), np.int64)
-            np.bitwise_or.at(union, group[kept], words[kept])
+            np.bitwise_or.at(union, group[in_group], words[in_group])
             sketches[id] = union
-        n_rows = np.bincount(group[kept], self.n_rows[kept], n_groups).astype(np.int64)
+        n_rows = np.bincount(group[in_group], self.n_rows[in_group], n_groups).astype(np.int64)
         n_persons = n_rows
         if self.shared:
             # The leaves may share their persons. Only the largest count is certain.
             n_persons = np.zeros(n_groups, np.int64)
-            np.maximum.at(n_persons, group[kept], self.n_persons[kept])
+            np.maximum.at(n_persons, group[in_group], self.n_persons[in_group])
         counts = {id: _united(counted, group, n_groups) for id, counted in self.counts.items()}
         joint = None if self.joint is None else self.joint.merged(group)
         return BlockCounts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
@@ -154,25 +154,25 @@ class Demands:
 
     Attributes:
         sets: Sets of models.
-        asked: bool[b, sets]. Whether each leaf must hold each set.
+        must_hold: bool[b, sets]. Whether each leaf must hold each set.
     """
 
     sets: tuple[tuple[PrivacyModel, ...], ...]
-    asked: Bools
+    must_hold: Bools
 
-    def held(self, counts: BlockCounts) -> Bools:
+    def holds(self, counts: BlockCounts) -> Bools:
         """bool[b]. Whether each leaf certainly holds its models."""
-        result = np.ones(len(self.asked), np.bool_)
+        result = np.ones(len(self.must_hold), np.bool_)
         for s, models in enumerate(self.sets):
-            if self.asked[:, s].any():
-                result &= ~self.asked[:, s] | counts.hold(models)
+            if self.must_hold[:, s].any():
+                result &= ~self.must_hold[:, s] | counts.hold(models)
         return result
 
     def merged(self, group: Ints, n_groups: int) -> "Demands":
         """The demands on groups of leaves. Leaves of group -1 are left out."""
-        asked = np.zeros((n_groups, len(self.sets)), np.bool_)
-        np.logical_or.at(asked, group[group >= 0], self.asked[group >= 0])
-        return Demands(self.sets, asked)
+        must_hold = np.zeros((n_groups, len(self.sets)), np.bool_)
+        np.logical_or.at(must_hold, group[group >= 0], self.must_hold[group >= 0])
+        return Demands(self.sets, must_hold)
 
 
 def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
@@ -183,7 +183,7 @@ def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
 def _united(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
     """The counts with leaves replaced by their groups; group -1 is left out."""
     cell = group[counts.cell]
-    kept = cell >= 0
+    in_group = cell >= 0
 
     def total(of_leaves: Ints | None) -> Ints | None:
         if of_leaves is None:
@@ -191,7 +191,7 @@ def _united(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
         there = group >= 0
         return np.bincount(group[there], of_leaves[there], n_groups).astype(np.int64)
 
-    summed = sum_counts(cell[kept], counts.value[kept], counts.count[kept])
+    summed = sum_counts(cell[in_group], counts.value[in_group], counts.count[in_group])
     return replace(summed, n_missing=total(counts.n_missing), n_known=total(counts.n_known))
 
 
@@ -225,7 +225,7 @@ def merge_small(
     group = np.where(root >= 0, np.arange(len(root)), -1)
     members = {leaf: np.array([leaf]) for leaf in np.flatnonzero(root >= 0).tolist()}
     around = _around(cuts, root)
-    for failing in np.flatnonzero(~demands.held(counts) & (root >= 0)).tolist():
+    for failing in np.flatnonzero(~demands.holds(counts) & (root >= 0)).tolist():
         while not _holds(members[int(group[failing])], counts, demands):
             partner = _nearest(group, failing, around[failing], centers, counts.n_rows)
             if partner is None:
@@ -241,8 +241,8 @@ def merge_small(
 def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
     """Whether a union of leaves certainly holds its models."""
     one = np.zeros(len(leaves), np.int64)
-    asked = Demands(demands.sets, demands.asked[leaves]).merged(one, 1)
-    return bool(asked.held(counts.of(leaves).merged(one, 1))[0])
+    asked = Demands(demands.sets, demands.must_hold[leaves]).merged(one, 1)
+    return bool(asked.holds(counts.of(leaves).merged(one, 1))[0])
 
 
 def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:

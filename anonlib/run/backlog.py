@@ -187,10 +187,10 @@ def seal(rows: pa.RecordBatch, key: bytes) -> bytes:
     return nonce + AESGCM(key).encrypt(nonce, sink.getvalue().to_pybytes(), None)
 
 
-def unseal(sealed: bytes, key: bytes) -> pa.RecordBatch:
+def unseal(message: bytes, key: bytes) -> pa.RecordBatch:
     """The inverse of `seal`. Raises BlockError for another key, or if a bit changed."""
     try:
-        data = AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
+        data = AESGCM(key).decrypt(message[:NONCE_BYTES], message[NONCE_BYTES:], None)
     except InvalidTag:
         raise BlockError("sealed rows were changed, or sealed with another key") from None
     with pa.ipc.open_stream(data) as reader:

@@ -72,16 +72,16 @@ class Content:
     Attributes:
         share: The share of the values that the sketches have; 1 is all.
         distinct: By released column: its distinct values, estimated unless share is 1.
-        shared: Pairs of columns with values in common.
+        overlaps: Pairs of columns with values in common.
     """
 
     share: float
     distinct: Mapping[str, int]
-    shared: tuple[Overlap, ...]
+    overlaps: tuple[Overlap, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        pairs = [asdict(pair) for pair in self.shared]
+        pairs = [asdict(pair) for pair in self.overlaps]
         return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
 
 
@@ -100,7 +100,7 @@ class Sketch(NamedTuple):
 
 
 def judge_content(
-    source: Source, n_rows: int, privacy: PrivacySection, named: frozenset[str]
+    source: Source, n_rows: int, privacy: PrivacySection, protected: frozenset[str]
 ) -> tuple[Content, list[Problem]]:
     """Judges the columns of a source that are released.
 
@@ -111,27 +111,29 @@ def judge_content(
         source: The source.
         n_rows: Its rows.
         privacy: Names the columns that are acknowledged.
-        named: Names of the sensitive columns that models protect. These may be rich.
+        protected: Names of the sensitive columns that models protect. These may be rich.
     """
     persons = [c for c in source.schema.columns if _identifies(c, source.schema.unit)]
-    shown = [c for c in source.schema.released if not c.pseudonym]
-    persons, shown = ([c for c in columns if _is_comparable(c)] for columns in (persons, shown))
+    candidates = [c for c in source.schema.released if not c.pseudonym]
+    persons, candidates = (
+        [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
+    )
     share = min(1.0, KEPT / n_rows)
-    frame = _as_texts(source, dict.fromkeys([*persons, *shown]))
-    sketches, equal = _sketch(frame, persons, shown, share)
-    distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in shown}
-    pairs = [(column, other) for column in shown for other in persons]
-    found = [
+    frame = _as_texts(source, dict.fromkeys([*persons, *candidates]))
+    sketches, equal = _sketch(frame, persons, candidates, share)
+    distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in candidates}
+    pairs = [(column, other) for column in candidates for other in persons]
+    overlaps = [
         _overlap(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id], share)
         for c, p in pairs
         if c.id != p.id
     ]
-    content = Content(share, distinct, tuple(s for s in found if s.n_values or s.n_rows))
+    content = Content(share, distinct, tuple(s for s in overlaps if s.n_values or s.n_rows))
     problems = [
-        *_overlap_problems(found, distinct, privacy),
-        *_key_problems(frame, shown, sketches, distinct, privacy, named),
-        *_repeated_problems(frame, shown, sketches, privacy),
-        *_telling_problems(frame, source, shown, sketches, share, privacy),
+        *_overlap_problems(overlaps, distinct, privacy),
+        *_key_problems(frame, candidates, sketches, distinct, privacy, protected),
+        *_repeated_problems(frame, candidates, sketches, privacy),
+        *_telling_problems(frame, source, candidates, sketches, share, privacy),
     ]
     return content, problems
 
@@ -156,14 +158,14 @@ def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
     if at.is_timestamp(column.type):
         return F.regexp_replace(text, " 00:00:00$", "")
     if at.is_floating(column.type) or at.is_decimal(column.type):
-        whole = value.try_cast("bigint")
-        is_whole = whole.cast("double") == value.cast("double")
-        return F.when(is_whole, whole.cast("string")).otherwise(text)
+        integer = value.try_cast("bigint")
+        is_whole = integer.cast("double") == value.cast("double")
+        return F.when(is_whole, integer.cast("string")).otherwise(text)
     if not at.is_string(column.type):
         return text
     plain = F.trim(F.lower(F.collate(text, "UTF8_BINARY")))
-    whole = F.when(plain.rlike(_WHOLE), plain).cast("bigint")
-    return F.nullif(F.coalesce(whole.cast("string"), plain), F.lit(""))
+    integer = F.when(plain.rlike(_WHOLE), plain).cast("bigint")
+    return F.nullif(F.coalesce(integer.cast("string"), plain), F.lit(""))
 
 
 def _number(text: SparkColumn, column: Column) -> SparkColumn:
@@ -176,10 +178,10 @@ def _number(text: SparkColumn, column: Column) -> SparkColumn:
 
 
 def _sketch(
-    frame: DataFrame, persons: list[Column], shown: list[Column], share: float
+    frame: DataFrame, persons: list[Column], others: list[Column], share: float
 ) -> tuple[dict[str, Sketch], dict[tuple[str, str], int]]:
     """The sketches of columns, by id; and by pair of ids the rows where both are equal."""
-    columns = dict.fromkeys([*persons, *shown])
+    columns = dict.fromkeys([*persons, *others])
     # A key of this run: nobody can prepare values that a sketch misses.
     key, bound = F.lit(secrets.randbits(63)), F.lit(min(2**63 - 1, int(2**64 * share) - 2**63))
     aggregates = []
@@ -187,9 +189,9 @@ def _sketch(
         text = F.col(c.id)
         hashed = F.xxhash64(key, text, key)
         value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
-        kept = F.when(text.isNotNull() & (hashed <= bound), value)
-        aggregates += [F.collect_set(kept).alias(c.id), F.count(text).alias(f"{c.id}_n")]
-    pairs = [(c.id, p.id) for c in shown for p in persons if c.id != p.id]
+        item = F.when(text.isNotNull() & (hashed <= bound), value)
+        aggregates += [F.collect_set(item).alias(c.id), F.count(text).alias(f"{c.id}_n")]
+    pairs = [(c.id, p.id) for c in others for p in persons if c.id != p.id]
     aggregates += [F.count_if(F.col(c) == F.col(p)).alias(f"{c}={p}") for c, p in pairs]
     row = frame.agg(*aggregates).toArrow() if aggregates else pa.table({})
     sketches = {}
@@ -230,9 +232,9 @@ def by_chance(numbers: Floats, others: Floats) -> float:
 
 
 def _overlap_problems(
-    found: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
+    overlaps: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
 ) -> Iterator[Problem]:
-    for pair in found:
+    for pair in overlaps:
         named = privacy.names_unique(pair.column)
         if pair.shows and distinct[pair.column] > FEW and not named:
             yield Problem(
@@ -245,16 +247,16 @@ def _overlap_problems(
 
 def _key_problems(
     frame: DataFrame,
-    shown: list[Column],
+    columns: list[Column],
     sketches: Mapping[str, Sketch],
     distinct: Mapping[str, int],
     privacy: PrivacySection,
-    named: frozenset[str],
+    protected_names: frozenset[str],
 ) -> Iterator[Problem]:
-    for c in shown:
+    for c in columns:
         n = sketches[c.id].n_present
         # Combinations of insensitive columns are counted elsewhere.
-        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in named
+        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in protected_names
         if protected or privacy.acknowledges_unique(c.name):
             continue
         if distinct[c.name] <= FEW or distinct[c.name] < 0.9 * NEARLY * n:
@@ -269,13 +271,13 @@ def _key_problems(
 
 
 def _repeated_problems(
-    frame: DataFrame, shown: list[Column], sketches: Mapping[str, Sketch], privacy: PrivacySection
+    frame: DataFrame, columns: list[Column], sketches: Mapping[str, Sketch], privacy: PrivacySection
 ) -> Iterator[Problem]:
     """Columns that are released as they are, and equal a quasi-identifier."""
-    quasi = [c for c in shown if c.role is Role.QUASI_IDENTIFIER]
+    quasi = [c for c in columns if c.role is Role.QUASI_IDENTIFIER]
     pairs = [
         (c, q)
-        for c in shown
+        for c in columns
         if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
         for q in quasi
         if _alike(sketches[c.id].hashes, sketches[q.id].hashes)
@@ -300,7 +302,7 @@ def _alike(a: frozenset[int], b: frozenset[int]) -> bool:
 def _telling_problems(
     frame: DataFrame,
     source: Source,
-    shown: list[Column],
+    columns: list[Column],
     sketches: Mapping[str, Sketch],
     share: float,
     privacy: PrivacySection,
@@ -314,16 +316,18 @@ def _telling_problems(
     if n_persons <= FEW * share:
         return
     person = F.xxhash64(*[F.col(c.id) for c in unit])
-    for c in shown:
+    for c in columns:
         if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
             continue
         if len(sketches[c.id].hashes) < 0.8 * n_persons:
             continue
         by_value = frame.where(F.col(c.id).isNotNull()).groupBy(c.id)
-        found = by_value.agg(
+        repeated_values = by_value.agg(
             F.count("*").alias("n"), F.min(person).alias("low"), F.max(person).alias("high")
         ).where("n > 1")
-        n, alone = found.agg(F.count("*"), F.count_if(F.col("low") == F.col("high"))).collect()[0]
+        n, alone = repeated_values.agg(
+            F.count("*"), F.count_if(F.col("low") == F.col("high"))
+        ).collect()[0]
         if n >= LEAST and alone >= NEARLY * n:
             yield Problem(
                 f"column {c.name}",

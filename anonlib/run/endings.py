@@ -40,7 +40,7 @@ def finish(
                 )
             ]
         )
-    with lease(spark, target.path, run_id, target.runs) as held:
+    with lease(spark, target.path, run_id, target.runs) as own_lease:
         if ahead is not None:
             _keep(spark, config.record_path, ahead | {"table_version": target.version_of(run_id)})
         newest = next(iter(target.commits()), None)
@@ -49,7 +49,7 @@ def finish(
         if newest is not None and newest.text != there:
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
-        purge(spark, target, held)
+        purge(spark, target, own_lease)
         register(spark, config.release, run_id, target.version_of(run_id))
     result = _done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
@@ -136,17 +136,17 @@ def _done(spark: SparkSession, records: str, target: Target, run_id: str) -> Rel
     """What is known of a committed run."""
     record = record_path(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
-    kept = storage.exists(record)
-    lost = f"{record} is not there: the run was stopped after its commit, or it was moved"
+    has_record = storage.exists(record)
+    note = f"{record} is not there: the run was stopped after its commit, or it was moved"
     return ReleaseResult(
         run_id=run_id,
         outcome="done",
         table=target.path,
         table_version=target.version_of(run_id),
         manifest=manifest_path(target.path),
-        record=record if kept else "",
-        report=report if kept and storage.exists(report) else "",
-        notes=() if kept else (lost,),
+        record=record if has_record else "",
+        report=report if has_record and storage.exists(report) else "",
+        notes=() if has_record else (note,),
     )
 
 
@@ -159,10 +159,10 @@ def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] |
     """The record that a run has kept ahead; None where another came between."""
     path = f"{work_folder(target.path)}/{AHEAD}"
     storage = Storage(spark, path)
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     with suppress(ValueError, InputError):  # another run is writing, or removing it
-        found = json.loads(storage.read(path)) if storage.exists(path) else {}
-    return found if found.get("run_id") == run_id else None
+        content = json.loads(storage.read(path)) if storage.exists(path) else {}
+    return content if content.get("run_id") == run_id else None
 
 
 def _keep(spark: SparkSession, records: str, content: dict[str, Any]) -> None:

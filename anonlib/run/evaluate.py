@@ -85,31 +85,42 @@ def _found(measure: Measure, case: SparkCase) -> Findings:
 def case_of(
     config: Config,
     source: Source,
-    scanned: Scan,
+    scan: Scan,
     released: DataFrame,
     n_released: int,
     work: str,
     progress: Progress,
-    published: DataFrame | None = None,
+    prior_rows: DataFrame | None = None,
     link_key: bytes = b"",
 ) -> SparkCase:
-    """A release of a source as measures look at it; what they have made goes to the folder `work`.
-    `published` are the rows that the source's are added to; link_key: of the staged rows' links."""
+    """A release and its source, as measures see them.
+
+    Args:
+        config: The config.
+        source: The source.
+        scan: The figures of the source.
+        released: The released rows.
+        n_released: Their number.
+        work: The folder for files that measures need.
+        progress: Hears of every stage.
+        prior_rows: The published rows that this batch is added to, if any.
+        link_key: The key of the links between staged rows and source rows.
+    """
     return SparkCase.of(
         config,
         source.schema,
         source=source.rows(),
         released=released,
-        n_source=scanned.n_rows,
+        n_source=scan.n_rows,
         n_released=n_released,
-        encodings={encoding.id: encoding for encoding in scanned.encodings},
-        shadow=_shadow_of(source, config, work, progress, published),
+        encodings={encoding.id: encoding for encoding in scan.encodings},
+        shadow=_shadow_of(source, config, work, progress, prior_rows),
         link_key=link_key,
     )
 
 
 def _shadow_of(
-    source: Source, config: Config, work: str, progress: Progress, published: DataFrame | None
+    source: Source, config: Config, work: str, progress: Progress, prior_rows: DataFrame | None
 ) -> Callable[[float], DataFrame]:
     """What makes a release without the persons held out, in the folder `work`: of it nothing but
     measures see anything, and the lease's end removes it. One for each share."""
@@ -118,13 +129,17 @@ def _shadow_of(
     def shadow(share: float) -> DataFrame:
         with progress.stage("shadow", source.raw.sparkSession):
             train = source.where(~is_held_out(source.schema, config.seed, share))
-            scanned = scan(train, config, published)
+            scanned = scan(train, config, prior_rows)
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = new_token_key(), new_token_key()
             folder = f"{work}/shadow-{share:g}"
-            made = stage_release(train, scanned, config, folder, *keys, Marks(), SilentProgress())
-            chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
-            return made.staged if chosen is None else made.staged.where(chosen)
+            staging = stage_release(
+                train, scanned, config, folder, *keys, Marks(), SilentProgress()
+            )
+            released = find_released(
+                config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
+            )
+            return staging.rows if released is None else staging.rows.where(released)
 
     return shadow
 

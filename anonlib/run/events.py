@@ -178,15 +178,15 @@ class Events:
 
 def _file(account: Account) -> Path | None:
     """Where the events of a run go; None where nobody wants any."""
-    given = account.config.events or os.environ.get(EVENTS)
-    if not given:
+    place = account.config.events or os.environ.get(EVENTS)
+    if not place:
         return None
-    if has_scheme(given):
+    if has_scheme(place):
         raise InputError(f"{EVENTS}: must be a file or folder of this machine, as a plain path")
-    path = Path(given).absolute()
-    if lies_in(given, account.target):
+    path = Path(place).absolute()
+    if lies_in(place, account.target):
         raise InputError(f"{EVENTS}: lies in the release, which is public; it is private")
-    return path / f"{account.run_id}.jsonl" if given.endswith("/") or path.is_dir() else path
+    return path / f"{account.run_id}.jsonl" if place.endswith("/") or path.is_dir() else path
 
 
 def _append(path: Path, line: str) -> None:

@@ -70,22 +70,22 @@ def _n_known(source: Source, id: str, missing_tokens: tuple[str, ...]) -> int | 
 def _distinct(
     source: Source,
     column: Column,
-    wanted: int,
+    min_values: int,
     sample: pa.Table,
     missing_tokens: tuple[str, ...],
 ) -> int:
     """Distinct present values that persons have: those of the sample if they are enough, else
     counted exactly."""
     unit = source.schema.unit
-    named = sample.select([column.id, *unit])
+    persons = sample.select([column.id, *unit])
     for id in unit:
-        named = named.filter(pc.is_valid(named.column(id)))
-    codes = _codes(named, column, missing_tokens)
-    seen = len(np.unique(codes[codes != MISSING]))
-    if seen >= wanted:
-        return seen
-    kept = canonical(source.columns[column.id], column.type, missing_tokens)
-    rows = source.raw.select(kept.alias("v"), *[source.columns[id].alias(id) for id in unit])
+        persons = persons.filter(pc.is_valid(persons.column(id)))
+    codes = _codes(persons, column, missing_tokens)
+    n_values = len(np.unique(codes[codes != MISSING]))
+    if n_values >= min_values:
+        return n_values
+    value = canonical(source.columns[column.id], column.type, missing_tokens)
+    rows = source.raw.select(value.alias("v"), *[source.columns[id].alias(id) for id in unit])
     return rows.na.drop().select("v").distinct().count()
 
 
@@ -205,8 +205,8 @@ def joint_problems(
     names = [schema.by_id(id).name for id in schema.protected]
     whole = rows.withColumn(WHOLE, F.lit(0))
     grouped = _grouped(whole, schema, privacy.missing_tokens, WHOLE)
-    found = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
-    if len(found) > MAX_COMBINATIONS:
+    table = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
+    if len(table) > MAX_COMBINATIONS:
         yield Problem(
             "privacy.joint",
             (
@@ -215,7 +215,7 @@ def joint_problems(
             ),
         )
         return
-    joint = _joint(found, schema, values, WHOLE)
+    joint = _joint(table, schema, values, WHOLE)
     references = {id: each.reference for id, each in values.items()}
     for model in with_ids(bind_models(privacy.models, attributes), schema):
         if model.column is None:
@@ -247,13 +247,13 @@ def _grouped(
     return named.groupBy(by, *schema.protected).agg(count_units(schema.unit).alias("count"))
 
 
-def _joint(found: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:
+def _joint(table: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:
     def codes(id: str) -> Ints:
-        column = found.column(id).combine_chunks()
+        column = table.column(id).combine_chunks()
         if id in values:
             return codes_among(column, (), values[id].categories).astype(np.int64)
         return code_protected(column, ()).astype(np.int64)
 
-    leaf, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
+    leaf, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
     stacked = np.column_stack([codes(id) for id in schema.protected])
     return Joint(schema.protected, leaf, stacked, count)

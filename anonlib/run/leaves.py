@@ -142,16 +142,16 @@ def _linear(
 
 def _numeric(encodings: tuple[Encoding, ...], hashes: dict[str, Ints]) -> list[CutFeature]:
     """The features of a block's numeric columns."""
-    found = []
+    features = []
     for e in encodings:
         if e.nominal:
             continue
         if e.scale is Scale.ORDINAL:
-            found.append(CutFeature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
+            features.append(CutFeature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
         else:
-            found.append(CutFeature(e.id, "number", e.mean, e.sd))
-        found += [CutFeature(e.id, "missing")] * e.missing
-    return found
+            features.append(CutFeature(e.id, "number", e.mean, e.sd))
+        features += [CutFeature(e.id, "missing")] * e.missing
+    return features
 
 
 def _code(encoding: Encoding, hashes: dict[str, Ints]) -> CutFeature:
@@ -220,9 +220,9 @@ def with_leaf(
     *levels, (_, leaf) = cuts.levels()
     if not levels:
         return rows.withColumn(LEAF, at(leaf, root))
-    kept = rows.columns
+    names = rows.columns
     x, place = "__anonlib_x", "__anonlib_place"
-    frame = rows.select(*kept, coordinates(schema, features).alias(x), root.alias(place))
+    frame = rows.select(*names, coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
     for depth, (weights, child) in enumerate(levels):
         if depth % LEVELS == 0:
@@ -233,7 +233,7 @@ def with_leaf(
         frame, score = _scored(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")
         frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
-    return frame.select(*kept, at(leaf, here).alias(LEAF))
+    return frame.select(*names, at(leaf, here).alias(LEAF))
 
 
 def _scored(
@@ -283,12 +283,12 @@ def count_leaves(
         grouped = grouped.groupBy(by).agg(*outer)
     else:
         grouped = grouped.withColumn("persons", F.col("n"))
-    found = grouped.toArrow()
-    leaf = found.column(by).to_numpy()
+    table = grouped.toArrow()
+    leaf = table.column(by).to_numpy()
 
     def full(name: str) -> Ints:
         result = np.zeros(n_leaves, np.int64)
-        result[leaf] = found.column(name).fill_null(0).to_numpy()
+        result[leaf] = table.column(name).fill_null(0).to_numpy()
         return result
 
     sketched = {
@@ -316,9 +316,9 @@ def _value_counts(
     """How many persons of each leaf have each value of a column."""
     value = canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias("value")
     named = rows.select(by, value, *schema.unit).na.drop(subset=[*schema.unit])
-    found = named.groupBy(by, "value").agg(count_units(schema.unit).alias("count")).toArrow()
-    cell, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
-    code = codes_among(found.column("value").combine_chunks(), (), values.categories)
+    table = named.groupBy(by, "value").agg(count_units(schema.unit).alias("count")).toArrow()
+    cell, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
+    code = codes_among(table.column("value").combine_chunks(), (), values.categories)
     n_missing = np.zeros(n_leaves, np.int64)
     n_missing[cell[code == MISSING]] = count[code == MISSING]
     order = np.lexsort((code, cell))

@@ -235,19 +235,19 @@ def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
         yield pa.RecordBatch.from_arrays([found], ["token"])
 
 
-def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: bytes) -> bytes:
+def _token(persons: Sequence[tuple[str, str]], values: Mapping[str, str], key: bytes) -> bytes:
     """The token of a person by the values of columns."""
     wanted = [name for name, _ in persons]
-    if {*wanted} != {*given}:
+    if {*wanted} != {*values}:
         raise InputError(f"the ledger knows persons by: {', '.join(wanted)}; name these columns")
     columns = []
     for name, type in persons:
         if type in ("string", FOLDED):
-            text = identify(given[name], folded=type == FOLDED)
+            text = identify(values[name], folded=type == FOLDED)
             columns.append(pa.array([text], pa.string()))
             continue
         try:
-            columns.append(pa.array([given[name]], pa.string()).cast(pa.type_for_alias(type)))
+            columns.append(pa.array([values[name]], pa.string()).cast(pa.type_for_alias(type)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             raise InputError(
                 f"{name}: the value can't be read as {type}, which the ledger knows"
@@ -255,13 +255,13 @@ def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: by
     return bytes.fromhex(key_values(columns, key)[0].as_py())
 
 
-def _entry(found: dict[str, Any]) -> Entry:
-    digest = found["digest"]
+def _entry(content: dict[str, Any]) -> Entry:
+    digest = content["digest"]
     return Entry(
         **{
-            **found,
-            "persons": tuple((name, type) for name, type in found["persons"]),
+            **content,
+            "persons": tuple((name, type) for name, type in content["persons"]),
             "digest": None if digest is None else Digest(**digest),
-            "verdicts": tuple(found["verdicts"]),
+            "verdicts": tuple(content["verdicts"]),
         }
     )

@@ -43,13 +43,13 @@ class Past:
         run_id: str,
         source: Source,
         after: Digest | None,
-        whole: AuditReport,
+        report: AuditReport,
     ) -> None:
         """Notes what a run is about to publish: it counts once the run is committed. `after` is
-        the digest of the table as it will be, `whole` its audit."""
+        the digest of the table as it will be, `report` its audit."""
         if self.ledger is not None:
-            verdicts = [verdict.model for verdict in whole.verdicts]
-            self.ledger.write(run_id, source, after, verdicts, whole.insensitive)
+            verdicts = [verdict.model for verdict in report.verdicts]
+            self.ledger.write(run_id, source, after, verdicts, report.insensitive)
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
 
@@ -84,41 +84,43 @@ AUDITED = "the rows that are there can't be shown to hold the models, persons co
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PriorRelease:
     """The releases before this run.
 
     Attributes:
-        published: The rows that a batch is appended to: columns in the table's order, named by the
+        rows: The rows that a batch is appended to: columns in the table's order, named by the
             batch's ids. None in other modes.
         digest: Their digest, if the ledger has it.
         notes: What the report must say about them.
     """
 
-    published: DataFrame | None = None
+    rows: DataFrame | None = None
     digest: Digest | None = None
     notes: tuple[str, ...] = ()
 
     def names(self, schema: Schema) -> dict[str, str]:
         """Id -> name of the released columns, in the order in which they are written."""
         names = {column.id: column.name for column in schema.released}
-        return names if self.published is None else {id: names[id] for id in self.published.columns}
+        return names if self.rows is None else {id: names[id] for id in self.rows.columns}
 
-    def with_batch(self, staged: DataFrame, schema: Schema) -> DataFrame | None:
+    def with_batch(self, staged_rows: DataFrame, schema: Schema) -> DataFrame | None:
         """The table as it will be, under the names that are published; None unless appended to."""
-        if self.published is None:
+        if self.rows is None:
             return None
         names = self.names(schema)
         # By position: names may hold anything.
-        return self.published.unionAll(staged.select(*names)).toDF(*names.values())
+        return self.rows.unionAll(staged_rows.select(*names)).toDF(*names.values())
 
-    def digest_with(self, added: Digest) -> Digest | None:
+    def digest_with(self, batch: Digest) -> Digest | None:
         """The digest of the table as it will be, if it is known what it holds."""
-        if self.published is None or self.digest is None:
-            return added if self.published is None else None
-        return self.digest + added
+        if self.rows is None or self.digest is None:
+            return batch if self.rows is None else None
+        return self.digest + batch
 
 
-def look_back(config: Config, target: Target, source: Source, ledger: Ledger | None) -> Earlier:
+def look_back(
+    config: Config, target: Target, source: Source, ledger: Ledger | None
+) -> PriorRelease:
     """Looks up what this run must know of the releases before it.
 
     Cost with a ledger: a pass over the target, and one over the columns that identify persons.
@@ -129,27 +131,27 @@ def look_back(config: Config, target: Target, source: Source, ledger: Ledger | N
     """
     mode = config.release.mode
     if target.version < 0 or mode == "error":
-        return Earlier()
+        return PriorRelease()
     promise = make_promise(config, source.schema)
     records = Storage(source.raw.sparkSession, config.record_path)
     if mode == "overwrite":
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
-        return Earlier(notes=tuple(describe_change(promise, target, records)))
-    published = _published(config.release.partition_by, target, source.schema)
+        return PriorRelease(notes=tuple(describe_change(promise, target, records)))
+    rows = _published(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
     if ledger is None:
-        return Earlier(published)
-    found = _digest(target.published())
-    gap = ledger.gap(target.runs(), found, source.schema)
+        return PriorRelease(rows)
+    digest = _digest(target.published())
+    gap = ledger.gap(target.runs(), digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
-        _require_counted(models, target, ledger, found)
+        _require_counted(models, target, ledger, digest)
     if not config.release.acknowledge_returning:
         problems = _returning(source, target, ledger, gap)
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
-    return Earlier(published, found if ledger.knows(target.runs(), found) else None)
+    return PriorRelease(rows, digest if ledger.knows(target.runs(), digest) else None)
 
 
 def _digest(table: DataFrame) -> Digest:
@@ -194,20 +196,20 @@ def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
     newest = next(iter(target.commits()), None)
     there = {} if newest is None else json.loads(newest.text).get("hierarchies", {})
     for name, ours in schema.hierarchies.items():
-        found = there.get(name, {"names": [], "parents": []})
-        known = zip(found["names"], ours.names, strict=False)
-        same = found["parents"] == ours.tree.parent.tolist()
+        old_tree = there.get(name, {"names": [], "parents": []})
+        known = zip(old_tree["names"], ours.names, strict=False)
+        same = old_tree["parents"] == ours.tree.parent.tolist()
         if not same or any(old not in (None, new) for old, new in known):
             yield f"the hierarchy of column {name} is another one than the table's"
 
 
 def _require_counted(
-    asked: Iterable[PrivacyModel], target: Target, ledger: Ledger, found: Digest
+    models: Iterable[PrivacyModel], target: Target, ledger: Ledger, digest: Digest
 ) -> None:
     """Raises ConfigError unless persons were counted, for these models, in all that is there."""
-    models = [registry.build("audit", registry.spec(model)) for model in asked]
-    counting = [model.label for model in models]
-    if not ledger.proves(target.runs(), found, counting):
+    audits = [registry.build("audit", registry.spec(model)) for model in models]
+    counting = [model.label for model in audits]
+    if not ledger.proves(target.runs(), digest, counting):
         text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "
         text += "with the models of that run, or publish all rows anew"
         raise ConfigError([Problem("unit", text)])
@@ -227,16 +229,16 @@ def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) 
 def _require_others(target: Target, source: Source, ledger: Ledger | None) -> None:
     """Raises ConfigError unless it is certain that nobody who was released comes again."""
     if ledger is None:
-        found = "without a ledger it is unknown who is in it"
+        reason = "without a ledger it is unknown who is in it"
     else:
         there = _digest(target.published())
-        found = ledger.gap(target.runs(), there, source.schema) or ""
-        if not found:
+        reason = ledger.gap(target.runs(), there, source.schema) or ""
+        if not reason:
             n, unnamed = ledger.returning(source, target.runs())
-            found = f"{n} persons of the source are in it" if n else ""
-            found = found or ("rows of the source name no person" if unnamed else "")
-    if found:
-        text = f"a table is there already, and {found}: who kept it can find persons by comparing "
+            reason = f"{n} persons of the source are in it" if n else ""
+            reason = reason or ("rows of the source name no person" if unnamed else "")
+    if reason:
+        text = f"a table is there already, and {reason}: who kept it can find persons by comparing "
         text += "it with the new one; set this to true to replace it all the same"
         raise ConfigError([Problem("release.acknowledge_overwrite", text)])
 

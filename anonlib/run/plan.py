@@ -27,7 +27,7 @@ class Outcome:
         n_blocks: Blocks.
         losses: By metric; None where it is not defined. Suppressed cells count.
         digest: Of the rows that are released.
-        read: Of the source's rows that these were made of, suppressed ones included.
+        source_digest: Of the source's rows that these were made of, suppressed ones included.
         losses_by_column: By metric and numeric column.
     """
 
@@ -36,7 +36,7 @@ class Outcome:
     n_blocks: int
     losses: dict[str, float | None]
     digest: Digest
-    read: Digest
+    source_digest: Digest
     losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -88,7 +88,7 @@ class Plan(ABC):
 
     @abstractmethod
     def outcome(
-        self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
         """The outcome of the staged rows. released: which of them are; None for all."""
 

@@ -74,25 +74,25 @@ class Promise:
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError("the promise in the record is damaged") from None
 
-    def weaknesses(self, earlier: "Promise") -> Iterator[str]:
+    def weaknesses(self, prior: "Promise") -> Iterator[str]:
         """What this promise lacks of an earlier one; nothing if it is at least as strong."""
-        for model in earlier.models:
+        for model in prior.models:
             if not any(own.implies(model) for own in self.models):
                 yield f"{plugin_label(model)} was promised, and no model here implies it"
-        for owner, models in earlier.owners.items():
+        for owner, models in prior.owners.items():
             mine = (*self.models, *self.owners.get(owner, ()))
             if not all(any(own.implies(model) for own in mine) for model in models):
                 yield "a data controller was promised models that no model here implies"
-        for name in earlier.columns.keys() | self.columns.keys():
-            before, now = earlier.columns.get(name), self.columns.get(name)
+        for name in prior.columns.keys() | self.columns.keys():
+            before, now = prior.columns.get(name), self.columns.get(name)
             if before != now:
                 yield f"column {name} was {before or 'not released'}, and is {now or 'not'} here"
-        checked_now = earlier.persons == DECLARED and self.persons.startswith("column ")
-        if self.persons != earlier.persons and not checked_now:
-            yield f"persons were known by {earlier.persons}, and are by {self.persons} here"
-        if earlier.joint and not self.joint:
+        checked_now = prior.persons == DECLARED and self.persons.startswith("column ")
+        if self.persons != prior.persons and not checked_now:
+            yield f"persons were known by {prior.persons}, and are by {self.persons} here"
+        if prior.joint and not self.joint:
             yield "`privacy.joint` was promised"
-        if lacking := len({*earlier.tokens} - {*self.tokens}):
+        if lacking := len({*prior.tokens} - {*self.tokens}):
             yield f"`privacy.missing_tokens` lacks {lacking} texts that meant a missing value"
 
 
@@ -134,16 +134,16 @@ def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | N
 
 def require_kept(promise: Promise, target: "Target", records: "Storage") -> None:
     """Raises InputError unless a promise is at least as strong as that of the table."""
-    digest, earlier = find_promise(target, records)
+    digest, prior = find_promise(target, records)
     if promise.digest == digest:
         return
-    if earlier is None:
+    if prior is None:
         raise InputError(
             f"release.path: {target.path} was released with other models, roles, columns or "
             f"persons, and its private record is not in {records.root}, so that nobody can tell "
             "which are stronger; append with the same ones, or put the record there"
         )
-    if lacking := sorted(promise.weaknesses(earlier)):
+    if lacking := sorted(promise.weaknesses(prior)):
         raise InputError(
             f"release.path: the table at {target.path} promises more than this config: "
             f"{'; '.join(lacking)}; a batch may only strengthen it"
@@ -153,12 +153,12 @@ def require_kept(promise: Promise, target: "Target", records: "Storage") -> None
 def describe_change(promise: Promise, target: "Target", records: "Storage") -> Iterator[str]:
     """How a promise that replaces that of a table differs from it; nothing if it is as strong."""
     try:
-        digest, earlier = find_promise(target, records)
+        digest, prior = find_promise(target, records)
     except InputError:
         yield "it is unknown what the replaced table promised"
         return
-    if earlier is not None:
-        lacking = sorted(promise.weaknesses(earlier))
+    if prior is not None:
+        lacking = sorted(promise.weaknesses(prior))
         yield from (f"the replaced table promised more: {text}" for text in lacking)
     elif promise.digest != digest:
         yield "the replaced table promised something else; its private record is not there"

@@ -37,7 +37,7 @@ def find_owed_purge(target: Target) -> Commit | None:
     return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
 
 
-def purge(spark: SparkSession, target: Target, held: Lease) -> None:
+def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
     """Removes the data files that a replaced version had and all that the log says of it.
 
     The table stays readable at every step: a checkpoint without a trace of the old version comes
@@ -49,7 +49,11 @@ def purge(spark: SparkSession, target: Target, held: Lease) -> None:
     replaced = find_owed_purge(target)
     if replaced is None:
         return
-    with translate_errors(FAILED), _as_metadata(spark, target.commits()[0].text), held.committing():
+    with (
+        translate_errors(FAILED),
+        _as_metadata(spark, target.commits()[0].text),
+        lease.committing(),
+    ):
         name = "delta.`" + target.path.replace("`", "``") + "`"
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
         target.checkpoint()
@@ -93,10 +97,10 @@ def _named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
     return actions.select(F.explode(paths).alias("path")).where("path is not null").distinct()
 
 
-def _delete_data(storage: Storage, target: Target, named: DataFrame) -> None:
+def _delete_data(storage: Storage, target: Target, files: DataFrame) -> None:
     """Deletes the named files that the table does not have now, and the folders that they leave
     empty, whose names are values."""
-    rows = named.join(target.files(), "path", "left_anti").collect()
+    rows = files.join(target.files(), "path", "left_anti").collect()
     paths = [PurePosixPath(unquote(row["path"])) for row in rows]
     # Files outside the table (of a clone's source) are not its own.
     own = [
@@ -142,22 +146,22 @@ def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
     return True
 
 
-def _exists(spark: SparkSession, quoted: str) -> bool:
+def _exists(spark: SparkSession, table: str) -> bool:
     try:
-        return spark.catalog.tableExists(quoted)
+        return spark.catalog.tableExists(table)
     except Exception as error:
         condition = getattr(error, "getCondition", str)() or ""
         if not condition.startswith("DELTA_"):
             raise
         raise InputError(
-            f"{WHERE}: {quoted} is in the catalog, and no table is where it points to; "
+            f"{WHERE}: {table} is in the catalog, and no table is where it points to; "
             "drop it there (DROP TABLE), or name another"
         ) from error
 
 
-def _details(spark: SparkSession, quoted: str) -> dict[str, str]:
+def _details(spark: SparkSession, table: str) -> dict[str, str]:
     """What the catalog says of a table, without its columns, whose names may be anything."""
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     names = [row["col_name"] for row in rows]
     start = names.index("# Detailed Table Information") if names else 0
     return {row["col_name"]: row["data_type"] for row in rows[start:]}

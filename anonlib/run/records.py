@@ -116,7 +116,7 @@ def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: Rel
 def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict[str, Any]:
     """What `anonlib.encode.published_hierarchies` reads, by column: the names of nodes that are
     released, and of those above them. The others may be values that the release hides."""
-    found = {}
+    nodes = {}
     for name, (each, released) in hierarchies.items():
         parent = each.tree.parent.tolist()
         named = {*released}
@@ -124,8 +124,8 @@ def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict
             if node in named:
                 named.add(above)
         names = [text if node in named else None for node, text in enumerate(each.names)]
-        found[name] = {"names": names, "parents": parent}
-    return found
+        nodes[name] = {"names": names, "parents": parent}
+    return nodes
 
 
 def _coarse(n_rows: int, k: int) -> str:

@@ -121,9 +121,9 @@ class Accounting:
                 forget(self._spark, self._path)
 
 
-def table_of_runs(spark: SparkSession, configured: str, release: str) -> PrivateTable:
+def table_of_runs(spark: SparkSession, path: str, release: str) -> PrivateTable:
     """The table that runs are noted in; the paths are as `runs_path` takes them."""
-    return PrivateTable(spark, runs_path(configured, release), "accountability.runs")
+    return PrivateTable(spark, runs_path(path, release), "accountability.runs")
 
 
 @contextmanager

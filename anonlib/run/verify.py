@@ -51,7 +51,7 @@ def _pseudonym_of_unit(config: Config) -> str | None:
 
 
 def audit_staged(
-    staged: DataFrame,
+    staged_rows: DataFrame,
     spec: AuditSpec,
     schema: Schema,
     plan: Plan,
@@ -64,22 +64,22 @@ def audit_staged(
     if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    report = auditing.audit_table(staged.select(*columns), spec, table)
+    report = auditing.audit_table(staged_rows.select(*columns), spec, table)
     if plan.owners is None:
         return report
-    frame = staged.select(*columns, CONTROLLER)
+    frame = staged_rows.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
     report = report.and_("each controller", auditing.audit_table(frame, apart, table))
     for owners, models in plan.owners.with_own_models():
-        asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
+        own_spec = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
         label = f"{len(owners)} controllers with their own models"
         if not frame.where(F.col(CONTROLLER).isin(*owners)).isEmpty():  # else all suppressed
-            report = report.and_(label, auditing.audit_table(frame, asked, table))
+            report = report.and_(label, auditing.audit_table(frame, own_spec, table))
     return report
 
 
 def audit_with_published(
-    table: DataFrame, spec: AuditSpec, added: AuditReport, n_published: int
+    table: DataFrame, spec: AuditSpec, batch_report: AuditReport, n_published: int
 ) -> AuditReport:
     """Audits the table as it will be: the published rows and the added rows.
 
@@ -87,25 +87,25 @@ def audit_with_published(
     """
     report = auditing.audit_table(table, spec)
     if spec.persons == "unknown":  # what is there was audited by tokens that are gone
-        report = by_parts(report, added)
+        report = by_parts(report, batch_report)
     _require_passed(report, "the audit of the table with the batch")
-    require_whole(n_published, added.n_rows, report.n_rows)
+    require_whole(n_published, batch_report.n_rows, report.n_rows)
     return report
 
 
 def require(
-    report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, privacy: PrivacySection
+    report: AuditReport, outcome: Outcome, plan: Plan, scan: Scan, privacy: PrivacySection
 ) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
     suppressed than allowed."""
     _require_passed(report, "the audit")
-    n_kept = found.digest.n_rows
-    allowed = privacy.may_suppress(scanned.n_rows)
-    complete = n_kept == report.n_rows and found.n_rows == plan.n_rows
-    if not complete or not 0 <= scanned.n_rows - n_kept <= allowed:
+    n_kept = outcome.digest.n_rows
+    max_suppressed = privacy.may_suppress(scan.n_rows)
+    complete = n_kept == report.n_rows and outcome.n_rows == plan.n_rows
+    if not complete or not 0 <= scan.n_rows - n_kept <= max_suppressed:
         raise AuditError(
-            f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
-            f"{plan.n_rows} planned, {found.n_rows} anonymized, {n_kept} kept, "
+            f"rows don't add up, nothing was published: {scan.n_rows} scanned, "
+            f"{plan.n_rows} planned, {outcome.n_rows} anonymized, {n_kept} kept, "
             f"{report.n_rows} audited"
         )
 
@@ -127,14 +127,14 @@ def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset
     by_name = [n for n, c in columns.items() if pa.types.is_string(c.released_type)]
     sets = [F.collect_set(place[name]) for name in by_name]
     texts = plain.agg(*sets).collect()[0] if sets else ()
-    found = {}
+    nodes = {}
     for name, values in zip(by_name, texts, strict=True):
         names = schema.hierarchies[name].names
         number = {each: i for i, each in enumerate(names)}
-        found[name] = frozenset(number[value] for value in values)
+        nodes[name] = frozenset(number[value] for value in values)
     for name in columns.keys() - {*by_name}:
         node = plain.select(F.explode(F.col(place[name]).getField("node")).alias("node"))
         # The number after the last node is that of missing values.
         n = len(schema.hierarchies[name].names)
-        found[name] = frozenset(row.node for row in node.distinct().collect() if row.node < n)
-    return found
+        nodes[name] = frozenset(row.node for row in node.distinct().collect() if row.node < n)
+    return nodes

@@ -133,7 +133,7 @@ def open_source(
     """
     if frame is not None or config.source.format != "jdbc":
         return _opened(spark, config, frame, waiting)
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         database = open_database(spark, config.source)
     try:
         return replace(_opened(spark, config, database.frame, waiting), database=database)
@@ -147,7 +147,7 @@ def _opened(
 ) -> Source:
     version = None
     keep = frame is not None or config.source.format not in COLUMNAR
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         if frame is None:
             frame, version = read_source(spark, config.source, find_used(config))
         files = list_files(frame)
@@ -164,18 +164,18 @@ def _opened(
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
     _require_known_equality(schema)
-    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
-    kept |= {
-        c.id: canonical_identity(kept[c.id], c.source_type, config.person.fold_case)
+    plain_columns = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    plain_columns |= {
+        c.id: canonical_identity(plain_columns[c.id], c.source_type, config.person.fold_case)
         for c in schema.columns
         if c.role is Role.IDENTIFIER or c.id in schema.unit
     }
     if keep:
-        with translate_errors("source", denied=InputError):
-            fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
-            raw = _together(fresh, [rows.select(*kept) for rows in before])
-    casts = {id: type for id, type in casts.items() if id in kept}
-    return Source(raw, fresh, kept, casts, schema, version, fields, files, seen_as)
+        with translate_errors("source", permission_error=InputError):
+            fresh = fresh.select(*plain_columns).persist(StorageLevel.DISK_ONLY)
+            raw = _together(fresh, [rows.select(*plain_columns) for rows in before])
+    casts = {id: type for id, type in casts.items() if id in plain_columns}
+    return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as)
 
 
 def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
@@ -260,7 +260,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
 
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         frame, _ = read_source(spark, config.source, find_used(config) | {*names})
         seen_as = _condition_types(config, frame)
         frame, raw = rename_columns(frame, config.source.where, seen_as)
@@ -316,7 +316,7 @@ def _like(
     rows: DataFrame,
     frame: DataFrame,
     attributes: Mapping[str, Attribute],
-    needed: Collection[str | None],
+    names: Collection[str | None],
 ) -> DataFrame:
     """Rows that wait, with the columns of the source, renamed c0..cN.
 
@@ -325,7 +325,7 @@ def _like(
             is null.
         frame: The source.
         attributes: The columns of the config, by name.
-        needed: The columns of the unit and of the data controller.
+        names: The columns of the unit and of the data controller.
 
     Raises InputError when the rows are not of the source's columns and types.
     """
@@ -336,7 +336,7 @@ def _like(
         attribute = attributes.get(field.name)
         dropped = attribute is None or attribute.role is Role.DROP
         place = there.get(field.name)
-        if place is None and (not dropped or field.name in needed):
+        if place is None and (not dropped or field.name in names):
             raise InputError(f"release.backlog: the rows that wait have no column {field.name}")
         waits = field.dataType if place is None else rows.schema[place].dataType
         if waits.simpleString() != field.dataType.simpleString():
@@ -349,14 +349,14 @@ def _like(
 
 
 def read_source(
-    spark: SparkSession, source: SourceSection, used: Collection[str]
+    spark: SparkSession, source: SourceSection, names: Collection[str]
 ) -> tuple[DataFrame, int | None]:
     """The source as it is, and its version if it is a Delta table's.
 
     Args:
         spark: The session.
         source: The source.
-        used: The columns that must be in every file of it.
+        names: The columns that must be in every file of it.
     """
     if source.format == "dataframe":
         raise ConfigError(
@@ -376,7 +376,7 @@ def read_source(
         version = latest_version(spark, source.path or "")
     options = {**source.options, **read_secret_options(source)}
     if source.format in FORMATS:
-        return read_files(spark, source.format, source.path, options, used), None
+        return read_files(spark, source.format, source.path, options, names), None
     reader = spark.read.options(**options)
     if version is not None:
         reader = reader.option("versionAsOf", version)

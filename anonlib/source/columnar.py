@@ -17,7 +17,7 @@ _SQL = "org.apache.spark.sql.execution.datasources"
 
 
 def require_same_columns(
-    spark: SparkSession, kind: str, paths: Collection[str], used: Collection[str]
+    spark: SparkSession, kind: str, paths: Collection[str], names: Collection[str]
 ) -> None:
     """Reads the footers of all files, if there are several.
 
@@ -25,7 +25,7 @@ def require_same_columns(
         spark: The session.
         kind: parquet or orc.
         paths: The files.
-        used: The columns that must be in every file, with one type.
+        names: The columns that must be in every file, with one type.
 
     Raises InputError, with the number of files that lack a column or have it with another type than
     most, and the path of one.
@@ -36,13 +36,13 @@ def require_same_columns(
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
-    problems = [*_differences(footers, used, exact=exact)]
+    problems = [*_differences(footers, names, exact=exact)]
     if problems:
         raise InputError("\n".join(map(str, problems)))
 
 
 def _differences(
-    footers: Mapping[str, StructType], used: Collection[str], *, exact: bool
+    footers: Mapping[str, StructType], names: Collection[str], *, exact: bool
 ) -> Iterable[Problem]:
     def key(name: str) -> str:
         return name if exact else name.casefold()
@@ -51,19 +51,21 @@ def _differences(
         path: {key(field.name): field.dataType.simpleString() for field in schema}
         for path, schema in footers.items()
     }
-    for name in used:
-        found = {path: columns.get(key(name)) for path, columns in types.items()}
-        there = [type for type in found.values() if type is not None]
+    for name in names:
+        types_of = {path: columns.get(key(name)) for path, columns in types.items()}
+        there = [type for type in types_of.values() if type is not None]
         if not there:
             continue
         usual = max(sorted(set(there)), key=there.count)
-        lacking = sorted(path for path, type in found.items() if type is None)
-        other = sorted(path for path, type in found.items() if type not in (None, usual))
+        lacking = sorted(path for path, type in types_of.items() if type is None)
+        other = sorted(path for path, type in types_of.items() if type not in (None, usual))
         if lacking:
-            text = f"{len(lacking)} of {len(found)} files lack it, such as {lacking[0]}"
+            text = f"{len(lacking)} of {len(types_of)} files lack it, such as {lacking[0]}"
             yield Problem(f"column {name}", f"{text}; add it there, or give it `role: drop`")
         if other:
-            text = f"is {usual}, but of another type in {len(other)} of {len(found)} files, such as"
+            text = (
+                f"is {usual}, but of another type in {len(other)} of {len(types_of)} files, such as"
+            )
             yield Problem(f"column {name}", f"{text} {other[0]}; write them with one type")
 
 
@@ -73,7 +75,7 @@ def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
     file = java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile")
     reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
     convert = java_class(spark, f"{_SQL}.parquet.ParquetToSparkSchemaConverter")(state.conf())
-    known: dict[str, StructType] = {}
+    cache: dict[str, StructType] = {}
 
     def read(place: str) -> StructType:
         opened = reader.open(file.fromPath(path(place), conf))
@@ -82,9 +84,9 @@ def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
         finally:
             opened.close()
         text = schema.toString()
-        if text not in known:
-            known[text] = _as_struct(convert.convert(schema))
-        return known[text]
+        if text not in cache:
+            cache[text] = _as_struct(convert.convert(schema))
+        return cache[text]
 
     return read
 

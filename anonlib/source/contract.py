@@ -28,7 +28,7 @@ def read_files(
     kind: str,
     path: str | None,
     options: Mapping[str, str],
-    used: Collection[str],
+    names: Collection[str],
 ) -> DataFrame:
     """The rows of a file, of a folder or of what a glob names.
 
@@ -37,15 +37,15 @@ def read_files(
         kind: csv, json, parquet or orc.
         path: Where they are; None if the options say so.
         options: Of Spark's reader.
-        used: The columns that must be in every file.
+        names: The columns that must be in every file.
 
     Raises:
         InputError: Files differ, or rows can't be read as they are meant.
         BusyError: Files changed meanwhile.
     """
-    given = {name.lower(): text for name, text in options.items()}
-    place = path or given.pop("path", None)
-    strict = _strict(kind, given)
+    spelled_options = {name.lower(): text for name, text in options.items()}
+    place = path or spelled_options.pop("path", None)
+    strict = _strict(kind, spelled_options)
     frame = spark.read.format(kind).options(**strict).load(place)
     if len([*relations(frame)]) != 1:
         raise InputError(
@@ -55,13 +55,15 @@ def read_files(
     require_all_read(frame)
     files = list_files(frame)
     if kind in ("parquet", "orc"):
-        require_same_columns(spark, kind, files, used)
+        require_same_columns(spark, kind, files, names)
         return frame
-    lines = spark.read.options(**{n: t for n, t in given.items() if n in (*_PLACES, "linesep")})
+    lines = spark.read.options(
+        **{n: t for n, t in spelled_options.items() if n in (*_PLACES, "linesep")}
+    )
     text = lines.format("text").load(place)
     schema = _file_schema(frame)
     if kind == "csv":
-        dialect = Dialect(given)
+        dialect = Dialect(spelled_options)
         require_headers(spark, dialect, files, schema.names)
         require_quotes(text, dialect)
         ids = [f"c{i}" for i in range(len(schema))]
@@ -70,7 +72,7 @@ def read_files(
             [StructField(id, f.dataType) for id, f in zip(ids, schema, strict=True)]
         )
     else:
-        _require_keys(text, given, schema, used)
+        _require_keys(text, spelled_options, schema, names)
         again = F.lit(False)
     bad = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(place)
     _require_whole_rows(bad, again)
@@ -102,14 +104,14 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
         raise InputError("source: no row can be read")
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
     first = F.count(F.col(f"`{rows.columns[0].replace('`', '``')}`"))  # Spark wants another column
-    found = rows.agg(
+    counts = rows.agg(
         F.count_if(bad),
         F.min(F.when(bad, file)),
         F.count_if(again),
         F.min(F.when(again, file)),
         first,
     )
-    n_bad, of_bad, n_again, of_again, _ = found.collect()[0]
+    n_bad, of_bad, n_again, of_again, _ = counts.collect()[0]
     problems = []
     if n_bad:
         text = f"{n_bad} rows have too few or too many fields, or can't be read, as in {of_bad}"
@@ -124,11 +126,11 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
 
 
 def _require_keys(
-    lines: DataFrame, options: Mapping[str, str], schema: StructType, used: Collection[str]
+    lines: DataFrame, options: Mapping[str, str], schema: StructType, columns: Collection[str]
 ) -> None:
     """Raises InputError for columns of JSON that a file never names, or that are text in some rows
     and no text in others."""
-    names = [field.name for field in schema if field.name in used]
+    names = [field.name for field in schema if field.name in columns]
     if not names:
         return
     nested = any(isinstance(f.dataType, StructType | ArrayType | MapType) for f in schema)
@@ -146,29 +148,29 @@ def _require_keys(
     by_file = lines.where("trim(value) != ''").groupBy(file).agg(*aggregates)
     lacks = {i: ~F.col(f"k{i}") for i in range(len(names))}
     mixed = {i: F.col(f"t{i}") for i, name in enumerate(names) if name in texts}
-    found = by_file.agg(
+    counts = by_file.agg(
         F.count("*").alias("n"),
         *[F.count_if(lack).alias(f"n{i}") for i, lack in lacks.items()],
         *[F.min(F.when(lack, F.col("file"))).alias(f"f{i}") for i, lack in lacks.items()],
         *[F.sum(n).alias(f"m{i}") for i, n in mixed.items()],
         *[F.min(F.when(n > 0, F.col("file"))).alias(f"g{i}") for i, n in mixed.items()],
     ).collect()[0]
-    if problems := [*_key_problems(names, found.asDict())]:
+    if problems := [*_key_problems(names, counts.asDict())]:
         raise InputError("\n".join(map(str, problems)))
 
 
-def _key_problems(names: list[str], found: Mapping[str, Any]) -> Iterator[Problem]:
+def _key_problems(names: list[str], counts: Mapping[str, Any]) -> Iterator[Problem]:
     for i, name in enumerate(names):
-        if n := found[f"n{i}"]:
+        if n := counts[f"n{i}"]:
             yield Problem(
                 f"column {name}",
-                f"{n} of {found['n']} files never name it, such as {found[f'f{i}']}; write null "
+                f"{n} of {counts['n']} files never name it, such as {counts[f'f{i}']}; write null "
                 "where it has no value, or give it `role: drop`",
             )
-        if n := found.get(f"m{i}"):
+        if n := counts.get(f"m{i}"):
             yield Problem(
                 f"column {name}",
-                f"is text, but {n} rows have it as a number or truth value, as in {found[f'g{i}']}"
+                f"is text, but {n} rows have it as a number or truth value, as in {counts[f'g{i}']}"
                 "; write it as one type",
             )
 

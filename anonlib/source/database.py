@@ -77,17 +77,17 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
 def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     """The options of a JDBC reader, with secret options and defaults. Adds PostgreSQL's driver to
     the session's jars if it is needed."""
-    given = {**source.options, **read_secret_options(source)}
-    url = next(text for name, text in given.items() if name.lower() == "url")
+    options = {**source.options, **read_secret_options(source)}
+    url = next(text for name, text in options.items() if name.lower() == "url")
     # Times without a zone are what they are, wherever the JVM runs.
     usual = {"url": url, "fetchsize": FETCH_ROWS, "preferTimestampNTZ": "true"}
     if url.startswith(URL):
         usual |= {"driver": DRIVER, "tcpKeepAlive": "true"}
-        if "driver" not in _names(given):
+        if "driver" not in _names(options):
             _add_driver(spark)
-    names = _names(given)
+    names = _names(options)
     added = {name: text for name, text in usual.items() if name.lower() not in names}
-    return {**{n: t for n, t in given.items() if n.lower() != "url"}, **added, "url": url}
+    return {**{n: t for n, t in options.items() if n.lower() != "url"}, **added, "url": url}
 
 
 def _names(options: Mapping[str, str]) -> set[str]:

@@ -37,7 +37,7 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
 
     Files of Delta tables, which have versions, are not among them.
     """
-    found: dict[str, tuple[int, int]] = {}
+    files: dict[str, tuple[int, int]] = {}
     none = scala_seq(frame.sparkSession, [])
     for relation in relations(frame):
         index = relation.location()
@@ -46,8 +46,8 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
         if again:
             index.refresh()
         text = index.listFiles(none, none).mkString("\n")
-        found |= {path: (int(size), int(at)) for path, size, at in _STATUS.findall(text)}
-    return found
+        files |= {path: (int(size), int(at)) for path, size, at in _STATUS.findall(text)}
+    return files
 
 
 def require_all_read(frame: DataFrame) -> None:

@@ -60,10 +60,10 @@ def _binary(field: StructField) -> Column:
     return column if plain == type or "map<" in type else column.cast(plain)
 
 
-def sums(kept: Column | None = None) -> list[Column]:
+def sums(condition: Column | None = None) -> list[Column]:
     """The aggregates that `make_digest` reads, of rows with LOW and HIGH: over all rows, or over
-    rows where `kept` is true."""
-    counted = F.lit(True) if kept is None else kept
+    rows where `condition` is true."""
+    counted = F.lit(True) if condition is None else condition
     mask = F.lit(2**PIECE_BITS - 1)
     found = [F.count_if(counted).alias("digest_n")]
     for name, half, shift in PIECES:

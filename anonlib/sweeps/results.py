@@ -194,16 +194,16 @@ def _picked(
 ) -> list[tuple[str, ...]]:
     """Rows of means after parameters were picked for each seed in two ways: by the best score in
     cross-validation, which is fair, and by the best test score, which is an upper bound."""
-    chosen = [key for key in varying if key in pick.parameters]
-    rest = [key for key in varying if key not in chosen]
+    parameters = [key for key in varying if key in pick.parameters]
+    rest = [key for key in varying if key not in parameters]
     lines = []
-    for group in _grouped([r for r in rows if set(chosen) & set(r.parameters)], rest).values():
+    for group in _grouped([r for r in rows if set(parameters) & set(r.parameters)], rest).values():
         for way, score in (("cross-validated", f"cv_{pick.by}"), ("at maximum", pick.by)):
             best = [_best(same, score) for same in _grouped(group, ["seed"]).values()]
             if not any(best):  # no score, or nothing to choose among
                 continue
             cells = {key: _text(group[0], key) for key in rest}
-            cells |= {key: way for key in chosen if any(key in row.parameters for row in group)}
+            cells |= {key: way for key in parameters if any(key in row.parameters for row in group)}
             means = _means([row for row in best if row is not None], figures)
             lines.append((*[cells.get(key, "") for key in varying], *means))
     return lines

@@ -182,9 +182,9 @@ def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
     return tuple({repr(spec): spec for spec in (*task.models, *own)}.values())
 
 
-def _costs(seen: ReleasedBlock) -> Ints:
+def _costs(released_block: ReleasedBlock) -> Ints:
     """int64[n]. The cost of each row: the penalty of its cell, in steps of COST_STEP."""
-    return np.floor(penalties(seen) / COST_STEP).astype(np.int64)[seen.id]
+    return np.floor(penalties(released_block) / COST_STEP).astype(np.int64)[released_block.id]
 
 
 def _protected(values: pa.Array, task: Task, id: str) -> Codes:

@@ -217,7 +217,7 @@ def test_unions_are_asked_what_their_leaves_are() -> None:
     counts = BlockCounts(n_rows, n_rows, {}, False)
     asked = np.array([[1, 0], [1, 1], [1, 0], [1, 0]], np.bool_)
     demands = Demands(((KAnonymity(k=5),), (KAnonymity(k=20),)), asked)
-    assert demands.held(counts).tolist() == [True, False, True, True]
+    assert demands.holds(counts).tolist() == [True, False, True, True]
     root, centers = np.zeros(4, np.int64), np.arange(4.0)[:, None]
     assert merge_small(four_leaves(), root, counts, centers, demands).tolist() == [0, 0, 1, 2]
 

@@ -191,18 +191,18 @@ def _parameters(parameters: Iterable[Parameter]) -> Table:
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
     """Prints published rows as a table; with one value per line if the table would be too wide."""
-    shown = [[_short(value) for value in row] for row in rows]
-    columns = list(zip(*shown, strict=True)) if shown else [() for _ in names]
+    cells = [[_short(value) for value in row] for row in rows]
+    columns = list(zip(*cells, strict=True)) if cells else [() for _ in names]
     widths = [
         max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
     ]
     if sum(widths) + 2 * len(widths) <= to.width:
         table = new_table(*map(printable, names))
-        for row in shown:
+        for row in cells:
             table.add_row(*map(Text, row))
         to.print(table)
         return
-    for i, row in enumerate(shown):
+    for i, row in enumerate(cells):
         to.print(Text(f"row {i + 1}", style="bold"))
         to.print(pairs(zip(names, row, strict=True)))
 

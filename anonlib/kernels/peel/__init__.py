@@ -162,7 +162,7 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
         return
     from anonlib.kernels.peel.cells import growth, make_tuple_cells
 
-    kept = np.ones(len(left), np.bool_)
+    stays = np.ones(len(left), np.bool_)
     if block.may_suppress > 0:
         rows = table.weight[left]
         added = growth(table, make_tuple_cells(table, cell.copy()), left) // rows
@@ -170,8 +170,8 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
         for i in np.argsort(-added, kind="stable"):
             if n_suppressed + rows[i] <= block.may_suppress:
                 n_suppressed += rows[i]
-                kept[i] = False
-    cell[left[kept]] = cell.max() + 1 + np.arange(kept.sum())
+                stays[i] = False
+    cell[left[stays]] = cell.max() + 1 + np.arange(stays.sum())
 
 
 def _placed(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":

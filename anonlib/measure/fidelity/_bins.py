@@ -140,15 +140,15 @@ def category_bins(
     """
     group = _named(axis, names)
     n_groups = len(names) + 1  # the last one is of all others
-    merged = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
-    keep = np.flatnonzero(_shown(merged, least) & (merged.sum(axis=0) >= NOTHING))
+    masses = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
+    keep = np.flatnonzero(_shown(masses, least) & (masses.sum(axis=0) >= NOTHING))
     keep = keep[keep < n_groups - 1]
-    mass = merged[:, keep].sum(axis=0)
+    mass = masses[:, keep].sum(axis=0)
     # Rounded, since the last digits of sums of shares depend on the order of rows.
     place = np.argsort(-np.round(mass / max(mass.sum(), 1.0), 9), kind="stable")
     by_mass = keep[place][:MOST_SHOWN]
     while len(by_mass):
-        rest = counts.sum(axis=1) - merged[:, by_mass].sum(axis=1)
+        rest = counts.sum(axis=1) - masses[:, by_mass].sum(axis=1)
         if _shown(rest, least):
             break
         by_mass = by_mass[:-1]
@@ -157,8 +157,8 @@ def category_bins(
     shown = np.sort(by_mass) if axis.encoding.scale is Scale.ORDINAL else by_mass
     labels = [*_texts(axis, shown)]
     if rest.max() < NOTHING:
-        return labels, merged[:, shown]
-    return [*labels, OTHER], np.column_stack([merged[:, shown], rest])
+        return labels, masses[:, shown]
+    return [*labels, OTHER], np.column_stack([masses[:, shown], rest])
 
 
 def _named(axis: Axis, names: Floats) -> Ints:

@@ -59,22 +59,22 @@ class Associations(ColumnMeasure):
     }
 
     def parts(self, view: Axes) -> dict[str, Counter]:
-        found: dict[str, Counter] = {}
+        counters: dict[str, Counter] = {}
         numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
         if numeric:
-            found["products"] = Products(numeric)
+            counters["products"] = Products(numeric)
         for a, b in _pairs(view):
             if not (a.is_numeric and b.is_numeric):
-                found[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Contingency(a, b)
-        return found
+                counters[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Contingency(a, b)
+        return counters
 
-    def findings(self, found: TableStates) -> Findings:
-        view, rows, differences = found.view, [], []
+    def findings(self, states: TableStates) -> Findings:
+        view, rows, differences = states.view, [], []
         for a, b in _pairs(view):
-            source, n = _association(a, b, view, found.source)
+            source, n = _association(a, b, view, states.source)
             if source is None:
                 continue
-            released = _association(a, b, view, found.released)[0] or 0.0
+            released = _association(a, b, view, states.released)[0] or 0.0
             differences.append(abs(released - source))
             if n >= view.least:
                 name = f"{_first(a, b, view)} × {_second(a, b, view)}"

@@ -61,10 +61,12 @@ class Queries(ColumnMeasure):
     def parts(self, view: Axes) -> dict[str, Counter]:
         return {"queries": QueryCounts(self._drawn(view))}
 
-    def findings(self, found: TableStates) -> Findings:
-        ours, theirs = (states["queries"] for states in (found.source, found.released))
-        errors = np.abs(theirs - ours) / np.maximum(ours, self.sanity * found.view.n_source)
-        note = found.view.note
+    def findings(self, table_states: TableStates) -> Findings:
+        ours, theirs = (
+            states["queries"] for states in (table_states.source, table_states.released)
+        )
+        errors = np.abs(theirs - ours) / np.maximum(ours, self.sanity * table_states.view.n_source)
+        note = table_states.view.note
         return Findings(
             (
                 Figure("mean", stable(float(errors.mean())), note=note),
