@@ -95,10 +95,10 @@ def release(
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
     with keep_account("release", config, run_id, progress) as accounting:
-        return accounting.account.ended(_released(config, accounting, progress, dataframe))
+        return accounting.account.end(_release(config, accounting, progress, dataframe))
 
 
-def _released(
+def _release(
     config: Config, accounting: Accounting, progress: Progress, dataframe: DataFrame | None
 ) -> ReleaseResult:
     account = accounting.account
@@ -109,9 +109,9 @@ def _released(
         spark = session(config.spark.conf, there)
         _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
-    accounting.opened(spark)
+    accounting.use_session(spark)
     target = Target(spark, config.release)
-    accounting.aimed(target.path)
+    accounting.set_target(target.path)
     # A name that is taken is refused before anything is written.
     is_registered(spark, config.release)
     key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
@@ -254,10 +254,10 @@ def evaluate(
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
     with keep_account(verb, config, _new_run_id(), progress) as accounting:
-        return accounting.account.ended(_evaluated(config, accounting, progress, trial=trial))
+        return accounting.account.end(_evaluate(config, accounting, progress, trial=trial))
 
 
-def _evaluated(
+def _evaluate(
     config: Config, accounting: Accounting, progress: Progress, *, trial: bool
 ) -> ReleaseResult:
     account = accounting.account
@@ -266,9 +266,9 @@ def _evaluated(
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
-    accounting.opened(spark)
+    accounting.use_session(spark)
     target = Target(spark, config.release)
-    accounting.aimed(target.path)
+    accounting.set_target(target.path)
     if not trial and target.version < 0:
         raise InputError(
             f"release.path: no table is at {target.path}; release it first, or measure a "
@@ -293,10 +293,10 @@ def _evaluated(
         with lease(spark, target.path, run_id, target.runs) as own_lease, settle_tasks(spark):
             if trial:
                 return run.trial(source, scan, own_lease)
-            return _of_published(run, source, scan, own_lease)
+            return _evaluate_published(run, source, scan, own_lease)
 
 
-def _of_published(run: Run, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
+def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
     """What the published table is worth, as far as it can be told without links to its source."""
     config, schema = run.config, source.schema
     report = run.account.report = audit(run.target.path, config, run.progress, run.target.version)

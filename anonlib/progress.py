@@ -59,13 +59,13 @@ class Progress:
             yield
         except BaseException as error:
             # The group stays, so that others can wait for the last of its tasks.
-            self._finished(name, start, error)
+            self._finish(name, start, error)
             raise
-        self._finished(name, start, None)
+        self._finish(name, start, None)
         if before is not None:
             restore_group(spark, before)
 
-    def _finished(self, name: str, start: float, failure: BaseException | None) -> None:
+    def _finish(self, name: str, start: float, failure: BaseException | None) -> None:
         seconds = monotonic() - start
         own = seconds - self._inside.pop()
         if self._inside:

@@ -26,10 +26,10 @@ def by_parts(table: AuditReport, batch: AuditReport) -> AuditReport:
             the earlier rows held the same models, with persons counted.
     """
     labels = {verdict.model for verdict in batch.verdicts if verdict.holds}
-    return replace(table, verdicts=tuple(_joined(verdict, labels) for verdict in table.verdicts))
+    return replace(table, verdicts=tuple(_complete(verdict, labels) for verdict in table.verdicts))
 
 
-def _joined(table: Verdict, labels: Set[str]) -> Verdict:
+def _complete(table: Verdict, labels: Set[str]) -> Verdict:
     if not table.note or table.n_failing or table.model not in labels:
         return table
     return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)

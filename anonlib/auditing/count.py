@@ -60,7 +60,7 @@ def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, 
     found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
     sizes = Counter({row["size"]: row["n_classes"] for row in found})
     tallies = [_gather(model, found, f"m{i}_") for i, model in enumerate(models)]
-    done = [_settled(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
+    done = [_settle(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
     return sizes, sum(row["n_rows"] for row in found), done
 
 
@@ -117,7 +117,7 @@ def _gather(model: AuditModel, rows: Sequence[Row], prefix: str) -> Tally:
     return Tally(worst(values, default=None), not sketched, +failing, reduce(or_, maps, 0))
 
 
-def _settled(view: View, model: AuditModel, tally: Tally) -> Tally:
+def _settle(view: View, model: AuditModel, tally: Tally) -> Tally:
     """A tally without undecided classes: they are counted exactly."""
     if not tally.undecided:
         return tally

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
     try:
         args = parse_args(argv, __version__)
-        with _hushed(debug=args.debug):
+        with _hush(debug=args.debug):
             return interrupt.run_interruptible(lambda: _run(args))
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
@@ -266,7 +266,7 @@ def _never_fail_to_print() -> None:
 
 
 @contextmanager
-def _hushed(*, debug: bool) -> Iterator[None]:
+def _hush(*, debug: bool) -> Iterator[None]:
     """Silences logs and warnings of libraries, unless debug: they may contain data."""
     if debug:
         yield

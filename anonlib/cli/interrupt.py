@@ -53,7 +53,7 @@ def run_interruptible(work: Callable[[], int]) -> int:
     thread = threading.Thread(target=body, name="anonlib", daemon=True)
     signals: list[int] = []
     stopped: threading.Event | None = None
-    with _handlers(signals), _restored():
+    with _handlers(signals), _restore_handler():
         thread.start()
         while thread.is_alive():
             thread.join(_TICK)
@@ -97,7 +97,7 @@ def _stop(thread: threading.Thread) -> threading.Event:
 
 
 @contextmanager
-def _restored() -> Iterator[None]:
+def _restore_handler() -> Iterator[None]:
     """Undoes what `_stop` did to py4j's client."""
     try:
         yield

@@ -60,7 +60,7 @@ class LogProgress(ShownProgress):
         self._line(f"{name}: {'failed after' if self.failing(name) else 'done in'} {seconds:.1f} s")
 
     def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
-        self._line(f"{name}: {_advanced(n_done, total, left)}")
+        self._line(f"{name}: {_describe_part(n_done, total, left)}")
 
     def note(self, text: str) -> None:
         self._line(text)
@@ -114,7 +114,7 @@ def run_fields(progress: Progress) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _advanced(n_done: int, total: int, left: float) -> str:
+def _describe_part(n_done: int, total: int, left: float) -> str:
     minutes = round(left / 60)
     told = "less than a minute" if left < 60 else f"about {minutes // 60} h {minutes % 60} min"
     return f"{n_done:,} of {total:,}, {told.replace(' 0 h', '')} left"
@@ -198,7 +198,7 @@ class TerminalProgress(ShownProgress):
             # The stage counts its own work: that replaces the count of Spark's tasks.
             _, task, _ = self._running[place]
             self._running[place] = (name, task, None)
-        text = _advanced(n_done, total, left)
+        text = _describe_part(n_done, total, left)
         self._lines.update(task, completed=n_done, total=total, tasks=text)
 
     def note(self, text: str) -> None:

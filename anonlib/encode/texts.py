@@ -54,7 +54,7 @@ def sets(values: Column) -> Column:
     """list<string>[n]. The sets of recoder `set`, arrays or JSON text, as lists of texts."""
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
-        parsed = [_parsed(text) for text in encoded.dictionary.to_pylist()]
+        parsed = [_parse_texts(text) for text in encoded.dictionary.to_pylist()]
         return pa.array(parsed, pa.list_(pa.string())).take(encoded.indices)
     if not pa.types.is_list(values.type):
         raise InputError(f"has the type {values.type}, not sets: an array, or JSON text")
@@ -64,7 +64,7 @@ def sets(values: Column) -> Column:
     return pa.ListArray.from_arrays(offsets, elements, mask=values.is_null())
 
 
-def _parsed(text: str) -> list[str | None]:
+def _parse_texts(text: str) -> list[str | None]:
     """The elements of a JSON array, each as the text of its value."""
     try:
         found = json.loads(text, parse_int=str, parse_float=str)

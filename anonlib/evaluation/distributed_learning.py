@@ -86,13 +86,13 @@ def vectors(
     dealt = hashed.repartition(max(1, ceil(n_rows / ROWS_PER_PARTITION)), _PLACE)
     dealt = dealt.sortWithinPartitions(_PLACE).drop(_PLACE)
 
-    def encoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def encode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            encode = partial(_encoded, table, features, target, released)
+            encode = partial(_encode_batch, table, features, target, released)
             yield run_sanitized("encoding rows", encode)
 
-    dense = dealt.mapInArrow(encoded, f"label double, {_VALUES} array<double>")
+    dense = dealt.mapInArrow(encode, f"label double, {_VALUES} array<double>")
     dense = dense.withColumn(_VALUES, array_to_vector(F.col(_VALUES)))
     sized = VectorSizeHint(inputCol=_VALUES, size=width).transform(dense)
     made = VectorAssembler(inputCols=[_VALUES], outputCol="features").transform(sized)
@@ -103,7 +103,7 @@ def vectors(
         made.unpersist()
 
 
-def _encoded(
+def _encode_batch(
     table: pa.Table, features: Features, target: LearnTarget | None, released: bool
 ) -> pa.RecordBatch:
     y = np.zeros(table.num_rows) if target is None else target.values(table)
@@ -138,15 +138,15 @@ def fit_and_score(
     counts = {int(row.label): row["count"] for row in train.groupBy("label").count().collect()}
     if len(counts) == 1:  # nothing to learn
         (only,) = counts
-        return _of_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
+        return _score_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
     if not counts:
         return Scores()
     task = TaskSize(n_classes, sum(counts.values()), min(counts.values()), seed)
     predictions = learner.spark_estimator(task).fit(train).transform(test)
     if "probability" in predictions.columns:
-        return _of_classes(predictions, n_classes, vector_to_array(F.col("probability")))
+        return _score_classes(predictions, n_classes, vector_to_array(F.col("probability")))
     raw = vector_to_array(F.col("rawPrediction"))
-    return _of_classes(predictions, n_classes, F.transform(raw, lambda x: 1 / (1 + F.exp(-x))))
+    return _score_classes(predictions, n_classes, F.transform(raw, lambda x: 1 / (1 + F.exp(-x))))
 
 
 def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
@@ -154,11 +154,13 @@ def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
     frequent ones), or the mean."""
     if n_classes == 0:
         mean = train.agg(F.avg("label")).collect()[0][0]
-        return Scores() if mean is None else _squared(test.withColumn("prediction", F.lit(mean)))
+        return (
+            Scores() if mean is None else _score_numbers(test.withColumn("prediction", F.lit(mean)))
+        )
     counts = [(row["count"], -row.label) for row in train.groupBy("label").count().collect()]
     if not counts:
         return Scores()
-    return _of_classes(test.withColumn("prediction", F.lit(-max(counts)[1])), n_classes, None)
+    return _score_classes(test.withColumn("prediction", F.lit(-max(counts)[1])), n_classes, None)
 
 
 def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) -> Scores:
@@ -168,10 +170,10 @@ def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) 
     sd = sd or 1.0
     scaled = train.withColumn("label", (F.col("label") - mean) / sd)
     predictions = learner.spark_estimator(TaskSize(0, n, n, seed)).fit(scaled).transform(test)
-    return _squared(predictions.withColumn("prediction", F.col("prediction") * sd + mean))
+    return _score_numbers(predictions.withColumn("prediction", F.col("prediction") * sd + mean))
 
 
-def _squared(predictions: DataFrame) -> Scores:
+def _score_numbers(predictions: DataFrame) -> Scores:
     """The scores of numbers.
 
     predictions: columns `label` and `prediction`, in the units of the target.
@@ -182,7 +184,7 @@ def _squared(predictions: DataFrame) -> Scores:
     return number_scores(n, squares, variance * n) if n else Scores()
 
 
-def _of_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Scores:
+def _score_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Scores:
     """The scores of classes.
 
     Args:
@@ -199,7 +201,7 @@ def _of_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Scores:
 
 
 def _auc(predictions: DataFrame, n_of: Ints, shares: Any) -> float | None:
-    """The area under the ROC curve. Other arguments as in `_of_classes`.
+    """The area under the ROC curve. Other arguments as in `_score_classes`.
 
     n_of: int64[c]. The rows of each class.
     """

@@ -58,7 +58,7 @@ def learn(
     how = {"n_classes": target.n_classes, "seed": seed}
     with ExitStack() as stack:
 
-        def seen(part: Part) -> Any:
+        def view(part: Part) -> Any:
             if not in_spark:
                 return in_memory.examples(part.sample, features, target, released=part.released)
             made = distributed.vectors(
@@ -66,8 +66,8 @@ def learn(
             )
             return stack.enter_context(made)
 
-        train, raw, test = (seen(part) for part in parts[:3])
-        raw_test = test if parts.raw_test is parts.test else seen(parts.raw_test)
+        train, raw, test = (view(part) for part in parts[:3])
+        raw_test = test if parts.raw_test is parts.test else view(parts.raw_test)
         trials = [
             Comparison(
                 engine.fit_and_score(learner, train, test, **how),

@@ -239,7 +239,7 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
     while ranking.span[BEGIN] < ranking.span[END] and weight[item[ranking.span[BEGIN]]] == 0:
         ranking.span[BEGIN] += 1
-    moved = _moved(rest, ranking)
+    moved = _shift_of(rest, ranking)
     best, result, enough = -1.0, -1, -1.0
     for place in range(ranking.span[BEGIN], ranking.span[END]):
         if distance[place] + moved < enough:
@@ -255,7 +255,7 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
 
 
 @njit
-def _moved(rest: TupleRest, ranking: Ranking) -> float:
+def _shift_of(rest: TupleRest, ranking: Ranking) -> float:
     """The distance between the centroid of the rest and that of the ranking."""
     result = 0.0
     for j in range(len(rest.mean)):

@@ -90,10 +90,10 @@ def cells(
         anonlib.cells(frame, k=10, scales={"age": "continuous", "city": "nominal"})
     """
     method = _kernel(kernel, parameters)
-    constraints = (_k_anonymity(k), *_checked(models))
+    constraints = (_k_anonymity(k), *_check_models(models))
     columns = _quasi_identifiers(data, scales)
     trees = _hierarchies(hierarchies, columns, constraints)
-    protected, references = _protected(data, constraints, trees)
+    protected, references = _encode_protected(data, constraints, trees)
     label = _target(data, target, target_scale, method)
     _require_nominal(method, columns)
     encoded = {
@@ -161,7 +161,7 @@ def _k_anonymity(k: int) -> KAnonymity:
         raise InputError(error.line) from None
 
 
-def _checked(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
+def _check_models(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
     for model in models:
         if not isinstance(model, PrivacyModel):
             raise InputError(f"models: {type(model).__name__} is not a privacy model")
@@ -235,12 +235,12 @@ def _plain(what: str, values: pa.Array) -> pa.Array:
         raise InputError(f"{what}: values of type {values.type} can't be read") from None
 
 
-def _decoded(values: pa.Array) -> pa.Array:
+def _decode(values: pa.Array) -> pa.Array:
     """The values without a dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _protected(
+def _encode_protected(
     data: Any, models: Sequence[PrivacyModel], hierarchies: Mapping[str, Hierarchy]
 ) -> tuple[dict[str, Codes], dict[str, Reference]]:
     """The codes and references of the columns that models name."""
@@ -251,7 +251,7 @@ def _protected(
             name = model.model_dump()["attribute"]
             if isinstance(data, np.ndarray) or name not in _names(data):
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
-            column = _decoded(_column(data, name))
+            column = _decode(_column(data, name))
             if not is_protectable(column.type):
                 raise InputError(
                     f"models: {model.type}: column {name} is of type {column.type}, which "
@@ -335,7 +335,7 @@ def _encoding(
         categories = values.dictionary
         occurs = pc.is_in(categories, value_set=values.dictionary_decode())
         order = tuple(categories.filter(occurs).to_pylist())
-    values = _decoded(values)
+    values = _decode(values)
     if scale is Scale.CONTINUOUS:
         _check_numbers(name, values)
     column = Column(

@@ -81,8 +81,8 @@ def anonymize_table(
     released_block = ReleasedBlock(
         part(block, places), cells.id, cells.m, find_released_levels(task)
     )
-    released = _released(table.take(pa.array(places)), cells, schema, task)
-    least = _verified(released, released_block, schema)
+    released = _recode_table(table.take(pa.array(places)), cells, schema, task)
+    least = _verify(released, released_block, schema)
     metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
     losses = {metric.type: metric.value(metric.update(released_block)) for metric in metrics}
     order = np.argsort(rows_of_table[places], kind="stable")
@@ -201,13 +201,13 @@ def _cells_of_blocks(block: Block, kernel: Kernel, partition: PartitionSection, 
     return cell_id
 
 
-def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
+def _recode_table(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
     quasi = recode_columns(table, cells, task)
     others = [c.id for c in schema.released if c.role is not Role.IDENTIFIER]
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
 
-def _verified(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> int:
+def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> int:
     """The persons of the smallest class, counted by released values. Raises AuditError where that,
     or a cell, does not hold the models."""
     class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])

@@ -173,7 +173,7 @@ def dots(title: str, table: Table) -> Chart:
         ax.spines["bottom"].set_visible(False)
 
     said = "; ".join(
-        f"{short(row[0])}: {', '.join(_named(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
+        f"{short(row[0])}: {', '.join(_name_bars(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
     )
     svg = drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
     return Chart(title, "", svg, table, _legend(names), _left_out(table))
@@ -282,7 +282,7 @@ def _largest(rows: Sequence[Row]) -> str:
     return "; ".join(told)
 
 
-def _named(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
+def _name_bars(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
     return [f"{printable(n)} {number(v)}" for n, v in zip(names, values, strict=False)]
 
 

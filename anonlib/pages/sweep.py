@@ -74,7 +74,7 @@ def sweep_page(
         summary=tuple(_summary(results, failures, [a for a in axes if a in over])),
         figures=tuple((spoken(f), _charts(results, f, plan)) for f in figures),
         points=_points(results, point_axes, figures, plan.names),
-        failures=_failed(failures, shown_axes, plan.names),
+        failures=_failures(failures, shown_axes, plan.names),
         constants=tuple((printable(axis), number(_cell(rows[0].get(axis)))) for axis in constants),
     )
 
@@ -95,7 +95,7 @@ class _Plan:
     panels: tuple[str, ...]
     names: Mapping[str, str]
 
-    def told(self, axes: Sequence[str], key: Key) -> str:
+    def title(self, axes: Sequence[str], key: Key) -> str:
         """The values of axes, in words; numbers with the names of their axes."""
         pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
         return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
@@ -116,10 +116,10 @@ def _plan(
     rest = [axis for axis in axes if axis != along and len(values[axis]) > 1]
     chosen = [axis for axis in rest if (axis != CASE if lines is None else axis in lines)]
     panels = [axis for axis in rest if axis not in chosen]
-    return _Plan(along, tuple(chosen), tuple(panels), _called(axes))
+    return _Plan(along, tuple(chosen), tuple(panels), _short_names(axes))
 
 
-def _called(axes: Sequence[str]) -> dict[str, str]:
+def _short_names(axes: Sequence[str]) -> dict[str, str]:
     """The name of each axis: the last part of its dotted key, the whole key if two are equal."""
     last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
     same = Counter(last.values())
@@ -146,7 +146,7 @@ def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
     keys = [key for key, _ in _groups(there, plan.lines)]
     groups = _groups(there, plan.panels)[:MAX_CHARTS]
     return tuple(
-        _chart(plan.told(plan.panels, key) or spoken(figure), group, figure, plan, keys)
+        _chart(plan.title(plan.panels, key) or spoken(figure), group, figure, plan, keys)
         for key, group in groups
     )
 
@@ -166,7 +166,7 @@ def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequ
     for key in keys:
         along = _groups(there.get(key, []), [plan.by])
         points = [(x, *_moments(part, figure)) for (x,), part in along]
-        name = plan.told(plan.lines, key) or spoken(figure)
+        name = plan.title(plan.lines, key) or spoken(figure)
         cells += [(name, *point) for point in points]
         numbers = [p for p in points if isinstance(p[0], int | float)]
         x, mean, spreads, _ = zip(*numbers, strict=True) if numbers else ((), (), (), ())
@@ -205,7 +205,7 @@ def _points(
     return Table("Means and deviations", heads, tuple(lines))
 
 
-def _failed(rows: Sequence[Row], axes: Sequence[str], names: Mapping[str, str]) -> Table | None:
+def _failures(rows: Sequence[Row], axes: Sequence[str], names: Mapping[str, str]) -> Table | None:
     """A table of errors: one row per error and combination of values in `axes`. None if empty."""
     groups = _groups(rows, (*axes, "error"))
     heads = (*(names[axis] for axis in axes), "points", "error")

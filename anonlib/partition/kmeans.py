@@ -75,9 +75,9 @@ class KMeansPartitioner(TreePartitioner):
         if not weights.any():
             return None
         halfway = float((b @ b - a @ a) / 2)
-        return Plane(weights, self._balanced(along(weights, 0.0, x), weight, halfway))
+        return Plane(weights, self._balance(along(weights, 0.0, x), weight, halfway))
 
-    def _balanced(self, along: Singles, weight: Ints, threshold: float) -> float:
+    def _balance(self, along: Singles, weight: Ints, threshold: float) -> float:
         """The threshold, moved if it leaves too few rows on a side."""
         least, total = self.balance * weight.sum(), weight.sum()
         low = weight[along < threshold].sum()

@@ -28,7 +28,7 @@ class Joint:
     value: Ints
     count: Ints
 
-    def merged(self, group: Ints) -> "Joint":
+    def merge(self, group: Ints) -> "Joint":
         """The counts with leaves replaced by their groups. Leaves of group -1 are left out."""
         leaf = group[self.leaf]
         kept = leaf >= 0
@@ -80,7 +80,7 @@ class BlockCounts:
     references: dict[str, Reference] = field(default_factory=dict)
     joint: Joint | None = None
 
-    def merged(self, group: Ints, n_groups: int) -> "BlockCounts":
+    def merge(self, group: Ints, n_groups: int) -> "BlockCounts":
         """The counts of groups of leaves. Leaves of group -1 are left out.
 
         With `shared`, persons are a lower bound.
@@ -97,8 +97,8 @@ class BlockCounts:
             # The leaves may share their persons. Only the largest count is certain.
             n_persons = np.zeros(n_groups, np.int64)
             np.maximum.at(n_persons, group[in_group], self.n_persons[in_group])
-        counts = {id: _united(counted, group, n_groups) for id, counted in self.counts.items()}
-        joint = None if self.joint is None else self.joint.merged(group)
+        counts = {id: _unite(counted, group, n_groups) for id, counted in self.counts.items()}
+        joint = None if self.joint is None else self.joint.merge(group)
         return BlockCounts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
     def of(self, leaves: Ints) -> "BlockCounts":
@@ -109,7 +109,7 @@ class BlockCounts:
         if self.joint is not None:
             number = np.full(len(self.n_rows), -1)
             number[leaves] = np.arange(len(leaves))
-            joint = self.joint.merged(number)
+            joint = self.joint.merge(number)
         sizes = self.n_rows[leaves], self.n_persons[leaves]
         return BlockCounts(*sizes, sketches, self.shared, counts, self.references, joint)
 
@@ -168,7 +168,7 @@ class Demands:
                 result &= ~self.must_hold[:, s] | counts.hold(models)
         return result
 
-    def merged(self, group: Ints, n_groups: int) -> "Demands":
+    def merge(self, group: Ints, n_groups: int) -> "Demands":
         """The demands on groups of leaves. Leaves of group -1 are left out."""
         must_hold = np.zeros((n_groups, len(self.sets)), np.bool_)
         np.logical_or.at(must_hold, group[group >= 0], self.must_hold[group >= 0])
@@ -180,7 +180,7 @@ def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
     return Demands((tuple(models),), np.ones((n_leaves, 1), np.bool_))
 
 
-def _united(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
+def _unite(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
     """The counts with leaves replaced by their groups; group -1 is left out."""
     cell = group[counts.cell]
     in_group = cell >= 0
@@ -241,8 +241,8 @@ def merge_small(
 def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
     """Whether a union of leaves certainly holds its models."""
     one = np.zeros(len(leaves), np.int64)
-    asked = Demands(demands.sets, demands.must_hold[leaves]).merged(one, 1)
-    return bool(asked.holds(counts.of(leaves).merged(one, 1))[0])
+    asked = Demands(demands.sets, demands.must_hold[leaves]).merge(one, 1)
+    return bool(asked.holds(counts.of(leaves).merge(one, 1))[0])
 
 
 def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:

@@ -85,12 +85,12 @@ class Account:
     error: str = ""
     exit_code: int = 0
 
-    def ended(self, result: ReleaseResult) -> ReleaseResult:
+    def end(self, result: ReleaseResult) -> ReleaseResult:
         """Notes that all went well."""
         self.result, self.outcome = result, result.outcome
         return result
 
-    def failed(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Notes what ended the run: of which type it was, not its text, which may name data."""
         self.error = type(error).__name__
         self.exit_code = error.exit_code if isinstance(error, AnonlibError) else 1
@@ -116,13 +116,13 @@ class Account:
             "anonlib": software()["anonlib"],
             "k": config.k,
             "models": [plugin_label(model) for model in config.all_models],
-            **self._found(),
+            **self._describe_outcome(),
             "approver": words.approver,
             "purpose": words.purpose,
             "recipients": [*words.recipients],
         }
 
-    def _found(self) -> dict[str, Any]:
+    def _describe_outcome(self) -> dict[str, Any]:
         """What the run made and found, as far as it came."""
         result, report = self.result or ReleaseResult(self.run_id, "done"), self.report
         gates = () if result.evaluation is None else result.evaluation.gates

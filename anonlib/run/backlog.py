@@ -96,7 +96,7 @@ class Backlog:
         self._write(entry)
         with translate_errors("release.backlog"):
             # pyspark can't read the annotations of a partial; a lambda has none.
-            sealed = frame.mapInArrow(lambda batches: _sealed(batches, key), SEALED)
+            sealed = frame.mapInArrow(lambda batches: _seal_batches(batches, key), SEALED)
             sealed.write.parquet(f"{folder}/rows")
         self._storage.close(self._storage.root)
         self._write(replace(entry, n_rows=self._count(entry)))
@@ -125,7 +125,7 @@ class Backlog:
         plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])
         with translate_errors("release.backlog"):
             sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
-            rows = sealed.mapInArrow(lambda batches: _unsealed(batches, key), plain)
+            rows = sealed.mapInArrow(lambda batches: _unseal_batches(batches, key), plain)
         return rows.toDF(*entry.columns)
 
     def _count(self, entry: Waiting) -> int:
@@ -158,7 +158,7 @@ def can_wait(error: InfeasibleError) -> bool:
     return all(problem.where.startswith(("privacy.", "partition.")) for problem in error.problems)
 
 
-def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+def _seal_batches(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for rows in batches:
         if rows.num_rows:
             what = f"sealing {rows.num_rows} rows"
@@ -167,7 +167,7 @@ def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
             yield pa.RecordBatch.from_arrays(columns, ["n", "sealed"])
 
 
-def _unsealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+def _unseal_batches(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for n, sealed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             rows = run_sanitized(f"unsealing {n} rows", partial(unseal, sealed, key))

@@ -197,7 +197,7 @@ def plan_blocks(
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
-    return _repaired(draft, BlockCounter(rows, schema, task), partition, roots, centers)
+    return _repair(draft, BlockCounter(rows, schema, task), partition, roots, centers)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class BlockCounter:
         return plan.owners.demands(owner)
 
 
-def _repaired(
+def _repair(
     draft: BlockPlan,
     rows: BlockCounter,
     partition: PartitionSection,
@@ -238,7 +238,7 @@ def _repaired(
     demands = rows.demands(draft, owner)
     group = merge_small(draft.cuts, owner, counts, centers, demands)
     if counts.shared and counts.counts:
-        group = _merged_again(draft, rows, group, owner, centers)
+        group = _merge_again(draft, rows, group, owner, centers)
     has_block = group >= 0
     sizes = np.bincount(group[has_block], counts.n_rows[has_block]).astype(np.int64)
     bound = partition.max_rows
@@ -270,7 +270,7 @@ def _repaired(
         dealt[short] //= 2
 
 
-def _merged_again(
+def _merge_again(
     draft: BlockPlan, rows: BlockCounter, group: Ints, owner: Ints, centers: Floats
 ) -> Ints:
     """int64[b]. The block of each leaf, 0..m-1; -1 for none. Persons with rows in several leaves

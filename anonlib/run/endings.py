@@ -51,7 +51,7 @@ def finish(
         past.after_commit(target)
         purge(spark, target, own_lease)
         register(spark, config.release, run_id, target.version_of(run_id))
-    result = _done(spark, config.record_path, target, run_id)
+    result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
     return replace(result, notes=(*notes, *result.notes))
 
@@ -119,7 +119,7 @@ def waits(
     """A run whose rows wait, `why` if they were added now; or waited until another took them."""
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
-        result = _done(spark, records, target, left.taken_by or "")
+        result = _describe_done(spark, records, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
         return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
     return ReleaseResult(
@@ -132,7 +132,7 @@ def waits(
     )
 
 
-def _done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
+def _describe_done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
     """What is known of a committed run."""
     record = record_path(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)

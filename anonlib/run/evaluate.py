@@ -64,13 +64,13 @@ def evaluate_case(
         stage = f"measure {measure.type}"
         before = progress.seconds.get(stage, 0.0)
         with progress.stage(stage, spark):
-            findings[measure.type] = _found(measure, case)
+            findings[measure.type] = _measure(measure, case)
         seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
     found = Evaluation(findings, seconds=seconds)
     return replace(found, gates=tuple(judge(gate, found) for gate in gates))
 
 
-def _found(measure: Measure, case: SparkCase) -> Findings:
+def _measure(measure: Measure, case: SparkCase) -> Findings:
     """What a measure finds; figures without values where the data or the config stand against it
     (of too few persons to hold some out, say)."""
     try:

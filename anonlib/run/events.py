@@ -76,7 +76,7 @@ class Events:
         kind, error = ("COMPLETE", "") if failure is None else ("FAIL", type(failure).__name__)
         if isinstance(failure, KeyboardInterrupt):
             kind = "ABORT"
-        self._try(kind, self._stage(name, error), self._judged() if name == "audit" else [])
+        self._try(kind, self._stage(name, error), self._assertions() if name == "audit" else [])
         self._stages.pop()
 
     def _try(self, *event: Any) -> None:
@@ -161,7 +161,7 @@ class Events:
             counted = self._facet("outputStatistics", rowCount=result.n_rows_out)
         return [{**_dataset(account.target), "facets": facets, "outputFacets": counted}]
 
-    def _judged(self) -> list[dict[str, Any]]:
+    def _assertions(self) -> list[dict[str, Any]]:
         """What the audit looked at: the table as it is, or as it is to be."""
         report = self._account.report
         if report is None:

@@ -111,7 +111,7 @@ def disclosures(
             text += "does not identify one row per person; name a `unit` instead"
             yield Problem("one_row_per_person", text)
     for target in source.schema.of(Role.TARGET):
-        for column in _determined(source, target, sample, privacy.missing_tokens):
+        for column in _find_determined(source, target, sample, privacy.missing_tokens):
             yield Problem(
                 f"attributes.{target.name}",
                 (f"determines the sensitive column {column.name}: publishing it publishes both"),
@@ -136,7 +136,7 @@ def disclosures(
             )
 
 
-def _determined(
+def _find_determined(
     source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
 ) -> list[Column]:
     """The sensitive columns that the target determines: one value per target value, not all the
@@ -189,7 +189,9 @@ def joint_counts(
 ) -> Joint:
     """How many persons have each combination of the protected columns, for each value 0..n-1 of
     `by`. Exact; at most one count per row."""
-    return _joint(_grouped(rows, schema, missing_tokens, by).toArrow(), schema, values, by)
+    return _joint(
+        _count_combinations(rows, schema, missing_tokens, by).toArrow(), schema, values, by
+    )
 
 
 def joint_problems(
@@ -204,7 +206,7 @@ def joint_problems(
         return
     names = [schema.by_id(id).name for id in schema.protected]
     whole = rows.withColumn(WHOLE, F.lit(0))
-    grouped = _grouped(whole, schema, privacy.missing_tokens, WHOLE)
+    grouped = _count_combinations(whole, schema, privacy.missing_tokens, WHOLE)
     table = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
     if len(table) > MAX_COMBINATIONS:
         yield Problem(
@@ -236,7 +238,7 @@ def joint_problems(
             )
 
 
-def _grouped(
+def _count_combinations(
     rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], by: str
 ) -> DataFrame:
     columns = [

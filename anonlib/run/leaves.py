@@ -230,13 +230,13 @@ def with_leaf(
             # to its interpreter, which is many times slower.
             frame = frame.coalesce(EVERY)
         cut = F.get(matrix(weights), here)
-        frame, score = _scored(frame, cut, F.col(x), weights.shape[1])
+        frame, score = _score(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")
         frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
     return frame.select(*names, at(leaf, here).alias(LEAF))
 
 
-def _scored(
+def _score(
     frame: DataFrame, weights: Column, features: Column, width: int
 ) -> tuple[DataFrame, Column]:
     """The inner product of two arrays of floats, its products added up as plans do it; and the

@@ -117,14 +117,14 @@ def resolve_owners(
     step = partition.controller
     if step is None:
         return None
-    all_owners = _found(rows, schema, scan, attributes, step, build_models(task.models))
+    all_owners = _find_owners(rows, schema, scan, attributes, step, build_models(task.models))
 
     def count(owners: Owners) -> BlockCounts:
         return _counts(rows, schema, task.missing_tokens, owners)
 
     if step.merge:
-        return _merged(all_owners, count(all_owners), _centers(scan, all_owners))
-    return _suppressed(all_owners, count, max_suppressed, scan.n_rows)
+        return _merge(all_owners, count(all_owners), _centers(scan, all_owners))
+    return _suppress(all_owners, count, max_suppressed, scan.n_rows)
 
 
 def _counts(
@@ -141,7 +141,7 @@ def _counts(
     return counts
 
 
-def _found(
+def _find_owners(
     rows: DataFrame,
     schema: Schema,
     scan: Scan,
@@ -206,14 +206,14 @@ def _centers(scan: Scan, owners: Owners) -> Floats:
     return np.column_stack([np.zeros((len(count), 1)), *sums]) / count[:, None]
 
 
-def _merged(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
+def _merge(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
     """Merges controllers that fail with the nearest, until all hold. Raises InfeasibleError if none
     is left to merge with."""
     n = len(owners.hashes)
     demands = owners.demands(owners.owner)
     group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
     first = np.unique(group, return_index=True)[1]
-    held = demands.merged(group, len(first)).holds(counts.merged(group, len(first)))
+    held = demands.merge(group, len(first)).holds(counts.merge(group, len(first)))
     if not (held.all() or counts.shared):  # shared persons are counted from below
         raise InfeasibleError(
             [
@@ -232,7 +232,7 @@ def _merged(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
     return replace(owners, owner=owner, must_hold=must_hold)
 
 
-def _suppressed(
+def _suppress(
     owners: Owners, count: Callable[[Owners], BlockCounts], max_suppressed: int, n_rows: int
 ) -> Owners:
     """Suppresses controllers that fail, `max_suppressed` rows at most. The references are

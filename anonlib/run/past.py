@@ -138,7 +138,7 @@ def look_back(
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
         return PriorRelease(notes=tuple(describe_change(promise, target, records)))
-    rows = _published(config.release.partition_by, target, source.schema)
+    rows = _read_target(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
     if ledger is None:
         return PriorRelease(rows)
@@ -159,7 +159,7 @@ def _digest(table: DataFrame) -> Digest:
         return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
 
 
-def _published(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
+def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
     """The target's rows under the batch's ids. Raises InputError when it has other columns, or its
     files are not laid out by `partition_by`."""
     table = target.published()

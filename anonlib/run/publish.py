@@ -104,10 +104,10 @@ class Target:
             return frozenset()
         if self._runs is None:
             with translate_errors("release.path"):
-                self._runs = self._committed()
+                self._runs = self._list_committed()
         return self._runs
 
-    def _committed(self) -> frozenset[str]:
+    def _list_committed(self) -> frozenset[str]:
         if self._snapshot.metadata().configuration().contains(FORGETTING):
             raise InputError(
                 f"release.path: the table property {FORGETTING} makes Delta forget which "
@@ -122,10 +122,10 @@ class Target:
         if self._latest() < 0:
             return []
         if self._commits is None:
-            self._commits = self._described()
+            self._commits = self._list_described()
         return self._commits
 
-    def _described(self) -> list[Commit]:
+    def _list_described(self) -> list[Commit]:
         table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
         mode = F.col("operationParameters")["mode"].alias("mode")
         found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
@@ -217,7 +217,7 @@ class Target:
         with translate_errors("release.path"):
             transaction, actions = self._begin(), None
             try:
-                frame = _shuffled(staged_rows.select(*names), self._n_files(want.n_rows))
+                frame = _shuffle(staged_rows.select(*names), self._n_files(want.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
                 with settle_tasks(self._spark):
                     if self.version < 0:
@@ -338,7 +338,7 @@ def manifest_path(table: str) -> str:
     return f"{table}/_anonlib/manifest.json"
 
 
-def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
+def _shuffle(frame: DataFrame, n_files: int) -> DataFrame:
     """The rows ordered by a hash of their released values with a fresh secret: nothing is left of
     the source's order, nor of blocks and cells."""
     key = F.xxhash64(F.lit(randbits(63)), row_hash(frame))

@@ -59,7 +59,7 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         target.checkpoint()
         storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
         old = [name for name in storage.listed(log) if _version(name) <= replaced.version]
-        _delete_data(storage, target, _named(spark, [f"{log}/{name}" for name in old]))
+        _delete_data(storage, target, _list_named(spark, [f"{log}/{name}" for name in old]))
         last = f"{replaced.version:020}.json"
         for file in old:
             if file != last:
@@ -87,7 +87,7 @@ def _version(name: str) -> float:
     return int(found.group(1)) if found else float("inf")
 
 
-def _named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
+def _list_named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
     """`path` of every file that these files of the log name."""
     actions = spark.createDataFrame([], _NAMED)
     for kind in ("json", "parquet"):
@@ -125,7 +125,7 @@ def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
     name = release.catalog_table
     if name is None:
         return False
-    quoted = _quoted(name)
+    quoted = _quote(name)
     schema = quoted.rpartition(".")[0]
     with translate_errors(WHERE):
         if not spark.catalog.databaseExists(schema):
@@ -175,7 +175,7 @@ def register(spark: SparkSession, release: ReleaseSection, run_id: str, version:
     name = release.catalog_table
     if name is None:
         return
-    quoted, path = _quoted(name), Storage(spark, release.path).root
+    quoted, path = _quote(name), Storage(spark, release.path).root
     try:
         if not is_registered(spark, release):
             with translate_errors(WHERE):
@@ -192,5 +192,5 @@ def register(spark: SparkSession, release: ReleaseSection, run_id: str, version:
         ) from error
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return ".".join(f"`{part}`" for part in name.split("."))

@@ -25,7 +25,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 
 
-def _judged(name: str) -> T.ArrayType:
+def _verdict_type(name: str) -> T.ArrayType:
     """What was judged, and how."""
     verdict = "passed" if name == "gate" else "holds"
     fields = [T.StructField(name, T.StringType()), T.StructField(verdict, T.BooleanType())]
@@ -52,8 +52,8 @@ RUNS = T.StructType(
         T.StructField("anonlib", T.StringType()),
         T.StructField("k", T.IntegerType()),
         T.StructField("models", T.ArrayType(T.StringType())),
-        T.StructField("verdicts", _judged("model")),
-        T.StructField("gates", _judged("gate")),
+        T.StructField("verdicts", _verdict_type("model")),
+        T.StructField("gates", _verdict_type("gate")),
         T.StructField("rows_in", T.LongType()),
         T.StructField("rows_out", T.LongType()),
         T.StructField("rows_suppressed", T.LongType()),
@@ -85,12 +85,12 @@ class Accounting:
         progress.run_id, progress.target = self.account.run_id, self.account.target
         progress.watcher = self._events
 
-    def opened(self, spark: SparkSession) -> None:
+    def use_session(self, spark: SparkSession) -> None:
         """There is a session: from now on the run ends in the table, and its jobs are named."""
         self._spark = spark
         self._group = set_group(spark, self._progress.group())
 
-    def aimed(self, path: str) -> None:
+    def set_target(self, path: str) -> None:
         """The target has been found: its path as Spark has it, whatever the default store."""
         self._path = path
         self.account.target = self._progress.target = spell_path(path)
@@ -105,7 +105,7 @@ class Accounting:
         set_group(self._spark, self._progress.group())
         row = self.account.row()
         if self.account.outcome == "done":
-            if _noted(table, self.account):
+            if _note(table, self.account):
                 return
             waited = self.account.result is not None and self.account.result.waited
             row |= {"outcome": "waiting" if waited else "published", "begun": None}
@@ -144,7 +144,7 @@ def keep_account(
         try:
             yield accounting
         except BaseException as error:
-            account.failed(error)
+            account.fail(error)
             with suppress(Exception):  # what is wrong with the run is what must be told
                 accounting.note()
             raise
@@ -165,7 +165,7 @@ def _note_success(accounting: Accounting) -> None:
         raise StorageError(f"{text}the table of runs: {error}{more}") from error
 
 
-def _noted(table: PrivateTable, account: Account) -> bool:
+def _note(table: PrivateTable, account: Account) -> bool:
     rows = table.rows()
     if rows is None:
         return False

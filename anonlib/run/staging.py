@@ -93,7 +93,7 @@ def stage_release(
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
-        marked = _marked(rows, schema, config.seed, scan.n_rows, marks)
+        marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
         frame = plan.stage(
             marked,
             schema,
@@ -114,7 +114,7 @@ def stage_release(
     return Staging(plan, task, staged_rows, left_out)
 
 
-def _marked(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:
+def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:
     if marks.link_key:
         # Not null: pandas would make floats of hashes among nulls.
         link = F.when(is_sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)

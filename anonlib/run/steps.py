@@ -97,8 +97,8 @@ class Run:
 
         Raises GateError if a gate is not passed: the figures are recorded, nothing is published.
         """
-        release = self._audited(source, scan, lease)
-        evaluation = self._evaluated(source, scan, release, lease)
+        release = self._audit(source, scan, lease)
+        evaluation = self._evaluate(source, scan, release, lease)
         try:
             if evaluation is not None:
                 evaluation.require()
@@ -127,12 +127,12 @@ class Run:
 
     def trial(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """The same without publishing, whatever the gates say."""
-        release = self._audited(source, scan, lease)
-        evaluation = self._evaluated(source, scan, release, lease)
+        release = self._audit(source, scan, lease)
+        evaluation = self._evaluate(source, scan, release, lease)
         result = self._result(scan, release, evaluation, "evaluated")
         return self._keep(result, source, scan, release)
 
-    def _audited(self, source: Source, scan: Scan, lease: Lease) -> AuditedRelease:
+    def _audit(self, source: Source, scan: Scan, lease: Lease) -> AuditedRelease:
         config, schema = self.config, source.schema
         token = new_token_key() if schema.unit else b""
         folder = f"{lease.work}/staging"
@@ -156,11 +156,11 @@ class Run:
                 )
                 self.account.report = table_report
             nodes = find_released_nodes(
-                _published(rows, schema) if table is None else table, schema
+                _with_published_names(rows, schema) if table is None else table, schema
             )
         return AuditedRelease(staging, rows, outcome, report, table_report, nodes)
 
-    def _evaluated(
+    def _evaluate(
         self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease
     ) -> Evaluation | None:
         if self.config.evaluate is None:
@@ -273,6 +273,6 @@ def keep(
         return replace(result, notes=(*result.notes, note))
 
 
-def _published(staged_rows: DataFrame, schema: Schema) -> DataFrame:
+def _with_published_names(staged_rows: DataFrame, schema: Schema) -> DataFrame:
     """The released columns under the names that will be published."""
     return staged_rows.select(*[F.col(column.id).alias(column.name) for column in schema.released])

@@ -69,7 +69,9 @@ class TuplePlan(Plan):
         frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
         frame = frame.join(F.broadcast(self.released), TUPLE).select(*names, LOW, HIGH)
         # pyspark can't read the annotations of a partial; a lambda has none.
-        return frame.mapInArrow(lambda batches: _staged(batches, task), spark_schema(task.output))
+        return frame.mapInArrow(
+            lambda batches: _stage_batches(batches, task), spark_schema(task.output)
+        )
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows of suppressed tuples."""
@@ -147,7 +149,7 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
     return dict(zip(nominal, levels, strict=True))
 
 
-def _staged(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+def _stage_batches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
     """As they are staged: with pseudonyms and links, and the state of what was read."""
     for batch in batches:
         if batch.num_rows:

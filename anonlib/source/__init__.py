@@ -132,17 +132,17 @@ def open_source(
         InputError, StorageError: The source can't be read.
     """
     if frame is not None or config.source.format != "jdbc":
-        return _opened(spark, config, frame, waiting)
+        return _open(spark, config, frame, waiting)
     with translate_errors("source", permission_error=InputError):
         database = open_database(spark, config.source)
     try:
-        return replace(_opened(spark, config, database.frame, waiting), database=database)
+        return replace(_open(spark, config, database.frame, waiting), database=database)
     except BaseException:
         database.close()
         raise
 
 
-def _opened(
+def _open(
     spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
 ) -> Source:
     version = None
@@ -247,7 +247,7 @@ def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
         return {}
     raw = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
     declared = {n: a.type for n, a in config.attributes.items() if a.type not in (None, "string")}
-    inferred = {id for id in _inferred(config, frame.columns, raw) if id in ids}
+    inferred = {id for id in _infer(config, frame.columns, raw) if id in ids}
     tokens = config.privacy.missing_tokens
     types = {id: declared[name] for id, name in ids.items() if name in declared}
     _require_readable(raw, types, tokens, ids)
@@ -410,11 +410,11 @@ def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
         for i, a in enumerate(attributes)
         if a is not None and a.role is not Role.DROP and a.type is not None
     }
-    inferred = _inferred(config, names, raw)
+    inferred = _infer(config, names, raw)
     return {**declared, **_infer_types(raw, inferred, config.privacy.missing_tokens)}
 
 
-def _inferred(config: Config, names: list[str], raw: DataFrame) -> list[str]:
+def _infer(config: Config, names: list[str], raw: DataFrame) -> list[str]:
     """The ids of the columns of CSV whose type shows in their text."""
     if config.source.format != "csv":
         return []

@@ -185,7 +185,7 @@ def _columns(
     columns = []
     for id, name in zip(types, names, strict=True):
         present, distinct, flags = counted[id]
-        parses_as, emails = _parsed(flags)
+        parses_as, emails = _parse_head(flags)
         columns.append(
             ColumnProfile(
                 name=name,
@@ -247,7 +247,7 @@ def _counts(table: pa.Table, id: str) -> tuple[int, int, Any]:
     return len(hashes), len(np.unique(hashes)), flags
 
 
-def _parsed(flags: Any) -> tuple[str | None, float]:
+def _parse_head(flags: Any) -> tuple[str | None, float]:
     """The narrowest type that all texts can be read as, and the share of e-mail addresses."""
     if flags is None or not len(flags):
         return None, 0.0

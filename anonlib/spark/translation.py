@@ -189,7 +189,7 @@ def translate_errors(
         raise translate(error, what, permission_error) from error
 
 
-class _Unlogged:
+class _LogSilencer:
     """Keeps pyspark from logging while any thread is inside, such as the thread of a lease."""
 
     def __init__(self) -> None:
@@ -214,7 +214,7 @@ class _Unlogged:
                     logger.disabled = disabled
 
 
-_unlogged = _Unlogged()
+_unlogged = _LogSilencer()
 
 
 def translate(

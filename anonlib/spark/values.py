@@ -123,15 +123,15 @@ def look_up(key: Column, hashes: Sequence[int], values: Iterable[int], default: 
         keys[h % n_buckets].append(h)
         results[h % n_buckets].append(v)
     bucket = F.pmod(key, F.lit(n_buckets)).cast("int")
-    place = F.array_position(F.get(_nested(keys, "bigint"), bucket), key)
-    return F.get(F.get(_nested(results, "int"), bucket), place.cast("int"))
+    place = F.array_position(F.get(_nest(keys, "bigint"), bucket), key)
+    return F.get(F.get(_nest(results, "int"), bucket), place.cast("int"))
 
 
 def _array(values: Sequence[int], type: str) -> Column:
     return F.split(F.lit(",".join(map(str, values))), ",").cast(f"array<{type}>")
 
 
-def _nested(values: Sequence[Sequence[int]], type: str) -> Column:
+def _nest(values: Sequence[Sequence[int]], type: str) -> Column:
     text = ",".join("[" + ",".join(map(str, row)) + "]" for row in values)
     return F.from_json(F.lit(f"[{text}]"), f"array<array<{type}>>")
 

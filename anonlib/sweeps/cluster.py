@@ -45,8 +45,8 @@ def compare_clusters(
     released = features.matrix(release.released, released=True)
     if cluster.nominal == "codes":
         original, released = (
-            _coded(features, original, original),
-            _coded(features, released, original),
+            _to_codes(features, original, original),
+            _to_codes(features, released, original),
         )
     found = _clusters(original, cluster, 2 * seed)
     pairs = {
@@ -61,7 +61,7 @@ def compare_clusters(
     }
 
 
-def _coded(features: Features, matrix: Sparse, like: Sparse) -> Floats:
+def _to_codes(features: Features, matrix: Sparse, like: Sparse) -> Floats:
     """Replaces the indicators of each column's categories by one column of codes.
 
     Args:

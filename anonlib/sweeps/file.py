@@ -102,7 +102,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     problems += _picks(file, points)
     if problems:
         raise ConfigError(problems)
-    return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
+    return Sweep(file, tuple(_with_seed(p, seed) for seed in range(file.seeds) for p in points))
 
 
 def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
@@ -244,14 +244,14 @@ class _Expansion:
         for key, value in parameters.items():
             put(tree, key, copy_tree(value, key, problems), key, problems)
         trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
-        config = None if problems else self._parsed(tree, home, problems)
+        config = None if problems else self._parse(tree, home, problems)
         changed, version = None, None
         if trial is not None and config is not None:
             problems += [
-                *_untried(trial, config.partition, config.privacy),
+                *_untried_settings(trial, config.partition, config.privacy),
                 *_unfit(trial, config.attributes, config.unit),
             ]
-            changed = _changed(tree, trial, problems)
+            changed = _version_tree(tree, trial, problems)
             if changed is not None and not problems:
                 version = self._version(changed, trial, home, problems)
         self._tell(problems, parameters)
@@ -260,7 +260,7 @@ class _Expansion:
         text = _identity(tree, changed, trial, config.attributes)
         return Point(self.name, parameters, config, trial, text, version)
 
-    def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
+    def _parse(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
         text = json.dumps(tree, sort_keys=True, default=str)
         if text not in self._configs:
             found: list[Problem] = []
@@ -274,9 +274,9 @@ class _Expansion:
         self, tree: dict[str, Any], trial: Trial, home: Path, problems: list[Problem]
     ) -> Config | None:
         found: list[Problem] = []
-        config = self._parsed(tree, home, found)
+        config = self._parse(tree, home, found)
         if config is not None:
-            found += _untried(trial, config.partition, config.privacy)
+            found += _untried_settings(trial, config.partition, config.privacy)
         problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
         return config
 
@@ -309,7 +309,9 @@ def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
         return None
 
 
-def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dict[str, Any] | None:
+def _version_tree(
+    tree: dict[str, Any], trial: Trial, problems: list[Problem]
+) -> dict[str, Any] | None:
     """The config of `learn.version`, as a tree; None without one."""
     if trial.learn is None or trial.learn.version is None:
         return None
@@ -324,7 +326,7 @@ def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dic
     return tree
 
 
-def _untried(
+def _untried_settings(
     trial: Trial, partition: PartitionSection, privacy: PrivacySection
 ) -> Iterator[Problem]:
     """Problems with settings that sweeps don't support."""
@@ -402,21 +404,21 @@ def _identity(
     if trial.learn is not None:
         settings["learn"]["model"]["type"] = trial.learn.model.type
     identity = {
-        "config": _kept(tree),
+        "config": _without_places(tree),
         "trial": settings,
         "hierarchies": digest_hierarchies(attributes),
     }
     if version is not None:
         settings["learn"]["version"].pop("set", None)  # the order of its keys matters
-        identity["version"] = _kept(version)
+        identity["version"] = _without_places(version)
     return json.dumps(identity, sort_keys=True, default=str)
 
 
-def _kept(tree: Mapping[str, Any]) -> dict[str, Any]:
+def _without_places(tree: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in tree.items() if key not in ("source", "release", "seed")}
 
 
-def _seeded(point: Point, seed: int) -> Point:
+def _with_seed(point: Point, seed: int) -> Point:
     text = f"{seed} {point.text}"
     config, version = point.config.model_copy(update={"seed": seed}), point.version
     if version is not None:

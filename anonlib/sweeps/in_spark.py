@@ -238,7 +238,7 @@ def _batches(
     n_done, size = 0, TASKS_PER_CORE * cores
     while n_done < len(items):
         begun, batch = monotonic(), items[n_done : n_done + size]
-        yield _tried(spark, batch, broadcast)
+        yield _try_batch(spark, batch, broadcast)
         n_done += len(batch)
         # By the latest batch only: workers are slow in the first, while they warm up.
         each = (monotonic() - begun) / len(batch)
@@ -246,7 +246,7 @@ def _batches(
         progress.advanced("sweep", n_done, len(items), each * (len(items) - n_done))
 
 
-def _tried(spark: SparkSession, items: Sequence[_Item], broadcast: Any) -> list[ResultRow]:
+def _try_batch(spark: SparkSession, items: Sequence[_Item], broadcast: Any) -> list[ResultRow]:
     """The results of one batch.
 
     If its job fails, as when a worker runs out of memory, each point is tried alone. The result of
@@ -260,7 +260,7 @@ def _tried(spark: SparkSession, items: Sequence[_Item], broadcast: Any) -> list[
         return list(spark.sparkContext.parallelize(items, len(items)).map(run).collect())
     except Exception as error:
         if len(items) > 1:
-            return [row for item in items for row in _tried(spark, [item], broadcast)]
+            return [row for item in items for row in _try_batch(spark, [item], broadcast)]
         told: AnonlibError = translate(error, "the task")
         point = items[0].point
         text = f"{type(told).__name__}: {told}"

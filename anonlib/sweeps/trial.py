@@ -68,7 +68,7 @@ def try_point(
     start = perf_counter()
     try:
         with threadpool_limits(1):
-            release, scores = _Trial(point, _sampled(point, table, schema), schema, version).run()
+            release, scores = _Trial(point, _sample(point, table, schema), schema, version).run()
     except AnonlibError as error:
         text = f"{type(error).__name__}: {error}"
         return Result(error=text, seconds=perf_counter() - start)
@@ -83,7 +83,7 @@ def try_point(
     )
 
 
-def _sampled(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
+def _sample(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
     sample = point.trial.sample
     if sample is None:
         return table
@@ -115,8 +115,8 @@ class _Trial:
         """
         learn = self.point.trial.learn
         if learn is None:
-            release = self._anonymized(self.table)
-            return release, self._compared(release, self.table)
+            release = self._anonymize(self.table)
+            return release, self._compare(release, self.table)
         target = self._target(learn)
         columns = predictors(self.schema, [target.column.id], learn.among)
         fit_features = partial(fit, columns, encoding=learn.encoding)
@@ -124,15 +124,15 @@ class _Trial:
         scoring = _Scoring(learn, target, self.point.seed, fit_features)
         raw, test_rows = self.table.take(pa.array(train)), self.table.take(pa.array(test))
         if learn.split == "after":
-            release = self._anonymized(self.table)
+            release = self._anonymize(self.table)
             testing = _Release(release, fit_features(raw))
             scores = scoring.after(
                 self._version(target, raw) or testing, testing, raw, test_rows, train, test
             )
-            return release, {**self._compared(release, self.table), **scores}
-        release = self._anonymized(raw)
-        scores = {**scoring.before(release, raw, test_rows), **self._validated(scoring, raw)}
-        return release, {**self._compared(release, raw), **scores}
+            return release, {**self._compare(release, self.table), **scores}
+        release = self._anonymize(raw)
+        scores = {**scoring.before(release, raw, test_rows), **self._validate(scoring, raw)}
+        return release, {**self._compare(release, raw), **scores}
 
     def _version(self, target: LearnTarget, raw: pa.Table) -> "_Release | None":
         """The release to learn from; None if it is the point's own. raw: its source rows."""
@@ -143,7 +143,7 @@ class _Trial:
         release = anonymize_table(self.table, schema, config, self._owner(self.table))
         return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
-    def _validated(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
+    def _validate(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
         """The mean scores of cross-validation within the training rows `raw`. For each fold, the
         other rows are anonymized and learned from, and the fold is tested on."""
         learn, left = scoring.learn, np.arange(raw.num_rows)
@@ -155,7 +155,7 @@ class _Trial:
             left = np.setdiff1d(left, test)
             train = np.setdiff1d(np.arange(raw.num_rows), test)
             train_rows, test_rows = raw.take(pa.array(train)), raw.take(pa.array(test))
-            scores.append(scoring.of_release(self._anonymized(train_rows), train_rows, test_rows))
+            scores.append(scoring.of_release(self._anonymize(train_rows), train_rows, test_rows))
         return _means(scores)
 
     def _split(self, learn: Learn, table: pa.Table, share: float, what: str) -> tuple[Ints, Ints]:
@@ -171,7 +171,7 @@ class _Trial:
             raise InputError(f"learn.model: {learn.model.type} doesn't predict {kind}")
         return target
 
-    def _anonymized(self, table: pa.Table) -> InMemory:
+    def _anonymize(self, table: pa.Table) -> InMemory:
         return anonymize_table(table, self.schema, self.point.config, self._owner(table))
 
     def _owner(self, table: pa.Table) -> Ints | None:
@@ -184,7 +184,7 @@ class _Trial:
         owner: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
         return owner
 
-    def _compared(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
+    def _compare(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
         """The figures that need no model. table: the source rows of `release`."""
         figures, cluster = self._moments(release, table), self.point.trial.cluster
         if cluster is not None:
@@ -315,12 +315,12 @@ class _Scoring:
     def _of_raw(self, train: Examples, test: Examples) -> dict[str, float | None]:
         """The scores of the same kind of model with source rows, and of guesses without a model."""
         known = baseline(train, test, n_classes=self.target.n_classes)
-        scores = {f"baseline_{k}": v for k, v in _named(known).items()}
+        scores = {f"baseline_{k}": v for k, v in _name_scores(known).items()}
         return {**{f"raw_{k}": v for k, v in self._scores(train, test).items()}, **scores}
 
     def _scores(self, train: Examples, test: Examples) -> dict[str, float | None]:
         model = _Model(_digest(train), self.learn.model, self.target.n_classes, self.seed, train)
-        return _named(_learned(model)(test))
+        return _name_scores(_learn(model)(test))
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ class _Model:
 
 # Cached, since points that differ in k only share the model of the raw rows.
 @lru_cache(maxsize=8)
-def _learned(model: _Model) -> Callable[[Examples], Scores]:
+def _learn(model: _Model) -> Callable[[Examples], Scores]:
     return learn_model(model.learner, model.examples, n_classes=model.n_classes, seed=model.seed)
 
 
@@ -355,7 +355,7 @@ def _digest(examples: Examples) -> bytes:
     return hashed.digest()
 
 
-def _named(scores: Scores) -> dict[str, float | None]:
+def _name_scores(scores: Scores) -> dict[str, float | None]:
     return {name: value for name, value in scores._asdict().items() if value is not None}
 
 

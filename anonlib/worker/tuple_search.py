@@ -91,7 +91,7 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     # Losses are of released rows only. Those of all rows would tell how many are suppressed.
     task = at_levels(task, result.levels)
     seen = ReleasedBlock(part(block, places), cells.id, cells.m, find_released_levels(task))
-    return _released(seen, table.take(pa.array(places)), cells, task, result.levels)
+    return _recode(seen, table.take(pa.array(places)), cells, task, result.levels)
 
 
 def at_levels(task: Task, levels: Ints | None) -> Task:
@@ -107,7 +107,7 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
     return replace(task, recoders=raised)
 
 
-def _released(
+def _recode(
     released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
     """The result of a search. The rows of `table` are those of the cells."""

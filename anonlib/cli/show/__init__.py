@@ -82,7 +82,7 @@ def print_evaluation(
     to.print()
     places(to, [("record", local(result.record)), ("report", local(result.report))])
     if trial:
-        places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
+        places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
 def _print_found(result: ReleaseResult, to: Console) -> None:
@@ -156,7 +156,7 @@ def print_check(
     to.print(pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
     bullets(to, "notes", [printable(note) for note in result.notes])
     to.print()
-    places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
+    places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
 def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) -> None:
@@ -256,7 +256,7 @@ def _release_places(
     table = local(result.table)
     version = f" (version {result.table_version})" if result.table_version >= 0 else ""
     quoted = shlex.quote(table)
-    audit = f"{program()} audit {quoted} --conf {_given(config, overrides)}"
+    audit = f"{program()} audit {quoted} --conf {_describe_values(config, overrides)}"
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
@@ -267,7 +267,7 @@ def _release_places(
     ]
 
 
-def _given(config: str, overrides: Sequence[str]) -> str:
+def _describe_values(config: str, overrides: Sequence[str]) -> str:
     """The config and its overrides, quoted for a shell."""
     return " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
 
@@ -319,10 +319,10 @@ def _losses(losses: dict[str, float | None]) -> Table:
 
 def _notes(result: ReleaseResult) -> list[str]:
     found = [] if result.evaluation is None else figure_notes(result.evaluation)
-    return [*map(printable, (*result.notes, *_undefined(result.losses))), *found]
+    return [*map(printable, (*result.notes, *_explain_undefined(result.losses))), *found]
 
 
-def _undefined(losses: dict[str, float | None]) -> list[str]:
+def _explain_undefined(losses: dict[str, float | None]) -> list[str]:
     """For each loss without a value, the reason."""
     known = registry.plugins("metric")
     missing = [known[name] for name, value in losses.items() if value is None and name in known]

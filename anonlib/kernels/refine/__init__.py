@@ -82,7 +82,7 @@ class Refine(Kernel):
 
     @field_validator("start")
     @classmethod
-    def _known(cls, start: Start) -> Start:
+    def _find_start(cls, start: Start) -> Start:
         """Raises ValueError if there is no such kernel; its text has none of the given values."""
         try:
             registry.build("kernel", start.model_dump())
@@ -107,18 +107,18 @@ class Refine(Kernel):
         cell_id = self._kernel.cells(block)
         if block.n == 0:
             return cell_id
-        cell_id = self._descended(block, cell_id)
+        cell_id = self._run_descent(block, cell_id)
         if self.effort > 0:
-            cell_id = self._descended(block, self._searched(block, cell_id))
+            cell_id = self._run_descent(block, self._run_search(block, cell_id))
         return by_first_row(cell_id)
 
-    def _descended(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_descent(self, block: Block, cell_id: Ints) -> Ints:
         work = _work(block, cell_id, self.n_neighbours)
         _descend(block, work, self.passes)
         found: Ints = work.state.cell
         return found
 
-    def _searched(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_search(self, block: Block, cell_id: Ints) -> Ints:
         """The cells of the least loss that the long search has seen."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 

@@ -272,7 +272,7 @@ def propose_steps(
         if slot < 0:
             continue
         b = near[a, slot]
-        rows = _listed(steps) * (state.rows[a] + state.rows[b])
+        rows = _count_steps(steps) * (state.rows[a] + state.rows[b])
         if batch.size[N_STEPS] > 0 and batch.size[N_ROWS] + rows > len(batch.row):
             last_search[a, slot] = 0  # no room: searched again later
             continue
@@ -281,7 +281,7 @@ def propose_steps(
 
 
 @njit
-def _listed(steps: Steps) -> int:
+def _count_steps(steps: Steps) -> int:
     """The number of steps in the list."""
     n = 0
     while n < len(steps.gain) and (steps.leaves[n] >= 0 or steps.comes[n] >= 0):
@@ -293,7 +293,7 @@ def _listed(steps: Steps) -> int:
 def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -> None:
     """Adds the steps between two cells to the batch, while there is room."""
     rows = state.rows[a] + state.rows[b]
-    for i in range(_listed(steps)):
+    for i in range(_count_steps(steps)):
         leaves, comes = steps.leaves[i], steps.comes[i]
         if batch.size[N_ROWS] + rows > len(batch.row):
             break

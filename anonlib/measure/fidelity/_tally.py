@@ -209,10 +209,10 @@ class ColumnMeasure(Measure):
         """The figures and series from the states."""
 
     def measure(self, case: "Case") -> Findings:
-        return self.findings(_compared(case, self))
+        return self.findings(_compare(case, self))
 
 
-def _compared(case: "Case", asking: ColumnMeasure) -> TableStates:
+def _compare(case: "Case", asking: ColumnMeasure) -> TableStates:
     """The states for all measures of the config, or for `asking` alone if it is not one of them.
     They are computed once."""
     measures = [each for each in case.measures if isinstance(each, ColumnMeasure)]

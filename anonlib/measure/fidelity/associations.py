@@ -144,7 +144,7 @@ class Ratio(Counter):
 
     def update(self, rows: ReadRows) -> Floats:
         present, first, second = rows.numbers(self.number.id)
-        groups = _grouped(rows, self.nominal)
+        groups = _group_codes(rows, self.nominal)
         return np.concatenate([groups.sums(present), groups.sums(first), [second.sum()]])
 
     def ratio(self, state: Floats) -> tuple[float | None, float]:
@@ -169,7 +169,7 @@ class Contingency(Counter):
     second: Axis
 
     def update(self, rows: ReadRows) -> Floats:
-        return _grouped(rows, self.first).joint(_grouped(rows, self.second)).ravel()
+        return _group_codes(rows, self.first).joint(_group_codes(rows, self.second)).ravel()
 
     def cramer(self, state: Floats) -> tuple[float | None, float]:
         """Cramer's V, None if a column does not vary; and the number of rows."""
@@ -183,9 +183,9 @@ class Contingency(Counter):
         return float(np.sqrt(chi2 / (n * (min(table.shape) - 1)))), n
 
 
-def _grouped(rows: ReadRows, axis: Axis) -> CategoryShares:
+def _group_codes(rows: ReadRows, axis: Axis) -> CategoryShares:
     codes = rows.codes(axis.id)
-    return codes if axis.n_categories <= MOST_GROUPS else codes.merged(_groups(axis))
+    return codes if axis.n_categories <= MOST_GROUPS else codes.merge(_groups(axis))
 
 
 def _groups(axis: Axis) -> Ints:

@@ -236,7 +236,7 @@ class TreeSearch:
         gain = [float(each.gain.max()) for each in gaining]
         ratio = []
         for each, most in zip(gaining, gain, strict=True):
-            side = self._found(each, int(np.argmax(each.gain)), start, rows).side
+            side = self._make_cut(each, int(np.argmax(each.gain)), start, rows).side
             guides = self.guides[rows]
             n, below = int(guides.sum()), int((side & guides).sum())
             ratio.append(most / max(int(f[n] - f[below] - f[n - below]), 1))
@@ -298,12 +298,12 @@ class TreeSearch:
 
     def _first_allowed(self, proposals: Proposals, start: int, rows: Ints) -> NodeCut | None:
         for at in _from_the_best(proposals.gain):
-            found = self._found(proposals, at, start, rows)
-            if self._allowed(found.side, rows):
+            found = self._make_cut(proposals, at, start, rows)
+            if self._is_allowed(found.side, rows):
                 return found
         return None
 
-    def _found(self, proposals: Proposals, at: int, start: int, rows: Ints) -> NodeCut:
+    def _make_cut(self, proposals: Proposals, at: int, start: int, rows: Ints) -> NodeCut:
         j = proposals.column
         if proposals.left is None or proposals.groups is None:
             threshold = self.value[j, self.order[j, start + at + 1]]
@@ -313,7 +313,7 @@ class TreeSearch:
         codes = np.flatnonzero(np.isin(group, chosen))
         return NodeCut(Among(j, codes), np.isin(self._groups(j, rows), chosen))
 
-    def _allowed(self, side: Bools, rows: Ints) -> bool:
+    def _is_allowed(self, side: Bools, rows: Ints) -> bool:
         """Whether both sides hold the models. Always true if `least` is enough, or on a sample."""
         block = self.sample.block
         if self.sample.share < 1.0 or block.counts_rows_only:
@@ -331,11 +331,11 @@ class TreeSearch:
         if self.significance is None:
             return True
         judges = self.judges[rows]
-        p = p_value(side[judges], self._expected(side, rows)[judges])
+        p = p_value(side[judges], self._target_left(side, rows)[judges])
         significance = min(1.0, self.significance * 2.0 ** min(depth, 64))
         return p <= significance / (n_tried * (n_tried + 1))
 
-    def _expected(self, side: Bools, rows: Ints) -> Bools:
+    def _target_left(self, side: Bools, rows: Ints) -> Bools:
         """bool[rows]. Whether a row belongs on the left by its target.
 
         It does if its class has a larger share there than in the node; for a numeric target, if its
