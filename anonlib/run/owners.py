@@ -1,5 +1,4 @@
-"""The data controllers of a table, the models that each must hold, and what becomes of those that
-can't."""
+"""Data controllers: which are kept, merged or suppressed, and the models that each must hold."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
 
-#: More controllers than this are another kind of column.
+#: Most controllers. A column with more distinct values hardly names institutions.
 MAX_CONTROLLERS = 100_000
 
 
@@ -64,7 +63,7 @@ class Owners:
 
     @cached_property
     def own(self) -> dict[int, tuple[PrivacyModel, ...]]:
-        """The models that owners are asked besides those of all."""
+        """By owner: the models that it must hold besides those of the config."""
         own = {}
         kept = self.owner == np.arange(len(self.owner))
         for c in np.flatnonzero(self.must_hold[:, 1:].any(axis=1) & kept).tolist():
@@ -73,7 +72,7 @@ class Owners:
         return own
 
     def with_own_models(self) -> list[tuple[tuple[int, ...], tuple[PrivacyModel, ...]]]:
-        """The owners that are asked the same models of their own, and these."""
+        """Groups of owners that must hold the same models of their own, and these models."""
         alike: dict[tuple[PrivacyModel, ...], list[int]] = {}
         for owner, models in self.own.items():
             alike.setdefault(models, []).append(owner)
@@ -106,8 +105,9 @@ def resolve_owners(
     max_suppressed: int,
     task: Task,
 ) -> Owners | None:
-    """Resolves the controllers of a table: which are kept, merged or suppressed. None if the config
-    has no controllers. At most `max_suppressed` rows are suppressed.
+    """Decides which controllers of a table are kept, merged or suppressed.
+
+    At most `max_suppressed` rows are suppressed. None if the config has no controllers.
 
     Raises:
         ConfigError: `models` names controllers that the table does not have.
@@ -130,7 +130,7 @@ def resolve_owners(
 def _counts(
     rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], owners: Owners
 ) -> BlockCounts:
-    """The counts of the controllers that are kept, exact if they fail by the sketches."""
+    """The counts of the kept controllers. They are exact where the sketches do not suffice."""
     models = tuple(model for models in owners.sets for model in models)
     number = at(owners.owner, owners.number)
     kept = rows.withColumn(CONTROLLER, number).where(F.col(CONTROLLER) >= 0)
@@ -194,7 +194,7 @@ def _find_owners(
 
 
 def _centers(scan: Scan, owners: Owners) -> Floats:
-    """float64[c, p]: the mean standardized numbers of the sampled rows of each controller."""
+    """float64[c, p]. The mean of each standardized column in the sampled rows of a controller."""
     owner = np.searchsorted(np.array(owners.hashes), scan.sample.column(OWNER).to_numpy())
     count = np.maximum(np.bincount(owner, minlength=len(owners.hashes)), 1)
     columns = [
@@ -207,21 +207,21 @@ def _centers(scan: Scan, owners: Owners) -> Floats:
 
 
 def _merge(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
-    """Merges controllers that fail with the nearest, until all hold. Raises InfeasibleError if none
-    is left to merge with."""
+    """Merges each failing controller with the nearest, until all hold their models. Raises
+    InfeasibleError if all merged ones still fail."""
     n = len(owners.hashes)
     demands = owners.demands(owners.owner)
     group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
     first = np.unique(group, return_index=True)[1]
     held = demands.merge(group, len(first)).holds(counts.merge(group, len(first)))
-    if not (held.all() or counts.shared):  # shared persons are counted from below
+    if not (held.all() or counts.shared):  # with shared persons, counts are lower bounds
         raise InfeasibleError(
             [
                 Problem(
                     "partition.steps.0.models",
                     (
-                        "all controllers merged don't hold what single ones ask for in "
-                        "`models`; ask less"
+                        "even merged into one, the controllers don't hold the `models` of some of "
+                        "them; weaken these models"
                     ),
                 )
             ]
@@ -254,7 +254,7 @@ def _suppress(
                         (
                             f"{(~stays).sum()} of {len(stays)} controllers, with {n_lost} of "
                             f"{n_rows} rows, can't hold their models alone; suppression_limit "
-                            f"allows {max_suppressed} rows. Raise it, ask less, or set "
+                            f"allows {max_suppressed} rows. Raise it, weaken the models, or set "
                             "`merge: true`"
                         ),
                     )
@@ -268,9 +268,11 @@ def _suppress(
 
 
 def _of_kept(counts: BlockCounts, values: dict[str, Values], stays: Bools) -> dict[str, Values]:
-    """The values of protected columns without the rows of the controllers that are not kept. With a
-    unit they stay: a person may have rows of several controllers, and the config has no model that
-    compares cells with the whole table."""
+    """The values of protected columns in the rows of kept controllers.
+
+    With a unit all values stay: a person may have rows at several controllers, and no model of the
+    config compares cells with the whole table.
+    """
     if counts.shared:
         return values
     return {id: _without(counts, id, each, ~stays) for id, each in values.items()}

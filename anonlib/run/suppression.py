@@ -1,4 +1,4 @@
-"""Which staged rows are released, where the costliest cells are suppressed."""
+"""Suppresses the costliest cells: finds which staged rows are released."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +16,7 @@ def find_released(
         privacy: How rows are suppressed, and how many may be.
         staged_rows: The staged rows.
         n_rows: Rows of the source.
-        n_planned: Rows that the plan kept.
+        n_planned: Rows of the plan: those that it did not suppress itself.
     """
     if privacy.suppress != "costliest":
         return None

@@ -1,4 +1,4 @@
-"""Parquet and ORC: whether a column is the same in all files of a source."""
+"""Checks Parquet and ORC files: the same columns, with the same types, in every file."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from anonlib.errors import InputError, Problem
 from anonlib.spark.jvm import java_class
 
-#: Footers that are read at once.
+#: Footers read in parallel.
 N_THREADS = 16
 _SQL = "org.apache.spark.sql.execution.datasources"
 
@@ -19,16 +19,16 @@ _SQL = "org.apache.spark.sql.execution.datasources"
 def require_same_columns(
     spark: SparkSession, kind: str, paths: Collection[str], names: Collection[str]
 ) -> None:
-    """Reads the footers of all files, if there are several.
+    """Checks that all files have the columns, with one type. Reads the footer of every file.
 
     Args:
         spark: The session.
         kind: parquet or orc.
         paths: The files.
-        names: The columns that must be in every file, with one type.
+        names: The columns to check.
 
-    Raises InputError, with the number of files that lack a column or have it with another type than
-    most, and the path of one.
+    Raises InputError with the number of files that lack a column, or have another type than most
+    files, and the path of one.
     """
     if len(paths) < 2:
         return
@@ -60,13 +60,17 @@ def _differences(
         lacking = sorted(path for path, type in types_of.items() if type is None)
         other = sorted(path for path, type in types_of.items() if type not in (None, usual))
         if lacking:
-            text = f"{len(lacking)} of {len(types_of)} files lack it, such as {lacking[0]}"
-            yield Problem(f"column {name}", f"{text}; add it there, or give it `role: drop`")
-        if other:
-            text = (
-                f"is {usual}, but of another type in {len(other)} of {len(types_of)} files, such as"
+            yield Problem(
+                f"column {name}",
+                f"{len(lacking)} of {len(types_of)} files lack it, such as {lacking[0]}; add it "
+                "there, or give it `role: drop`",
             )
-            yield Problem(f"column {name}", f"{text} {other[0]}; write them with one type")
+        if other:
+            yield Problem(
+                f"column {name}",
+                f"is {usual}, but {len(other)} of {len(types_of)} files have another type, such as "
+                f"{other[0]}; write them with one type",
+            )
 
 
 def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:

@@ -1,5 +1,7 @@
-"""Files of a source, read by a contract: every column by its name in every file, every row whole.
-What breaks it ends a run, and is told by counts and paths, never by values."""
+"""Reads files by a contract: every column by its name in every file, and no row lost or cut.
+
+A source that breaks the contract ends the run. Errors give counts and paths, never values.
+"""
 
 import json
 import re
@@ -17,9 +19,9 @@ from anonlib.source.columnar import require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
 from anonlib.source.file_list import list_files, relations, require_all_read, require_same_files
 
-#: Where Spark puts rows that it can't read.
+#: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
-#: What says which files are read.
+#: Options that choose the files.
 _PLACES = ("basepath", "recursivefilelookup", "pathglobfilter")
 
 
@@ -35,13 +37,13 @@ def read_files(
     Args:
         spark: The session.
         kind: csv, json, parquet or orc.
-        path: Where they are; None if the options say so.
-        options: Of Spark's reader.
+        path: The file, folder or glob; None if `options` has it.
+        options: Options of Spark's reader.
         names: The columns that must be in every file.
 
     Raises:
-        InputError: Files differ, or rows can't be read as they are meant.
-        BusyError: Files changed meanwhile.
+        InputError: Files differ, or rows can't be read in full.
+        BusyError: Files changed while they were read.
     """
     spelled_options = {name.lower(): text for name, text in options.items()}
     place = path or spelled_options.pop("path", None)
@@ -49,8 +51,8 @@ def read_files(
     frame = spark.read.format(kind).options(**strict).load(place)
     if len([*relations(frame)]) != 1:
         raise InputError(
-            f"source.format: {kind} is read by another reader than Spark's own; remove it from "
-            "Spark's classes, and spark.sql.sources.useV1SourceList from its settings"
+            f"source.format: {kind} is not read by Spark's own reader; remove the other one from "
+            "the class path, and spark.sql.sources.useV1SourceList from Spark's settings"
         )
     require_all_read(frame)
     files = list_files(frame)
@@ -81,8 +83,11 @@ def read_files(
 
 
 def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options with which nothing is lost. The mode, which gives texts of rows away, and Spark's
-    own check of headers, which gives away headers, are replaced by the contract."""
+    """The options with which no row is lost.
+
+    The contract replaces the option `mode`, whose errors quote rows, and Spark's own check of
+    headers, whose errors quote headers.
+    """
     plain = {name: text for name, text in options.items() if name not in ("mode", "enforceschema")}
     lossless = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
     if kind in ("parquet", "orc"):
@@ -91,15 +96,18 @@ def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _file_schema(frame: DataFrame) -> StructType:
-    """The columns that are in the files, not in the names of their folders."""
+    """The columns of the files, without those from names of folders."""
     (relation,) = relations(frame)
     schema = StructType.fromJson(json.loads(relation.dataSchema().json()))
     return StructType([field for field in schema if field.name != _BAD])
 
 
 def _require_whole_rows(rows: DataFrame, again: Column) -> None:
-    """Raises InputError with the number of rows that can't be read, or are `again` a header, and
-    the path of a file."""
+    """Raises InputError if rows can't be read, or repeat the header; it says how many, and in which
+    file.
+
+    again: Whether a row repeats the header.
+    """
     if rows.columns == [_BAD]:
         raise InputError("source: no row can be read")
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
@@ -128,8 +136,8 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
 def _require_keys(
     lines: DataFrame, options: Mapping[str, str], schema: StructType, columns: Collection[str]
 ) -> None:
-    """Raises InputError for columns of JSON that a file never names, or that are text in some rows
-    and no text in others."""
+    """Raises InputError for JSON columns that a whole file lacks, or that are text in some rows and
+    another type in others."""
     names = [field.name for field in schema if field.name in columns]
     if not names:
         return
@@ -164,8 +172,8 @@ def _key_problems(names: list[str], counts: Mapping[str, Any]) -> Iterator[Probl
         if n := counts[f"n{i}"]:
             yield Problem(
                 f"column {name}",
-                f"{n} of {counts['n']} files never name it, such as {counts[f'f{i}']}; write null "
-                "where it has no value, or give it `role: drop`",
+                f"{n} of {counts['n']} files lack it, such as {counts[f'f{i}']}; write null where "
+                "it has no value, or give it `role: drop`",
             )
         if n := counts.get(f"m{i}"):
             yield Problem(
@@ -176,7 +184,7 @@ def _key_problems(names: list[str], counts: Mapping[str, Any]) -> Iterator[Probl
 
 
 def _key(name: str, options: Mapping[str, str]) -> str:
-    """A Java pattern of a key of JSON."""
+    """A Java pattern for a key of JSON."""
     quoted = f'"{"".join(map(_letter, name))}"'
     loose = ("allowunquotedfieldnames", "allowsinglequotes")
     if any(options.get(option, "").lower() == "true" for option in loose):
@@ -185,7 +193,7 @@ def _key(name: str, options: Mapping[str, str]) -> str:
 
 
 def _letter(letter: str) -> str:
-    """A Java pattern of the ways in which JSON writes a letter in quotes."""
+    """A Java pattern for all ways in which JSON can write a letter."""
     units = letter.encode("utf-16-be", "surrogatepass").hex()
     escaped = "".join(rf"\\u(?i:{units[i : i + 4]})" for i in range(0, len(units), 4))
     short = re.escape(json.dumps(letter, ensure_ascii=False)[1:-1])
@@ -193,5 +201,5 @@ def _letter(letter: str) -> str:
     return f"(?:{short}|{escaped}{slash})"
 
 
-#: The formats that are read by the contract.
+#: The formats that the contract covers.
 FORMATS = tuple(SAFE)
