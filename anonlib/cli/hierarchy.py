@@ -163,9 +163,11 @@ def _check(args: argparse.Namespace) -> int:
     if result is not None and result.n_lacking_values:
         if args.debug and sys.stdout.isatty() and not args.json:
             _print_values(result.lacking)
-        text = f"lacks {result.n_lacking_values:,} of the {result.n_values:,} distinct values of "
-        text += f"column {args.column} ({result.n_lacking_rows:,} rows); add them, or have the "
-        raise InputError(f"hierarchy {args.file}: {text}source's options read them as null")
+        raise InputError(
+            f"hierarchy {args.file}: lacks {result.n_lacking_values:,} of the {result.n_values:,} "
+            f"distinct values of column {args.column} ({result.n_lacking_rows:,} rows); add them, "
+            "or set the source's options so that they are read as null"
+        )
     return 0
 
 

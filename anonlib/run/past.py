@@ -80,9 +80,6 @@ def open_past(
     return Past(ledger, backlog, tuple(backlog.waiting(target.runs())))
 
 
-AUDITED = "the rows that are there can't be shown to hold the models, persons counted: "
-
-
 @dataclass(frozen=True)
 class PriorRelease:
     """The releases before this run.
@@ -187,12 +184,12 @@ def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
         elif name not in ours:
             yield f"the batch has no column {name}"
         elif there[name] != ours[name]:
-            yield f"column {name} is {there[name]} there, and {ours[name]} in the batch"
+            yield f"column {name} is {there[name]} in the table, and {ours[name]} in the batch"
 
 
 def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
-    """Nodes are known by their names, shares by their numbers: in another tree both mean something
-    else."""
+    """Compares hierarchies with the table's. Released nodes are names, and released shares carry
+    the numbers of nodes: in another hierarchy both mean something else."""
     newest = next(iter(target.commits()), None)
     there = {} if newest is None else json.loads(newest.text).get("hierarchies", {})
     for name, ours in schema.hierarchies.items():
@@ -200,19 +197,27 @@ def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
         known = zip(old_tree["names"], ours.names, strict=False)
         same = old_tree["parents"] == ours.tree.parent.tolist()
         if not same or any(old not in (None, new) for old, new in known):
-            yield f"the hierarchy of column {name} is another one than the table's"
+            yield f"the hierarchy of column {name} differs from the table's"
 
 
 def _require_counted(
     models: Iterable[PrivacyModel], target: Target, ledger: Ledger, digest: Digest
 ) -> None:
-    """Raises ConfigError unless persons were counted, for these models, in all that is there."""
+    """Raises ConfigError unless the ledger proves that the published rows hold these models, with
+    persons counted."""
     audits = [registry.build("audit", registry.spec(model)) for model in models]
     counting = [model.label for model in audits]
     if not ledger.proves(target.runs(), digest, counting):
-        text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "
-        text += "with the models of that run, or publish all rows anew"
-        raise ConfigError([Problem("unit", text)])
+        raise ConfigError(
+            [
+                Problem(
+                    "unit",
+                    "the published rows can't be shown to hold the models, persons counted: no run "
+                    "of the ledger had these models and left exactly these rows; append with the "
+                    "models of that run, or publish all rows anew",
+                )
+            ]
+        )
 
 
 def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) -> Iterator[str]:
@@ -223,11 +228,11 @@ def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) 
     if n:
         yield f"{n} persons of the source were released before; leave them out, or set this to true"
     if unnamed:
-        yield "rows of the source name no person; leave them out, or set this to true"
+        yield "rows of the source do not say whose they are; leave them out, or set this to true"
 
 
 def _require_others(target: Target, source: Source, ledger: Ledger | None) -> None:
-    """Raises ConfigError unless it is certain that nobody who was released comes again."""
+    """Raises ConfigError unless it is certain that no person is in both tables."""
     if ledger is None:
         reason = "without a ledger it is unknown who is in it"
     else:
@@ -236,15 +241,21 @@ def _require_others(target: Target, source: Source, ledger: Ledger | None) -> No
         if not reason:
             n, unnamed = ledger.returning(source, target.runs())
             reason = f"{n} persons of the source are in it" if n else ""
-            reason = reason or ("rows of the source name no person" if unnamed else "")
+            reason = reason or ("rows of the source do not say whose they are" if unnamed else "")
     if reason:
-        text = f"a table is there already, and {reason}: who kept it can find persons by comparing "
-        text += "it with the new one; set this to true to replace it all the same"
-        raise ConfigError([Problem("release.acknowledge_overwrite", text)])
+        raise ConfigError(
+            [
+                Problem(
+                    "release.acknowledge_overwrite",
+                    f"a table exists already, and {reason}: anyone who kept it can find persons by "
+                    "comparing it with the new one; set this to true to replace it all the same",
+                )
+            ]
+        )
 
 
 def require_whole(n_there: int, n_added: int, n_audited: int) -> None:
-    """Raises AuditError unless the audited table is what was there and what is added."""
+    """Raises AuditError unless the audited rows are the published and the added ones."""
     if n_there + n_added != n_audited:
         raise AuditError(
             f"rows don't add up, nothing was published: {n_there} there, {n_added} added, "

@@ -159,10 +159,11 @@ def _note_success(accounting: Accounting) -> None:
         accounting.note()
     except AnonlibError as error:
         account = accounting.account
-        text = f"run {account.run_id} ended well ({account.outcome}), but could not be noted in "
         again = f"; run it again with `--run-id {account.run_id}`"
-        more = again if account.outcome in ("published", "done") else ""
-        raise StorageError(f"{text}the table of runs: {error}{more}") from error
+        raise StorageError(
+            f"run {account.run_id} ended well ({account.outcome}), but could not be noted in the "
+            f"table of runs: {error}{again if account.outcome in ('published', 'done') else ''}"
+        ) from error
 
 
 def _note(table: PrivateTable, account: Account) -> bool:

@@ -286,8 +286,12 @@ def _values(
         )
         table = counts.limit(MAX_VALUES + 2).toArrow()
         if len(table) > MAX_VALUES:
-            text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"
-            problems.append(Problem(f"column {name}", text))
+            problems.append(
+                Problem(
+                    f"column {name}",
+                    f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it",
+                )
+            )
             continue
         all_rows, own_rows = _as_values(table, "count"), _as_values(table, "own")
         if name in orders:

@@ -28,7 +28,6 @@ _REFUSED = {
 _FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
 _CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
-_READ = "would show values that can't be read in Spark's event log and UI; use the try_ form of "
 _TIME = "now, current_date, current_user and the like change from one reading to the next"
 
 
@@ -43,8 +42,15 @@ def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
     with translate_errors("source.where"):
         expression = require_plain(frame, condition, "source.where")
         if fallible := _fallible(expression, condition, frame.sparkSession):
-            text = _READ + ", ".join(sorted(fallible))
-            raise ConfigError([Problem("source.where", text)])
+            raise ConfigError(
+                [
+                    Problem(
+                        "source.where",
+                        "would show values that can't be read in Spark's event log and UI; use the "
+                        f"try_ form of {', '.join(sorted(fallible))}",
+                    )
+                ]
+            )
         return frame.where(condition)
 
 

@@ -122,9 +122,9 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
     n_bad, of_bad, n_again, of_again, _ = counts.collect()[0]
     problems = []
     if n_bad:
-        text = f"{n_bad} rows have too few or too many fields, or can't be read, as in {of_bad}"
         problems.append(
-            f"source: {text}; mend them, or set source.options (sep, quote, escape; multiLine: "
+            f"source: {n_bad} rows have too few or too many fields, or can't be read, as in "
+            f"{of_bad}; mend them, or set source.options (sep, quote, escape; multiLine: "
             '"true" where values hold line breaks)'
         )
     if n_again:

@@ -51,8 +51,9 @@ def print_release(
     if result.n_waiting:
         text = (
             f"Run {printable(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
+            "the backlog for the next run."
         )
-        to.print(Text(f"{text}the backlog for the next run.", style="bold"))
+        to.print(Text(text, style="bold"))
     elif result.already_done:
         to.print(Text(f"Run {printable(result.run_id)} is done already; nothing happened again."))
     else:
