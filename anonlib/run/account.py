@@ -1,5 +1,5 @@
-"""What is kept of a run that ended, well or not: who answers for it, what it was made of, what was
-found. The table of these rows is private; it holds figures and names, no data."""
+"""The account of a run: who is responsible for it, what it read, and how it ended. The table of
+runs keeps it. It is private, and holds figures and names, no data."""
 
 import os
 from collections.abc import Iterator
@@ -86,12 +86,12 @@ class Account:
     exit_code: int = 0
 
     def end(self, result: ReleaseResult) -> ReleaseResult:
-        """Notes that all went well."""
+        """Notes that the run succeeded."""
         self.result, self.outcome = result, result.outcome
         return result
 
     def fail(self, error: BaseException) -> None:
-        """Notes what ended the run: of which type it was, not its text, which may name data."""
+        """Notes the type of the error that ended the run, not its text, which may name data."""
         self.error = type(error).__name__
         self.exit_code = error.exit_code if isinstance(error, AnonlibError) else 1
         known = (ending for kind, ending in _ENDINGS.items() if isinstance(error, kind))
@@ -123,7 +123,7 @@ class Account:
         }
 
     def _describe_outcome(self) -> dict[str, Any]:
-        """What the run made and found, as far as it came."""
+        """The results of the run, as far as it got."""
         result, report = self.result or ReleaseResult(self.run_id, "done"), self.report
         gates = () if result.evaluation is None else result.evaluation.gates
         verdicts = () if report is None else report.verdicts
@@ -142,15 +142,15 @@ class Account:
 
 
 def spell_path(path: str) -> str:
-    """A path in one spelling: plain and absolute on this machine's disk; without secrets."""
+    """The one spelling of a path: absolute if it is on this machine's disk, and without secrets."""
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")
     return bare(path) if "://" in path else str(Path(path).absolute())
 
 
 def require_words(words: AccountabilitySection) -> None:
-    """Raises ConfigError where a release lacks what its operator asks for, or where that can't be
-    understood."""
+    """Raises ConfigError if the config lacks a field that the operator requires, or if the
+    operator's list of them is not valid."""
     if problems := [*_lacking(words, os.environ.get(REQUIRE, ""))]:
         raise ConfigError(problems)
 

@@ -1,5 +1,5 @@
-"""The backlog of a table: rows of batches that could not hold the models alone wait here for the
-next batch. They are encrypted: only who has the key can read them."""
+"""The backlog of a table: rows of batches that could not hold the models wait here for the next
+batch. They are encrypted."""
 
 import json
 import os
@@ -32,9 +32,18 @@ SEALED = "n int, sealed binary"
 
 @dataclass(frozen=True)
 class Waiting:
-    """The waiting rows of one run: their column names, Spark's schema as JSON, their number (None
-    until all are written), and the run that took them along last. If that run was committed, the
-    rows are published, and only this note is kept."""
+    """The waiting rows of one run.
+
+    Attributes:
+        run_id: The run.
+        table: The table that they will be added to.
+        key_check: A check value of the key that encrypted them.
+        columns: The names of their columns in the source.
+        types: Spark's schema, as JSON.
+        n_rows: Their number; None until all are written.
+        taken_by: The last run that took them along. Once it is committed, the rows are published,
+            and only this note is kept.
+    """
 
     run_id: str
     table: str
@@ -60,8 +69,8 @@ class Backlog:
         return None if found is None or found.n_rows is None else found
 
     def waiting(self, runs: frozenset[str]) -> list[Waiting]:
-        """The rows that still wait, if these runs were committed. Raises ConfigError for another
-        key."""
+        """The rows that still wait, given the committed runs. Raises ConfigError if they were
+        encrypted with another key."""
         found = [entry for entry in self._entries() if entry.n_rows is not None]
         found = [entry for entry in found if entry.taken_by not in runs]
         if any(entry.key_check != derive_key_check(self._key) for entry in found):
@@ -69,8 +78,8 @@ class Backlog:
         return found
 
     def rows(self, entries: Iterable[Waiting]) -> list[DataFrame]:
-        """The rows of each entry under the names that they had in the source. Raises StorageError
-        when some are gone."""
+        """The rows of each entry, with the column names of their source. Raises StorageError if
+        some are gone."""
         return [self._rows(entry) for entry in entries]
 
     def add(self, run_id: str, source: Source) -> None:
@@ -102,7 +111,8 @@ class Backlog:
         self._write(replace(entry, n_rows=self._count(entry)))
 
     def take(self, run_id: str, entries: Iterable[Waiting]) -> None:
-        """Notes that a run is about to publish these rows; they count as published with it."""
+        """Notes that a run is about to publish these rows. Once it is committed, they count as
+        published."""
         for entry in entries:
             self._write(replace(entry, taken_by=run_id))
 

@@ -1,4 +1,4 @@
-"""From rows to blocks: grow the forest on the sample, count its leaves exactly, repair, and number
+"""Plans by blocks: grows a tree on the sample, counts its leaves exactly, repairs them, and numbers
 the blocks."""
 
 from collections.abc import Mapping, Sequence
@@ -273,9 +273,11 @@ def _repair(
 def _merge_again(
     draft: BlockPlan, rows: BlockCounter, group: Ints, owner: Ints, centers: Floats
 ) -> Ints:
-    """int64[b]. The block of each leaf, 0..m-1; -1 for none. Persons with rows in several leaves
-    count several times in the sums of merged leaves, so blocks are counted again, and merged until
-    they hold their models."""
+    """int64[b]. The block of each leaf, 0..m-1; -1 for none.
+
+    Sums over merged leaves count a person with rows in several of them several times. So blocks are
+    counted again, and merged until they hold their models.
+    """
     has_block = group >= 0
     while True:
         first = np.unique(group[has_block], return_index=True)[1]
@@ -356,7 +358,7 @@ def _split_by(cuts: Sequence[Cut], scan: Scan) -> tuple[str, ...]:
 
 
 def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
-    """Mean coordinates of the sampled rows of each leaf; 0 where none was sampled."""
+    """The mean coordinates of the sampled rows of each leaf; 0 if none was sampled."""
     count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
     sums = [np.bincount(leaf, values[:, f], n_leaves) for f in range(values.shape[1])]
     return np.column_stack([np.empty((n_leaves, 0)), *sums]) / count[:, None]

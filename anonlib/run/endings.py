@@ -1,4 +1,4 @@
-"""Runs that end without publishing: done already, or waiting for more rows."""
+"""Runs that end without publishing: their rows are published already, or wait for more rows."""
 
 import json
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from anonlib.spark.storage import Storage
 def finish(
     spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
 ) -> ReleaseResult:
-    """A committed run: what is known of it, with an interrupted clean-up finished, and the name
-    in the catalog and the record that may be missing.
+    """Ends a run that was committed before: finishes an interrupted clean-up, and adds what may be
+    missing, its record and the table's name in the catalog.
 
-    Raises ConfigError where the run was of another config.
+    Raises ConfigError if the committed run had another config.
     """
     ahead = _ahead(spark, target, run_id)
     kept = ahead or read_record(spark, config.record_path, run_id)
@@ -59,7 +59,8 @@ def finish(
 def _describe_published(
     spark: SparkSession, source: SourceSection, records: str, result: ReleaseResult
 ) -> Iterator[str]:
-    """What a run published that is done: its source was not read again."""
+    """Notes on a run that was committed before: what it published, and whether its source has
+    changed since. The source is not read again."""
     kept = read_record(spark, records, result.run_id) or {}
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
@@ -77,7 +78,7 @@ def _describe_published(
 
 
 def require_own_record(spark: SparkSession, records: str, target: Target, run_id: str) -> None:
-    """Raises ConfigError where the run's private record in the folder `records` is that of another
+    """Raises ConfigError if the run's private record in the folder `records` belongs to another
     table."""
     kept = read_record(spark, records, run_id)
     if kept is not None and kept.get("table") != bare(target.path):
@@ -93,9 +94,9 @@ def require_own_record(spark: SparkSession, records: str, target: Target, run_id
 
 
 def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any] | None:
-    """The private record of a run in the folder `records`; None where it is not there.
+    """The private record of a run in the folder `records`; None if there is none.
 
-    Raises InputError where it is damaged.
+    Raises InputError if it is damaged.
     """
     path = record_path(spark, records, run_id)
     storage = Storage(spark, records)
@@ -116,7 +117,8 @@ def waits(
     backlog: Backlog,
     why: InfeasibleError | None = None,
 ) -> ReleaseResult:
-    """A run whose rows wait, `why` if they were added now; or waited until another took them."""
+    """The result of a run whose rows wait in the backlog. why: The reason, if this call added them;
+    None if an earlier call did."""
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
         result = _describe_done(spark, records, target, left.taken_by or "")
@@ -133,7 +135,7 @@ def waits(
 
 
 def _describe_done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
-    """What is known of a committed run."""
+    """The result of a run that was committed before."""
     record = record_path(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
     has_record = storage.exists(record)
@@ -151,12 +153,12 @@ def _describe_done(spark: SparkSession, records: str, target: Target, run_id: st
 
 
 def write_ahead(spark: SparkSession, work: str, text: str) -> None:
-    """Keeps the record of a run that is about to commit among its own files."""
+    """Writes the record of a run that is about to commit among its own files."""
     Storage(spark, work).write(f"{work}/{AHEAD}", text)
 
 
 def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] | None:
-    """The record that a run has kept ahead; None where another came between."""
+    """The record that a run wrote before its commit; None if it is gone."""
     path = f"{work_folder(target.path)}/{AHEAD}"
     storage = Storage(spark, path)
     content: dict[str, Any] = {}

@@ -1,4 +1,5 @@
-"""Measuring a release: every measure of the config, the gates, the table of figures."""
+"""Measures a release: runs the measures of the config, judges the gates, and writes the table of
+figures."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
@@ -45,8 +46,8 @@ METRICS = T.StructType(
 
 
 def marks_of(evaluate: EvaluateSection | None) -> Marks:
-    """What the measures of a config need to know of staged rows; links under a key of this run,
-    which is never written."""
+    """The private columns that the measures of a config need in staged rows. Links have a fresh
+    key, which is never written."""
     measures = () if evaluate is None else evaluate.measures
     return Marks(
         link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
@@ -57,7 +58,7 @@ def marks_of(evaluate: EvaluateSection | None) -> Marks:
 def evaluate_case(
     evaluate: EvaluateSection | None, gates: tuple[Gate, ...], case: SparkCase, progress: Progress
 ) -> Evaluation:
-    """What the measures find, and the gates say."""
+    """Runs the measures, and judges the gates by their figures."""
     findings, seconds = {}, {}
     spark = case.released.sparkSession
     for measure in () if evaluate is None else evaluate.measures:
@@ -71,8 +72,8 @@ def evaluate_case(
 
 
 def _measure(measure: Measure, case: SparkCase) -> Findings:
-    """What a measure finds; figures without values where the data or the config stand against it
-    (of too few persons to hold some out, say)."""
+    """The findings of a measure. Its figures have no values if it can't be computed on this data or
+    config, for example for lack of persons to hold out."""
     try:
         with translate_errors(f"measure {measure.type}"):
             return measure.measure(case)
@@ -122,8 +123,11 @@ def case_of(
 def _shadow_of(
     source: Source, config: Config, work: str, progress: Progress, prior_rows: DataFrame | None
 ) -> Callable[[float], DataFrame]:
-    """What makes a release without the persons held out, in the folder `work`: of it nothing but
-    measures see anything, and the lease's end removes it. One for each share."""
+    """A function that makes a release without the held-out persons, in the folder `work`. Its
+    argument is their share.
+
+    Only measures see this release, and the end of the lease removes it.
+    """
 
     @cache
     def shadow(share: float) -> DataFrame:
@@ -145,7 +149,7 @@ def _shadow_of(
 
 
 def table_of_figures(spark: SparkSession, path: str) -> PrivateTable:
-    """Where the figures of runs are."""
+    """The table with the figures of all runs."""
     return PrivateTable(spark, path, "evaluate.metrics")
 
 

@@ -1,5 +1,5 @@
-"""What a scan rules out: models that all rows together don't hold, also where other protected
-columns are known, and single persons whom a release would disclose past the models."""
+"""Checks that need only the scan: models that the whole table can't hold, also for who knows other
+protected columns; and values of single persons that no model would protect."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ def infeasible(
     values: dict[str, Values],
     own: dict[str, Reference],
 ) -> Iterator[Problem]:
-    """Whether the source as one cell holds every model."""
+    """The models that the whole table, as one cell, does not hold."""
     n = n_rows
     if source.schema.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
@@ -74,8 +74,8 @@ def _distinct(
     sample: pa.Table,
     missing_tokens: tuple[str, ...],
 ) -> int:
-    """Distinct present values that persons have: those of the sample if they are enough, else
-    counted exactly."""
+    """The number of distinct present values that persons have: from the sample if it has enough,
+    else an exact count."""
     unit = source.schema.unit
     persons = sample.select([column.id, *unit])
     for id in unit:
@@ -102,7 +102,7 @@ def disclosures(
     rows: DataFrame,
     sample: pa.Table,
 ) -> Iterator[Problem]:
-    """Values of single persons that a release would publish past the models."""
+    """Values of single persons that would be published although all models hold."""
     if isinstance(one_row_per_person, str):
         id = source.schema[one_row_per_person].id
         persons = source.raw.select(source.columns[id].alias(id))
@@ -139,8 +139,8 @@ def disclosures(
 def _find_determined(
     source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
 ) -> list[Column]:
-    """The sensitive columns that the target determines: one value per target value, not all the
-    same."""
+    """The sensitive columns that the target determines: each target value goes with one value, and
+    not all values are the same."""
     labels = _codes(sample, target, missing_tokens)
     columns = [
         column
@@ -168,7 +168,8 @@ def _find_determined(
 
 
 def _varies_within(labels: Codes, values: Codes) -> bool:
-    """Whether the sample has a target value with two values of the column: proof enough."""
+    """Whether the sample has two values of the column with one target value. Then the target does
+    not determine it."""
     present = (labels != MISSING) & (values != MISSING)
     pairs = np.unique(np.column_stack([labels[present], values[present]]), axis=0)
     return len(pairs) > len(np.unique(labels[present]))
@@ -187,8 +188,8 @@ def joint_counts(
     missing_tokens: tuple[str, ...],
     by: str,
 ) -> Joint:
-    """How many persons have each combination of the protected columns, for each value 0..n-1 of
-    `by`. Exact; at most one count per row."""
+    """The number of persons with each combination of the protected columns, for each value 0..n-1
+    of `by`. They are exact; there is at most one count per row."""
     return _joint(
         _count_combinations(rows, schema, missing_tokens, by).toArrow(), schema, values, by
     )
@@ -201,7 +202,7 @@ def joint_problems(
     privacy: PrivacySection,
     attributes: Mapping[str, Attribute],
 ) -> Iterator[Problem]:
-    """Models that the whole table as one cell does not hold where other columns are known."""
+    """Models that the whole table, as one cell, does not hold for who knows other columns."""
     if not schema.joint:
         return
     names = [schema.by_id(id).name for id in schema.protected]

@@ -1,5 +1,4 @@
-"""The releases before this run: what they published, which persons they released, and which rows
-wait."""
+"""The releases before this run: their rows and persons, and the rows that wait in the backlog."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -28,14 +27,15 @@ from anonlib.table.schema import Schema
 
 @dataclass(frozen=True)
 class Past:
-    """The ledger and the backlog, if the config has them, and what waits and goes with this run."""
+    """The ledger and the backlog, if the config has them, and the waiting rows that this run
+    publishes."""
 
     ledger: Ledger | None
     backlog: Backlog | None
     waiting: tuple[Waiting, ...]
 
     def waiting_rows(self) -> list[DataFrame]:
-        """The rows that wait, by the run that left them."""
+        """The waiting rows, by the run that added them."""
         return self.backlog.rows(self.waiting) if self.backlog else []
 
     def before_commit(
@@ -45,8 +45,10 @@ class Past:
         after: Digest | None,
         report: AuditReport,
     ) -> None:
-        """Notes what a run is about to publish: it counts once the run is committed. `after` is
-        the digest of the table as it will be, `report` its audit."""
+        """Notes what a run is about to publish. The notes count once the run is committed.
+
+        after: The digest of the table after the run. report: The audit of that table.
+        """
         if self.ledger is not None:
             verdicts = [verdict.model for verdict in report.verdicts]
             self.ledger.write(run_id, source, after, verdicts, report.insensitive)
@@ -62,7 +64,7 @@ class Past:
 def open_past(
     spark: SparkSession, config: Config, target: Target, ledger_key: bytes, backlog_key: bytes
 ) -> Past:
-    """What is there for the target. Only batches wait, and take along what waits."""
+    """Opens the ledger and the backlog of a target. Only batches use the backlog."""
     ledger = None
     if ledger_key:
         ledger = Ledger(
@@ -96,12 +98,13 @@ class PriorRelease:
     notes: tuple[str, ...] = ()
 
     def names(self, schema: Schema) -> dict[str, str]:
-        """Id -> name of the released columns, in the order in which they are written."""
+        """By id: the names of the released columns, in the order in which they are written."""
         names = {column.id: column.name for column in schema.released}
         return names if self.rows is None else {id: names[id] for id in self.rows.columns}
 
     def with_batch(self, staged_rows: DataFrame, schema: Schema) -> DataFrame | None:
-        """The table as it will be, under the names that are published; None unless appended to."""
+        """The table with the batch added, under the published names; None without a table to add
+        to."""
         if self.rows is None:
             return None
         names = self.names(schema)
@@ -109,7 +112,7 @@ class PriorRelease:
         return self.rows.unionAll(staged_rows.select(*names)).toDF(*names.values())
 
     def digest_with(self, batch: Digest) -> Digest | None:
-        """The digest of the table as it will be, if it is known what it holds."""
+        """The digest of the table after the run; None if the digest before it is unknown."""
         if self.rows is None or self.digest is None:
             return batch if self.rows is None else None
         return self.digest + batch
@@ -118,12 +121,12 @@ class PriorRelease:
 def look_back(
     config: Config, target: Target, source: Source, ledger: Ledger | None
 ) -> PriorRelease:
-    """Looks up what this run must know of the releases before it.
+    """Checks this run against the releases before it.
 
     Cost with a ledger: a pass over the target, and one over the columns that identify persons.
 
     Raises:
-        InputError: The target can't take a batch like this one.
+        InputError: This batch does not fit the target.
         ConfigError: Persons return, or may return, and that is not acknowledged.
     """
     mode = config.release.mode
@@ -157,8 +160,8 @@ def _digest(table: DataFrame) -> Digest:
 
 
 def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
-    """The target's rows under the batch's ids. Raises InputError when it has other columns, or its
-    files are not laid out by `partition_by`."""
+    """The target's rows, with columns named by the batch's ids. Raises InputError if it has other
+    columns, or its files are not laid out by `partition_by`."""
     table = target.published()
     problems = sorted([*_mismatches(table.schema, schema), *_other_trees(target, schema)])
     by = target.partitioned_by()

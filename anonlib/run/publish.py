@@ -82,7 +82,7 @@ class Target:
         return int(found.version())
 
     def check_free(self) -> None:
-        """Raises InputError when the mode does not allow to publish here."""
+        """Raises InputError if the mode does not allow to publish here."""
         mode = self._release.mode
         if self.version >= 0:
             if mode == "error":
@@ -339,8 +339,8 @@ def manifest_path(table: str) -> str:
 
 
 def _shuffle(frame: DataFrame, n_files: int) -> DataFrame:
-    """The rows ordered by a hash of their released values with a fresh secret: nothing is left of
-    the source's order, nor of blocks and cells."""
+    """Orders rows by a hash of their released values with a fresh secret, so that no order of the
+    source, of blocks or of cells remains."""
     key = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
     keyed = frame.withColumn("__anonlib_order", key)
     ordered = keyed.repartition(n_files, "__anonlib_order").sortWithinPartitions("__anonlib_order")
@@ -348,8 +348,7 @@ def _shuffle(frame: DataFrame, n_files: int) -> DataFrame:
 
 
 def reader_notes(schema: Schema) -> tuple[str, ...]:
-    """What readers without Spark can't do with a release of this schema, as measured on polars 2.1
-    and deltalake 1.6."""
+    """Limits for readers without Spark, as measured with polars 2.1 and deltalake 1.6."""
     types = {column.name: from_arrow_type(column.released_type) for column in schema.released}
     mapped = [n for n, type in types.items() if name_mapping(StructType([StructField(n, type)]))]
     if not mapped:

@@ -98,8 +98,8 @@ def _list_named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
 
 
 def _delete_data(storage: Storage, target: Target, files: DataFrame) -> None:
-    """Deletes the named files that the table does not have now, and the folders that they leave
-    empty, whose names are values."""
+    """Deletes files that the table does not use now, and folders that become empty: their names are
+    values."""
     rows = files.join(target.files(), "path", "left_anti").collect()
     paths = [PurePosixPath(unquote(row["path"])) for row in rows]
     # Files outside the table (of a clone's source) are not its own.
@@ -118,9 +118,9 @@ WHERE = "release.register"
 
 
 def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
-    """Whether the release's name, if it is to have one, is in the catalog, and that of its table.
+    """Whether the catalog has the release's name for this table. False if the release has no name.
 
-    Raises InputError when the catalog has no such schema, or the name is that of something else.
+    Raises InputError if the catalog has no such schema, or the name belongs to another table.
     """
     name = release.catalog_table
     if name is None:
@@ -160,7 +160,7 @@ def _exists(spark: SparkSession, table: str) -> bool:
 
 
 def _details(spark: SparkSession, table: str) -> dict[str, str]:
-    """What the catalog says of a table, without its columns, whose names may be anything."""
+    """The catalog's details on a table, without its columns, whose names may be anything."""
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     names = [row["col_name"] for row in rows]
     start = names.index("# Detailed Table Information") if names else 0
@@ -168,9 +168,9 @@ def _details(spark: SparkSession, table: str) -> dict[str, str]:
 
 
 def register(spark: SparkSession, release: ReleaseSection, run_id: str, version: int) -> None:
-    """Gives the published table its name, unless it has it.
+    """Gives the published table its name in the catalog, unless it has it.
 
-    Raises StorageError where that fails, with what is published, and what is to be done.
+    Raises StorageError if that fails. It says what is published, and what to do.
     """
     name = release.catalog_table
     if name is None:

@@ -1,4 +1,5 @@
-"""The scan: counts, ranges, categories and the seeded sample of a source; what they rule out."""
+"""The scan: counts, ranges, categories and a seeded sample of the source, and the problems that
+these show."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ class Scan:
 
 
 def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
-    """Reads the source three times: for the figures of all columns, the sample and the categories;
-    and again for whatever the sample does not prove to be in order.
+    """Reads the source three times: for the figures of all columns, for the sample, and for the
+    categories. Columns whose sample leaves a model in doubt are read once more.
 
     Args:
         source: The source.
@@ -79,7 +80,7 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
             with a reference measure cells against these and the batch together.
 
     Raises:
-        ConfigError, InfeasibleError: All that the figures rule out.
+        ConfigError, InfeasibleError: All problems that the figures show.
         BusyError: A database changed in the meantime.
     """
     require_one_state(source, config.source.where)
@@ -167,7 +168,7 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _value(source: Source, column: Column) -> SparkColumn:
-    """The column as kernels see it: NaN is missing in a target, too."""
+    """The column as kernels see it: NaN is missing, also in a target."""
     value = source.columns[column.id]
     return F.when(~F.isnan(value), value) if pa.types.is_floating(column.type) else value
 
@@ -192,8 +193,8 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
-    """Columns that files can't be laid out by: some of their texts would be read as missing. One
-    aggregate, if any is text."""
+    """Columns that files can't be laid out by, since some of their texts would be read as missing.
+    Cost: one aggregate, if there is a text column."""
     columns = [source.schema[name] for name in partition_by]
     texts = [c for c in columns if pa.types.is_string(c.type)]
     counts = [F.count_if(source.columns[c.id].isin(*READ_AS_MISSING)).alias(c.id) for c in texts]
@@ -221,9 +222,10 @@ def _too_many(column: Column, most: int) -> Problem:
 def _categories(
     source: Source, most: int, sample: pa.Table
 ) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
-    """The distinct values of each nominal and ordinal column, sorted (declared orders as declared,
-    by a hierarchy in the order of its leaves), and their hashes; 0 for a declared value that does
-    not occur."""
+    """By id: the sorted distinct values of each nominal and ordinal column, and their hashes.
+
+    Declared orders and hierarchies give the order. A declared value that does not occur has hash 0.
+    """
     columns = [c for c in source.schema.columns if c.by_category]
     if not columns:
         return {}, {}
@@ -260,8 +262,8 @@ def _hash(value: SparkColumn) -> SparkColumn:
 def _values(
     source: Source, config: Config, prior_rows: DataFrame | None
 ) -> tuple[dict[str, Values], dict[str, Reference]]:
-    """How many persons have each value in the columns that models look at the counts of: in the
-    whole table, and in the source alone. With a unit, nobody is counted of what is published.
+    """The number of persons with each value of the columns whose counts models look at: in the
+    whole table, and in the source alone. With a unit, published rows count for nobody.
 
     Raises ConfigError for a column with more than MAX_VALUES.
     """
@@ -315,7 +317,7 @@ def _values(
 
 
 def _as_values(table: pa.Table, counts: str) -> Values:
-    """The values in the order in which the audit has them: that of Spark's folded text."""
+    """The values in the order that the audit uses: that of Spark's folded text."""
     values = table.column("value").combine_chunks()
     count = table.column(counts).combine_chunks()
     missing = values.is_null()

@@ -1,4 +1,4 @@
-"""Making a release in staging: plan, then anonymize and write the rows."""
+"""Stages a release: plans it, anonymizes the rows and writes them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -168,8 +168,9 @@ def task_of(
 def output_schema(
     schema: Schema, *, costs: bool = False, pairs: bool = False, marks_held_out: bool = False
 ) -> pa.Schema:
-    """The staged columns: the released ones by id, the person's token, the controller, the cost of
-    the cell, what links a row to its person or tells it apart, the loss states."""
+    """The staged columns: the released ones by id; then, if needed, the person's token, the
+    controller, the cost of the cell, and what links a row to its person or holds it out; the loss
+    states."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))

@@ -1,4 +1,4 @@
-"""One run that makes a release: staged, audited, measured, and then published or not."""
+"""One run that makes a release: stages, audits and measures it, then publishes it or not."""
 
 from dataclasses import dataclass, replace
 
@@ -126,7 +126,7 @@ class Run:
         return result
 
     def trial(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
-        """The same without publishing, whatever the gates say."""
+        """The same without publishing, and gates don't stop it."""
         release = self._audit(source, scan, lease)
         evaluation = self._evaluate(source, scan, release, lease)
         result = self._result(scan, release, evaluation, "evaluated")
@@ -181,7 +181,7 @@ class Run:
         return evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
 
     def _publish(self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease) -> int:
-        """Notes the persons, commits, writes the manifest; the new version."""
+        """Notes the persons, commits, and writes the manifest. Returns the new version."""
         schema, outcome = source.schema, release.outcome
         split_by = tuple(schema.by_id(id).name for id in release.staging.plan.split_by)
         trees = {name: (tree, release.nodes[name]) for name, tree in schema.hierarchies.items()}

@@ -1,4 +1,4 @@
-"""Suppresses the costliest cells: finds which staged rows are released."""
+"""Suppresses the costliest cells: finds the staged rows that are released."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -1,5 +1,5 @@
-"""One search over the distinct tuples of a whole table: counted in Spark, searched in one task, and
-every row released as its tuple is, by a broadcast join."""
+"""Plans by tuples: the distinct tuples of a whole table are counted in Spark and searched in one
+task, and a broadcast join gives every row the released values of its tuple."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -150,7 +150,7 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
 
 
 def _stage_batches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """As they are staged: with pseudonyms and links, and the state of what was read."""
+    """The staged batches: adds pseudonyms, links and the state of the rows as read."""
     for batch in batches:
         if batch.num_rows:
             yield run_sanitized(f"{batch.num_rows} rows", partial(_with_keys, batch, task))

@@ -1,5 +1,5 @@
-"""The checks before a run publishes: its audit, the count of its rows, and the nodes of hierarchies
-that its table has."""
+"""The checks before a run publishes: the audit, the count of rows, and the released nodes of
+hierarchies."""
 
 from dataclasses import replace
 
@@ -26,8 +26,11 @@ CONTROLLERS = (
 
 
 def audit_published(table: DataFrame, config: Config) -> AuditReport:
-    """Audits a published table by its own columns. Persons of a unit can be counted only if the
-    unit is one column that is released as a pseudonym; controllers can't be told apart."""
+    """Audits a published table by its own columns.
+
+    Persons of a unit are counted only if the unit is one column with a released pseudonym. Rows of
+    different controllers can't be separated.
+    """
     spec = make_published_spec(config)
     if named := _pseudonym_of_unit(config):
         spec = replace(spec, persons="token", token=named)
@@ -41,7 +44,7 @@ def counts_persons(config: Config) -> bool:
 
 
 def _pseudonym_of_unit(config: Config) -> str | None:
-    """The column of a published table that tells which rows are one person's, if there is one."""
+    """The published pseudonym that identifies persons, if there is one."""
     by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
     # Who was released twice has two pseudonyms then, and would count as two.
     changed = by_release and config.release.acknowledge_returning
@@ -57,9 +60,12 @@ def audit_staged(
     plan: Plan,
     table: DataFrame | None,
 ) -> AuditReport:
-    """Audits the staged rows independently, under their published names and as a part of the table
-    that they are added to. With controllers, also the rows of each controller. `spec` is that of
-    the published table."""
+    """Audits the staged rows independently: alone, as a part of the table that they are added to,
+    and, with controllers, the rows of each.
+
+    spec: The spec of the published table. table: The table with these rows; None if they are not
+    added to one.
+    """
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
     if schema.unit:
         columns.append(F.col(TOKEN))
@@ -81,7 +87,7 @@ def audit_staged(
 def audit_with_published(
     table: DataFrame, spec: AuditSpec, batch_report: AuditReport, n_published: int
 ) -> AuditReport:
-    """Audits the table as it will be: the published rows and the added rows.
+    """Audits the published and the added rows together.
 
     Raises AuditError unless the audit passed.
     """
@@ -119,8 +125,8 @@ def _require_passed(report: AuditReport, what: str) -> None:
 
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
-    """By column that is released as nodes of its hierarchy: the numbers of the nodes in the table,
-    which has its published names. Cost: one pass, and one more for each column of shares."""
+    """By column that is released as nodes of its hierarchy: the numbers of its nodes in the table,
+    which has published names. Cost: one pass, and one more for each column of shares."""
     place = {name: f"n{i}" for i, name in enumerate(table.columns)}
     plain = table.toDF(*place.values())
     columns = {name: schema[name] for name in schema.hierarchies}
