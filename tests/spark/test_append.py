@@ -157,7 +157,7 @@ def test_other_columns(shell: Shell, spark: SparkSession, tmp_path: Path) -> Non
         "nothing can be appended to",
         "it lacks column town",
         "the batch has no column city",
-        "column wage is bigint there, and double in the batch",
+        "column wage is bigint in the table, and double in the batch",
         "its files are laid out by no column",
     )
 

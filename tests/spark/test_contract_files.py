@@ -167,8 +167,12 @@ FRAMES: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
     (COLUMNS[:2], ("pid", "age"), ""),
     (COLUMNS[:2], USED, "column ill: 1 of 3 files lack it"),
     ((*COLUMNS[:2], "'SICK' illness"), USED, "column ill: 1 of 3 files lack it"),
-    (("id as pid", *COLUMNS[1:]), USED, "column pid: is string, but of another type in 1 of 3"),
-    ((COLUMNS[0], "id as age", COLUMNS[2]), USED, "column age: is int, but of another type in 1"),
+    (
+        ("id as pid", *COLUMNS[1:]),
+        USED,
+        "column pid: is string, but 1 of 3 files have another type",
+    ),
+    ((COLUMNS[0], "id as age", COLUMNS[2]), USED, "column age: is int, but 1"),
 ]
 
 
