@@ -225,10 +225,10 @@ def _column(data: Any, name: Any) -> pa.Array:
             raise InputError(f"column {name}: its values are not of one type") from None
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
-    return _plain(f"column {name}", values)
+    return _to_plain_type(f"column {name}", values)
 
 
-def _plain(what: str, values: pa.Array) -> pa.Array:
+def _to_plain_type(what: str, values: pa.Array) -> pa.Array:
     try:
         return normalize(values)
     except pa.ArrowException:  # its text may hold values
@@ -304,7 +304,7 @@ def _label(target: Any, n: int) -> pa.Array:
         values = None
     if values is None or len(values) != n:
         raise InputError(f"target: must be {n} values of one type")
-    return _plain("target", values)
+    return _to_plain_type("target", values)
 
 
 def _hierarchies(

@@ -39,7 +39,7 @@ LEAF = "__anonlib_leaf"
 LEVELS = 14
 
 #: More than the partitions of any table.
-EVERY = 2**31 - 1
+MANY_PARTITIONS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def with_leaf(
         if depth % LEVELS == 0:
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
-            frame = frame.coalesce(EVERY)
+            frame = frame.coalesce(MANY_PARTITIONS)
         cut = F.get(matrix(weights), here)
         frame, score = _score(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")

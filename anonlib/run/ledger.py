@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config.keys import derive_key_check
+from anonlib.config.model import Config
+from anonlib.config.resolve import find_unacknowledged
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.source import Source
 from anonlib.source.identity import identify, is_folded
@@ -234,6 +236,19 @@ def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
         what = f"the tokens of {batch.num_rows} rows"
         found = run_sanitized(what, partial(key_values, batch.columns, key))
         yield pa.RecordBatch.from_arrays([found], ["token"])
+
+
+def open_ledger(spark: SparkSession, config: Config, table: str, key: bytes) -> Ledger:
+    """The ledger of a config, for the table at a path."""
+    return Ledger(
+        spark,
+        config.ledger_path,
+        table,
+        key,
+        config.one_row_per_person,
+        acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
+        fold_case=config.person.fold_case,
+    )
 
 
 def _token(persons: Sequence[tuple[str, str]], values: Mapping[str, str], key: bytes) -> bytes:

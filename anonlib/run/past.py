@@ -10,11 +10,11 @@ from pyspark.sql.types import StructType
 from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, find_unacknowledged
+from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InputError, Problem
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting
-from anonlib.run.ledger import Ledger
+from anonlib.run.ledger import Ledger, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.source import Source
@@ -65,17 +65,7 @@ def open_past(
     spark: SparkSession, config: Config, target: Target, ledger_key: bytes, backlog_key: bytes
 ) -> Past:
     """Opens the ledger and the backlog of a target. Only batches use the backlog."""
-    ledger = None
-    if ledger_key:
-        ledger = Ledger(
-            spark,
-            config.ledger_path,
-            target.path,
-            ledger_key,
-            config.one_row_per_person,
-            acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
-            fold_case=config.person.fold_case,
-        )
+    ledger = open_ledger(spark, config, target.path, ledger_key) if ledger_key else None
     if config.release.mode != "append" or not backlog_key:
         return Past(ledger, None, ())
     backlog = Backlog(spark, config.backlog_path, target.path, backlog_key)

@@ -11,12 +11,11 @@ from pyspark.sql import types as T
 
 from anonlib.config.keys import derive_ledger_key
 from anonlib.config.model import Config
-from anonlib.config.resolve import find_unacknowledged
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
 from anonlib.run.account import Account, require_words, runs_path, spell_path
 from anonlib.run.events import Events
-from anonlib.run.ledger import Ledger
+from anonlib.run.ledger import open_ledger
 from anonlib.run.publish import Target
 from anonlib.spark.delta_files import forget
 from anonlib.spark.private_table import PrivateTable
@@ -224,13 +223,5 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool 
         )
     spark = session(config.spark.conf)
     target = Target(spark, config.release)
-    ledger = Ledger(
-        spark,
-        config.ledger_path,
-        target.path,
-        key,
-        config.one_row_per_person,
-        acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
-        fold_case=config.person.fold_case,
-    )
+    ledger = open_ledger(spark, config, target.path, key)
     return ledger.released(person, sorted(target.runs()))

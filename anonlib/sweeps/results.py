@@ -52,7 +52,7 @@ class ResultRow:
     def flat(self) -> dict[str, Any]:
         """The result as one flat dict, for CSV and plots."""
         given = self.parameters.items()
-        told = {key: value if _plain(value) else self.text(key) for key, value in given}
+        told = {key: value if _is_plain(value) else self.text(key) for key, value in given}
         sizes = {"rows": self.n_rows, "cells": self.n_cells, "least_persons": self.least_persons}
         times = {"seconds": round(self.seconds, 3), "error": self.error}
         return {"case": self.case, **told, "seed": self.seed, **self.figures, **sizes, **times}
@@ -293,7 +293,7 @@ def _without(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 

@@ -261,7 +261,7 @@ class _Scoring:
             test_rows: The test rows of the source.
         """
         scores = self.of_release(release, raw, test_rows)
-        return {**scores, **self._of_raw(*self._plain(self.fit_features(raw), raw, test_rows))}
+        return {**scores, **self._of_raw(*self._examples(self.fit_features(raw), raw, test_rows))}
 
     def of_release(
         self, release: InMemory, raw: pa.Table, test_rows: pa.Table
@@ -296,14 +296,14 @@ class _Scoring:
         """
         if training.features.names != testing.features.names:
             raise InputError("learn.version.set: its columns have other features than the point's")
-        plain = train_examples, test_examples = self._plain(testing.features, raw, test_rows)
+        plain = train_examples, test_examples = self._examples(testing.features, raw, test_rows)
         if self.learn.train == "released":
             train_examples = training.examples(train, self.target)
         if self.learn.test == "released":
             test_examples = testing.examples(test, self.target)
         return {**self._scores(train_examples, test_examples), **self._of_raw(*plain)}
 
-    def _plain(
+    def _examples(
         self, features: Features, raw: pa.Table, test_rows: pa.Table
     ) -> tuple[Examples, Examples]:
         """The examples of the training rows and of the test rows in the source."""

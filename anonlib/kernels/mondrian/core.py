@@ -11,7 +11,7 @@ from anonlib.compiled import njit
 from anonlib.kernels._trees import Trees
 
 #: Greater than all item numbers.
-EVERY = 2**62
+AFTER_ALL_ITEMS = 2**62
 
 
 @njit
@@ -127,7 +127,7 @@ def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, i
     median, below, upto = _weighted_select(key, load, n, (rows + 1) // 2)
     if below > 0 and rows - 2 * below <= 2 * upto - rows:
         return median, -1, below
-    return median, EVERY, upto
+    return median, AFTER_ALL_ITEMS, upto
 
 
 @njit

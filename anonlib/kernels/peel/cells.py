@@ -14,7 +14,7 @@ from anonlib.compiled import njit
 from anonlib.kernels.peel.core import Bits, TupleTable, diverse
 
 #: Greater than any loss.
-EVERY = 2**62
+INFINITE_LOSS = 2**62
 
 #: Spare capacity: SPARE cells, plus one per SPARE cells in use.
 SPARE = 16
@@ -404,7 +404,7 @@ def growth(table: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
     result = np.zeros(len(tuples), np.int64)
     rank(state)
     for i in range(len(tuples)):
-        result[i] = cheapest(table, state, tuples[i], EVERY, zero)[1]
+        result[i] = cheapest(table, state, tuples[i], INFINITE_LOSS, zero)[1]
     return result
 
 
@@ -420,7 +420,7 @@ def merge_into_nearest(table: TupleTable, state: TupleCells, failing: Ints) -> N
             continue
         w = state.rows[a]
         b, _ = nearest_cell(
-            table, state, every, levels, a, state.height[a], state.code[a], w, EVERY
+            table, state, every, levels, a, state.height[a], state.code[a], w, INFINITE_LOSS
         )
         while state.first[a] >= 0:
             t = state.first[a]

@@ -8,7 +8,7 @@ import numpy as np
 from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
 from anonlib.kernels.peel.cells import (
-    EVERY,
+    INFINITE_LOSS,
     MOVED,
     TupleCells,
     cheapest,
@@ -88,7 +88,7 @@ def find_classes(table: TupleTable, lattice: Lattice, state: TupleCells) -> Latt
 
     The lattice must have stages. Cost O(t n) for n nodes.
     """
-    now = np.where(state.cell >= 0, state.loss[state.cell], -EVERY)
+    now = np.where(state.cell >= 0, state.loss[state.cell], -INFINITE_LOSS)
     t = len(now)
     tuples, ends, loss = np.zeros((3, ROOM * t), np.int64)
     size, spot, node_loss = np.zeros((3, t), np.int64)
