@@ -134,7 +134,8 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
 
 
 def as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
-    """The config that a verb was config: itself, of a dict, or of the YAML file at a path.
+    """The config that a verb got: a Config itself, or made from a dict or from the YAML file at a
+    path.
 
     Raises as `load` and `parse`.
     """

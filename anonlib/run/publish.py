@@ -1,4 +1,4 @@
-"""Publishing an audited table: one Delta commit, checked before it is visible."""
+"""Publishes an audited table: one Delta commit, checked before it is visible."""
 
 import json
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ class Target:
             self.version = self._latest()
 
     def _latest(self) -> int:
-        """The newest version. What is known of the log is forgotten where it has a newer one."""
+        """The newest version. Reads the log again if it has grown."""
         found = self._log.update(False, *[none(self._spark)] * 2)
         if found != self._snapshot:
             self._snapshot, self._runs, self._commits = found, None, None
@@ -99,7 +99,7 @@ class Target:
 
     def runs(self) -> frozenset[str]:
         """The ids of all runs that were ever committed here. They stay when Delta or a purge
-        removes what the log says about a version."""
+        removes log entries."""
         if self._latest() < 0:
             return frozenset()
         if self._runs is None:
@@ -144,7 +144,7 @@ class Target:
         return self._storage.read(path) if self._storage.exists(path) else ""
 
     def version_of(self, run_id: str) -> int:
-        """The version that a run left; -1 where the log does not describe it any more."""
+        """The version that a run left; -1 if the log does not describe it any more."""
         return next((c.version for c in self.commits() if c.run_id == run_id), -1)
 
     def published(self) -> DataFrame:
@@ -160,30 +160,30 @@ class Target:
             return [str(found.apply(i)) for i in range(found.size())]
 
     def files(self) -> DataFrame:
-        """`path` of every data file of the table as it is now, as the log has it."""
+        """`path` of every data file of the current table, as in the log."""
         self._latest()
         files = self._log.unsafeVolatileSnapshot().allFiles().toDF()
         return DataFrame(files, self._spark).select("path")
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint of the table as it is now."""
+        """Writes a checkpoint of the current table."""
         absent = none(self._spark)
         self._log.checkpoint(self._log.update(False, absent, absent), absent)
 
     def renew(self) -> None:
-        """Looks at the table anew, after commits of our own."""
+        """Reads the table's state again, after commits of this run."""
         self.version = self._latest()
 
     def require_unchanged(self) -> None:
-        """Raises BusyError when the table's rows or columns changed since the run began. Commits
-        that change neither (OPTIMIZE, VACUUM) are caught up with."""
+        """Raises BusyError if rows or columns of the table changed since the run began. Later
+        commits that change neither (OPTIMIZE, VACUUM) are accepted."""
         while (latest := self._latest()) != self.version:
             if not all(self._keeps_rows(v) for v in range(self.version + 1, latest + 1)):
                 raise BusyError(CHANGED)
             self.version = latest
 
     def _keeps_rows(self, version: int) -> bool:
-        """Whether the commit of a version only lays out the same rows in other files."""
+        """Whether a version's commit only moved the same rows to other files."""
         path = f"{self.path}/_delta_log/{version:020}.json"
         if not self._storage.exists(path):
             return False
@@ -198,26 +198,38 @@ class Target:
         self,
         staged_rows: DataFrame,
         names: Mapping[str, str],
-        want: Digest,
+        staged_digest: Digest,
         lease: Lease,
         run_id: str,
         text: str,
     ) -> int:
-        """Copies the staged columns (id -> name, in the order of a table that is appended to) in
-        random order in one commit with `text` as its metadata; returns the new version.
+        """Writes the staged rows in random order, and commits them with the manifest as metadata.
 
-        The written files are read again and compared with `want` before the commit. Raises
-        BusyError when the table changed since the run began; StorageError when what was written
-        is not what was audited, or the lease is lost: it is looked at right before the commit,
-        since on object stores Delta does not keep the commits of two drivers apart. Then, as on
-        any failure, the written files are removed, unless the commit was sent and may yet arrive;
-        where writing itself failed and the table is an old one, those of tasks that had ended are
-        left to its VACUUM: no reader sees them, and they hold audited rows.
+        The written files are read again and compared with the staged rows before the commit. The
+        lease is checked right before it, since on object stores Delta can't keep the commits of two
+        drivers apart. After a failure the written files are removed, unless the commit was sent and
+        may still arrive. If writing itself failed and the table existed before, files of tasks that
+        had ended are left to its VACUUM: no reader sees them, and they hold audited rows.
+
+        Args:
+            staged_rows: The staged rows.
+            names: Id -> name of the columns to publish, in the order of the table.
+            staged_digest: The digest of the staged rows.
+            lease: The lease of the run.
+            run_id: The run.
+            text: The manifest.
+
+        Returns:
+            The new version.
+
+        Raises:
+            BusyError: The table changed since the run began.
+            StorageError: The written rows are not the staged ones, or the lease is lost.
         """
         with translate_errors("release.path"):
             transaction, actions = self._begin(), None
             try:
-                frame = _shuffle(staged_rows.select(*names), self._n_files(want.n_rows))
+                frame = _shuffle(staged_rows.select(*names), self._n_files(staged_digest.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
                 with settle_tasks(self._spark):
                     if self.version < 0:
@@ -226,7 +238,7 @@ class Target:
                         actions = self._write(renamed, transaction, run_id, text)
                 # With the names and types that the digest of the audited rows is of.
                 written = transaction.read(actions, staged_rows.select(*names).schema)
-                if digest(written) != want:
+                if digest(written) != staged_digest:
                     raise StorageError("the written files differ from the audited table")
                 operation = self._operation(text)
                 with lease.committing(publishing=True):
@@ -250,7 +262,7 @@ class Target:
         return transaction
 
     def _begin_again(self, before: Transaction, actions: Any) -> tuple[Transaction, Any]:
-        """A transaction that sees the newest files, and the actions for it: it removes these."""
+        """A transaction on the newest version, and the actions that replace its files."""
         transaction = self._begin()
         metadata = before.handle.metadata()
         if metadata != transaction.handle.metadata():
@@ -282,8 +294,8 @@ class Target:
     def _write_new(
         self, frame: DataFrame, transaction: Transaction, lease: Lease, run_id: str, text: str
     ) -> Any:
-        """Writes the files of a table that is not there yet among the run's own, lists them, and
-        moves them to the table: whatever happens, it is known which files are the run's."""
+        """Writes the files of a new table into the run's own folder, lists them, and moves them to
+        the table. So it is always known which files belong to the run."""
         own = Transaction.begin(self._spark, f"{lease.work}/table")
         try:
             actions = self._write(frame, own, run_id, text)
@@ -324,7 +336,7 @@ class Target:
         return save_mode(self._spark, SAVE_MODES[self._release.mode])
 
     def _remove(self, actions: Any, lease: Lease, run_id: str) -> None:
-        """Removes what a failed publication wrote, unless its commit came through all the same."""
+        """Removes the files of a failed publication, unless its commit succeeded after all."""
         with suppress(Exception):
             if self._latest() < 0:
                 lease.remove_files()

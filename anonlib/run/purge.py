@@ -1,5 +1,5 @@
-"""After the commit: the purge removes what a new version replaced, and the catalog gets the
-release's name, a second way to its folder."""
+"""After the commit: purges what a new version replaced, and registers the release's name in the
+catalog."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,19 +32,20 @@ FAILED = "the table is published, but its old version is not removed yet; run it
 
 
 def find_owed_purge(target: Target) -> Commit | None:
-    """The newest commit that replaced a table and is still in its log: it is the last that a purge
-    removes, so a purge that was interrupted is owed until it is done."""
+    """The newest commit that replaced a table and is still in the log. A purge removes it last, so
+    if it is there, the purge was interrupted."""
     return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
 
 
 def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
-    """Removes the data files that a replaced version had and all that the log says of it.
+    """Removes a replaced version: its data files, and its entries in the log.
 
-    The table stays readable at every step: a checkpoint without a trace of the old version comes
-    first, then its data files go, then its part of the log, oldest first. Readers of the old
-    version fail from then on. The ids of the runs stay, and the manifest stays in the log. A
-    retention of deleted files that the table had set is unset. Costs a few small Delta commits,
-    and a pass over the log.
+    The table stays readable at every step: first comes a checkpoint without a trace of the old
+    version, then its data files go, then its part of the log, oldest first. Readers of the old
+    version fail from then on. The ids of the runs and the manifest stay in the log. A retention of
+    deleted files that the table had set is unset.
+
+    Cost: a few small Delta commits, and a pass over the log.
     """
     replaced = find_owed_purge(target)
     if replaced is None:
@@ -70,7 +71,8 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
 
 @contextmanager
 def _as_metadata(spark: SparkSession, text: str) -> Iterator[None]:
-    """Delta's own commits carry the manifest, in place of the one that goes."""
+    """Commit metadata with the manifest, for Delta's own commits, since the commit with the
+    manifest will be removed."""
     before = spark.conf.get(_METADATA, None)
     spark.conf.set(_METADATA, text)
     try:
@@ -88,7 +90,7 @@ def _version(name: str) -> float:
 
 
 def _list_named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
-    """`path` of every file that these files of the log name."""
+    """`path` of every data file in these files of the log."""
     actions = spark.createDataFrame([], _NAMED)
     for kind in ("json", "parquet"):
         if found := [file for file in files if file.endswith(f".{kind}")]:

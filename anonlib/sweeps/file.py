@@ -51,7 +51,8 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
 
 
 def as_sweep(sweep: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
-    """The sweep itself, or that of a dict or of the YAML file at a path. Raises as `load_sweep`."""
+    """The sweep that a verb got: a Sweep itself, or made from a dict or from the YAML file at a
+    path. Raises as `load_sweep`."""
     if isinstance(sweep, Sweep):
         return sweep
     return load_sweep(sweep) if isinstance(sweep, str | Path) else parse_sweep(sweep)
