@@ -186,15 +186,15 @@ def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
     places = {"release.path": config.release.path, **private_places(config)}
     own = {where: spelling(spark, path) for where, path in places.items() if where != "events"}
     folders = {spelling(spark, path.rpartition("/")[0]) for path in files}
-    read = {where for where, place in own.items() if any(lies_in(f, place) for f in folders)}
+    wrong = {where for where, place in own.items() if any(lies_in(f, place) for f in folders)}
     if any(lies_in(folder, work_folder(own["release.path"])) for folder in folders):
-        read.add("release.path")
-    if read:
+        wrong.add("release.path")
+    if wrong:
         text = (
             "the source reads files in this folder, so a run would read what it writes; name "
             "another folder, or a source outside of it"
         )
-        raise ConfigError([Problem(where, text) for where in read])
+        raise ConfigError([Problem(where, text) for where in wrong])
 
 
 def _require_known_equality(schema: Schema) -> None:
