@@ -310,7 +310,7 @@ def _generate(verbs: Any) -> None:
         help=f"same seed, same rows {SHOWN}",
     )
     parser.add_argument(
-        "--out", required=True, metavar="PATH", help="the folder to write, which must not be there"
+        "--out", required=True, metavar="PATH", help="the folder to write; it must not exist"
     )
     parser.add_argument(
         "--format", choices=FORMATS, default=FORMATS[0], help=f"how it is written {SHOWN}"
@@ -332,7 +332,7 @@ def _show(verbs: Any) -> None:
         "--rows", type=whole_number(1), default=10, metavar="N", help=f"how many {SHOWN}"
     )
     parser.add_argument(
-        "--force", action="store_true", help="also a table that anonlib has not published"
+        "--force", action="store_true", help="show the table even if anonlib has not published it"
     )
 
 
@@ -377,14 +377,14 @@ def _runs(verbs: Any) -> None:
         "--since",
         type=utc_time,
         metavar="TIME",
-        help="those that ended at this time or later: 2026-01-31, or 2026-01-31T12:00 (UTC)",
+        help="only runs that ended at this time or later: 2026-01-31, or 2026-01-31T12:00 (UTC)",
     )
-    parser.add_argument("--target", metavar="TABLE", help="those of this table only")
+    parser.add_argument("--target", metavar="TABLE", help="only runs on this table")
     parser.add_argument(
         "--person",
         metavar="FILE",
-        help="say instead which runs released a person, as the config's ledger knows: a JSON "
-        "object of what identifies the person in the source, by column; - reads it from stdin",
+        help="list the runs that released a person, by the config's ledger: a JSON object with "
+        "the person's identifying columns as in the source; - reads it from stdin",
     )
     add_json(parser)
     _add_environment(parser, _RUNS)
@@ -562,7 +562,7 @@ def _target(kinds: Any) -> None:
 def _kind(kinds: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
     parser = add_verb(kinds, name, summary, "\n  ".join(["examples:", *examples]))
     parser.add_argument("--out", required=True, metavar="FILE", help="what to write: .csv or .yaml")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--root", default="*", metavar="NAME", help=f"the root's name {SHOWN}")
     return parser
 

@@ -1,1 +1,1 @@
-"""Everything that needs Spark: sessions, sources and sinks, kernels on blocks."""
+"""The engine room: sessions, jars, storage, Delta files, leases, and the errors of Spark."""

@@ -1,4 +1,4 @@
-"""Whether a hierarchy covers the values of a column."""
+"""Compares the leaves of a hierarchy with the values of a column."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,17 @@ from anonlib.text import fold_text
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many distinct values a column has, and how many rows have one; how many of both have no
-    leaf; the rows whose value is missing, which stand under the root; the leaves that no row has.
-    `lacking` are the texts of the values without a leaf: raw values."""
+    """The values of a column that a hierarchy has, and those that it lacks.
+
+    Attributes:
+        n_values: Distinct values of the column.
+        n_rows: Rows with a value.
+        n_lacking_values: Distinct values without a leaf.
+        n_lacking_rows: Rows with such a value.
+        n_missing_rows: Rows without a value. They stand under the root.
+        n_unused_leaves: Leaves that no row has.
+        lacking: The values without a leaf, as text. They are raw values.
+    """
 
     n_values: int
     n_rows: int
@@ -33,10 +41,16 @@ def coverage(
     counts: Ints,
     missing_tokens: Sequence[str] | None = None,
 ) -> Coverage:
-    """What a hierarchy has of a column's values, which are there so often.
+    """Compares the leaves of a hierarchy with the values of a column.
 
-    missing_tokens: of a protected column, the texts that mean missing; its text is compared
-    as people see it. Raises InputError where values of the hierarchy are the same then.
+    Args:
+        hierarchy: The hierarchy.
+        values: The distinct values.
+        counts: int64[values]. The rows of each value.
+        missing_tokens: Of a protected column: the texts that mean a missing value. Its text is
+            compared as people see it. None for other columns.
+
+    Raises InputError if values of the hierarchy are equal when compared like that.
     """
     protected = missing_tokens is not None
     hierarchy = hierarchy.folded() if protected else hierarchy

@@ -1,5 +1,5 @@
-"""How quasi-identifiers become the columns that kernels work on: one frozen encoding per column,
-fitted on the whole table, shared by all blocks."""
+"""Encodes quasi-identifiers as the columns that kernels work on. Each column has one frozen
+encoding, fitted on the whole table and shared by all blocks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,14 +27,23 @@ NO_RANGE = 2.0**-1000
 
 @dataclass(frozen=True)
 class Encoding:
-    """One quasi-identifier.
+    """The encoding of one column.
 
-    Continuous columns: (value - mean) / sd, on the grid; a missing value stands at the mean, and
-    with `missing` a 0/1 column follows, so that it is one standard deviation from a present one.
-    Ordinal columns: the same of the rank among `categories`. Nominal columns: the code among
-    `categories`; the next code is the missing category. `low` and `high` are the smallest and
-    largest present value (or rank). `tree` is a nominal column's hierarchy, whose leaves are the
-    codes.
+    - Continuous: (value - mean) / sd, on the grid. A missing value is encoded as the mean. With
+      `missing` a 0/1 column follows, so that it is one standard deviation from a present value.
+    - Ordinal: the same, of the rank among `categories`.
+    - Nominal: the code among `categories`. The next code is that of missing values.
+
+    Attributes:
+        id: The id of the column.
+        scale: Its scale.
+        missing: Whether it has missing values.
+        mean: The mean of its values or ranks.
+        sd: Their standard deviation.
+        low: The least present value or rank.
+        high: The greatest.
+        categories: The categories of an ordinal or nominal column, in order.
+        tree: The hierarchy of a nominal column. Its leaves are the codes.
     """
 
     id: str
@@ -58,7 +67,7 @@ class Encoding:
 
     @property
     def n_classes(self) -> int:
-        """Codes of a target, 0 where it is of numbers."""
+        """The number of codes of a target; 0 for a numeric one."""
         return self.n_categories if self.nominal else 0
 
     @property
@@ -67,13 +76,13 @@ class Encoding:
 
     @property
     def widths(self) -> list[float]:
-        """The range over the whole table of each numeric column it becomes."""
+        """The range of each numeric column of the encoding over the whole table."""
         ends = snap(standardize(np.array([self.low, self.high]), self.mean, self.sd))
         return [float(ends[1] - ends[0])] + [1.0] * self.missing
 
     @property
     def ranks(self) -> list[Ranks | None]:
-        """What each numeric column it becomes says about ranks."""
+        """How each numeric column of the encoding codes ranks."""
         first: Ranks | None = None
         if self.scale is Scale.ORDINAL:
             n = max(1, self._n_present)
@@ -82,7 +91,7 @@ class Encoding:
         return [first] + [None] * self.missing
 
     def numeric(self, values: pa.Array) -> Floats:
-        """float64[n, 1 or 2] of a continuous or ordinal column."""
+        """float64[n, 1 or 2]. The numeric columns of a continuous or ordinal column."""
         numbers = self._ranks(values) if self.categories is not None else to_float(values)
         absent = np.isnan(numbers)
         numbers[absent] = self.mean
@@ -94,12 +103,12 @@ class Encoding:
         return np.column_stack(columns)
 
     def codes(self, values: pa.Array) -> Codes:
-        """int32[n] of a nominal column."""
+        """int32[n]. The codes of a nominal column."""
         codes: Codes = np.nan_to_num(self._ranks(values), nan=self._n_present).astype(np.int32)
         return codes
 
     def target(self, values: pa.Array) -> Floats:
-        """float64[n], the column as a block's target: NaN is missing, too."""
+        """float64[n]. The column as the target of a block; NaN is missing, too."""
         if pa.types.is_floating(values.type):
             values = pc.if_else(pc.is_nan(values), None, values)
         return self.codes(values).astype(np.float64) if self.nominal else self.numeric(values)[:, 0]
@@ -131,8 +140,8 @@ def to_float(values: pa.Array) -> Floats:
 def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
     """Mean and standard deviation (population) of the present values of a sample in fixed order.
 
-    `low` and `high` are the whole table's. The deviation is at least range / MAX_RANGE, 1 where
-    the column is constant (or as good as that), and half the range where the sample has no value.
+    `low` and `high` are the whole table's. The deviation is at least range / MAX_RANGE. It is 1 if
+    the column is constant, or nearly so, and half the range if the sample has no value.
     """
     # Halves, since the range itself may overflow.
     center, half = low / 2 + high / 2, high / 2 - low / 2
@@ -182,9 +191,9 @@ def fit_encoding(
 
 
 def fit_whole(column: Column, values: pa.Array) -> Encoding:
-    """The encoding of a column that is in memory as a whole: `values` are of all rows.
+    """The encoding of a column whose values are all in memory.
 
-    Mean and deviation depend on the order of the values in their last bits. Null and NaN are
+    In their last bits, mean and deviation depend on the order of the values. Null and NaN are
     missing. Raises ConfigError as `sort_categories`.
     """
     if pa.types.is_floating(values.type):
@@ -264,14 +273,14 @@ def encode_block(
     target: Encoding | None,
     n: int,
 ) -> Block:
-    """The block of rows, in their order: the one way from a table to what kernels see.
+    """The block of rows, in their order. All engines encode blocks by this function.
 
     Args:
         encodings: Encodings of the quasi-identifiers.
         columns: By id: n values of each encoded column, the target's included.
         protected: By id: int32[n], codes of each column that models look at.
         models: The privacy models of the block.
-        target: Encoding of the target, if anything looks at it.
+        target: Encoding of the target; None if nothing looks at it.
         n: Rows.
     """
     numeric, nominal = encode_rows(encodings, columns, n)
@@ -294,16 +303,16 @@ def encode_block(
 
 @dataclass(frozen=True)
 class Values:
-    """The present values of a protected column in the whole table, in their order (text folded),
-    and how often each stands there."""
+    """The present values of a protected column in the whole table, in order (text is folded), and
+    the number of persons with each."""
 
     categories: pa.Array
     reference: Reference
 
     def along(self, hierarchy: Hierarchy) -> "Values":
-        """The same with the levels of a hierarchy, folded, that has all of these values.
+        """The same values with the levels of a folded hierarchy.
 
-        Raises InputError with the number of those that it lacks.
+        Raises InputError with the number of values that the hierarchy lacks.
         """
         places = hierarchy.places(self.categories)
         if unknown := int((places < 0).sum()):
@@ -311,7 +320,7 @@ class Values:
         return replace(self, reference=replace(self.reference, levels=hierarchy.levels(places)))
 
     def ordered(self, order: Sequence[str]) -> "Values":
-        """The same in a declared order of folded texts.
+        """The same values in a declared order of folded texts.
 
         Raises InputError with the number of values that the order lacks.
         """
@@ -329,7 +338,7 @@ class Values:
 def list_protected_values(
     values: pa.Array, missing_tokens: tuple[str, ...], person: Codes | None = None
 ) -> Values:
-    """The values of a column that is in memory: text in the order of its folded letters.
+    """The values of a column in memory. Text is in the order of its folded letters.
 
     Args:
         values: The column of n rows.
@@ -348,8 +357,8 @@ def list_protected_values(
 
 
 def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:
-    """int32[n]: the places of a protected column's values among the categories of `Values`;
-    MISSING for null, NaN and tokens. Raises BlockError for a value that is not among them."""
+    """int32[n]. The places of a protected column's values among the categories of `Values`; MISSING
+    for null, NaN and tokens. Raises BlockError for a value without a place."""
     codes = code_protected(values, missing_tokens)
     present = codes != MISSING
     if pa.types.is_string(values.type):
@@ -367,11 +376,11 @@ def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: p
 
 
 def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
-    """int32[n]: codes of a protected column, local to the block; MISSING for null, NaN and tokens.
+    """int32[n]. Codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
-    Text is compared as people see it (`fold_text`), all else by value; so are the tokens
-    (`missing_values`). Blank text is missing. Raises InputError for a type that can't be
-    protected (`is_protectable`).
+    Text is compared as people see it (`fold_text`), other types by value, and so are tokens
+    (`missing_values`). Blank text is missing. Raises InputError for a type that can't be protected
+    (`is_protectable`).
     """
     if not is_protectable(values.type):
         raise InputError(f"values of type {values.type} can't be protected")
@@ -393,7 +402,8 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
 
 
 def is_protectable(type: pa.DataType) -> bool:
-    """Whether it is known when values of the type are the same; text is `string` (`normalize`)."""
+    """Whether the equality of values of the type is known here. Text is `string`, as `normalize`
+    makes it."""
     at = pa.types
     numbers = (at.is_integer, at.is_float32, at.is_float64, at.is_decimal, at.is_boolean)
     times = (at.is_date32, at.is_timestamp, at.is_time, at.is_duration)
@@ -401,8 +411,8 @@ def is_protectable(type: pa.DataType) -> bool:
 
 
 def normalize(values: pa.Array) -> pa.Array:
-    """The values in the types that are known here, null where missing: all text as `string`,
-    date64 as date32, NaN as null; of dictionaries the values, which are distinct and present."""
+    """The values in few types, with null for missing ones: all text is `string`, date64 is date32,
+    NaN is null. Of dictionaries it takes the values, which are distinct and present."""
     at = pa.types
     if at.is_dictionary(values.type):
         known = pc.unique(normalize(values.dictionary)).drop_null()
@@ -418,14 +428,14 @@ def normalize(values: pa.Array) -> pa.Array:
 
 
 def one_zero(values: pa.Array) -> pa.Array:
-    """The values with -0.0 as 0.0: Arrow tells them apart, Spark's groups don't."""
+    """The values with 0.0 for -0.0, which Arrow tells apart and Spark's groups do not."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.add(values, pa.scalar(0.0, values.type))
 
 
 def mix(numeric: Floats, nominal: Codes) -> Ints:
-    """int64[n]: a 64-bit mix of each row's values, equal for equal rows: the canonical order."""
+    """int64[n]. A 64-bit hash of each row's values. It gives the canonical order."""
     state = np.zeros(len(numeric), np.uint64)
     columns = [numeric[:, j].view(np.uint64) for j in range(numeric.shape[1])]
     columns += [nominal[:, j].astype(np.uint64) for j in range(nominal.shape[1])]

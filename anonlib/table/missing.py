@@ -1,5 +1,5 @@
-"""What `missing_tokens` mean in columns of other types than text. The audit has the same rules in
-code of its own (`anonlib/auditing/tokens.py`)."""
+"""The meaning of `missing_tokens` in columns that are not text. The audit has code of its own for
+the same rules (`anonlib/auditing/tokens.py`)."""
 
 import math
 import re
@@ -28,9 +28,13 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 def missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
     """The values that tokens mean in a column of this type, which is not text.
 
-    A token means at most one value. In numbers, that which it is exactly (`1e3` and `1000.0` are
-    1000), in floats the nearest one; in dates and timestamps the moment (`1900-01-01` is its
-    midnight); true and false in booleans. What can't be a value of the type means nothing in it.
+    A token means at most one value:
+
+    - In integers and decimals the equal number: `1e3` and `1000.0` are 1000. In floats the nearest.
+    - In dates and timestamps the moment: `1900-01-01` is its midnight.
+    - In booleans true or false.
+
+    A token that is no value of the type has no meaning in the column.
     """
     found = [pa.array([], type)]
     for token in tokens:
@@ -42,12 +46,12 @@ def missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
 
 
 def _value(text: str, type: pa.DataType) -> Any:
-    """What a token means, as Arrow takes it; None, or an error, where it means nothing."""
+    """The meaning of a token, as Arrow takes it. None, or an error, if it has none."""
     at = pa.types
     if at.is_boolean(type):
         return {"true": True, "false": False}.get(fold_text(text))
     if at.is_integer(type):
-        return _whole(Decimal(text))
+        return _as_integer(Decimal(text))
     if at.is_floating(type):
         return _float(text, type)
     if at.is_decimal(type):
@@ -61,7 +65,7 @@ def _value(text: str, type: pa.DataType) -> Any:
     return None
 
 
-def _whole(number: Decimal) -> int | None:
+def _as_integer(number: Decimal) -> int | None:
     # First its size: 1e999999 would be a long number.
     is_whole = -(2**64) < number < 2**64 and number == number.to_integral_value()
     return int(number) if is_whole else None
@@ -85,7 +89,7 @@ def _microseconds(text: str) -> int:
 
 
 def _moment(text: str) -> datetime:
-    """Raises ValueError or OverflowError where it is none."""
+    """The moment that a text means. Raises ValueError or OverflowError if it means none."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise ValueError

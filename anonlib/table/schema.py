@@ -82,7 +82,7 @@ class Column:
 
     @property
     def released_type(self) -> pa.DataType:
-        """The type it is released with."""
+        """The type of the column in the release."""
         if self.pseudonym:
             return pa.string()
         return self.recoder.output(self.type) if self.recoder else self.type
@@ -128,18 +128,18 @@ class Schema:
 
     @property
     def hierarchies(self) -> dict[str, Hierarchy]:
-        """The hierarchies whose nodes the release has, by the names of the columns."""
+        """By name of a column: its hierarchy, if the column is released as nodes of it."""
         columns = self.quasi_identifiers
         return {c.name: c.hierarchy for c in columns if c.hierarchy and c.recoder.names_nodes}
 
     @property
     def target(self) -> Column | None:
-        """The target, if a kernel or partitioner looks at it: then it has a scale."""
+        """The target, if a kernel or partitioner looks at it. It then has a scale."""
         return next((column for column in self.of(Role.TARGET) if column.scale is not None), None)
 
     @property
     def context(self) -> tuple[Column, ...]:
-        """The insensitive columns that partitioners look at: then they have a scale."""
+        """The insensitive columns that partitioners look at. They have a scale."""
         return tuple(c for c in self.of(Role.INSENSITIVE) if c.scale is not None)
 
     @property
@@ -155,11 +155,11 @@ def is_number(type: pa.DataType) -> bool:
 
 
 def target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
-    """The scale of a target or insensitive column, which says none: numbers are continuous, unless
-    classes are needed."""
+    """The scale of a target or insensitive column without one in the config. Numbers are
+    continuous, unless classes are needed."""
     return Scale.CONTINUOUS if is_number(type) and not needs_classes else Scale.NOMINAL
 
 
 def is_atomic(type: pa.DataType) -> bool:
-    """Whether it can be a quasi-identifier at all."""
+    """Whether a column of this type can be a quasi-identifier."""
     return is_number(type) or bool(pa.types.is_string(type) or pa.types.is_boolean(type))

@@ -157,7 +157,7 @@ def test_other_columns(shell: Shell, spark: SparkSession, tmp_path: Path) -> Non
         "nothing can be appended to",
         "it lacks column town",
         "the batch has no column city",
-        "column wage is bigint there, and double in the batch",
+        "column wage is bigint in the table, and double in the batch",
         "its files are laid out by no column",
     )
 
@@ -233,4 +233,4 @@ def test_units(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "out" / "table")
     table(spark, tmp_path).limit(1).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")
-    refused(shell.release(of_unit(48, 6), *accepted), 2, "left just these rows")
+    refused(shell.release(of_unit(48, 6), *accepted), 2, "left exactly these rows")

@@ -57,13 +57,18 @@ INSENSITIVE = {"role": "insensitive"}
 PUBLIC = {"role": "target", "public": True}
 #: What x holds, its attribute, and what is said.
 SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
-    ("a copy", lambda t: t["id"], SENSITIVE, "values of column id"),
-    ("a public target", lambda t: t["id"], PUBLIC, "values of column id"),
-    ("other forms", lambda t: "  " + t["id"].str.lower(), SENSITIVE, "values of column id"),
-    ("numbers as text", lambda t: t["number"].astype(str), SENSITIVE, "values of column number"),
-    ("whole floats", lambda t: t["number"].astype(float), SENSITIVE, "values of column number"),
-    ("leading zeros", lambda t: "00" + t["number"].astype(str), PUBLIC, "values of column number"),
-    ("someone else's", lambda t: np.roll(t["id"], 7), SENSITIVE, "values of column id"),
+    ("a copy", lambda t: t["id"], SENSITIVE, "values with column id"),
+    ("a public target", lambda t: t["id"], PUBLIC, "values with column id"),
+    ("other forms", lambda t: "  " + t["id"].str.lower(), SENSITIVE, "values with column id"),
+    ("numbers as text", lambda t: t["number"].astype(str), SENSITIVE, "values with column number"),
+    ("whole floats", lambda t: t["number"].astype(float), SENSITIVE, "values with column number"),
+    (
+        "leading zeros",
+        lambda t: "00" + t["number"].astype(str),
+        PUBLIC,
+        "values with column number",
+    ),
+    ("someone else's", lambda t: np.roll(t["id"], 7), SENSITIVE, "values with column id"),
     ("a few", lambda t: t["id"].where(t.index % 20 == 0, t["ill"]), SENSITIVE, "column id"),
     ("dense numbers", lambda t: t["serial"], SENSITIVE, "equals it in 400 rows"),
     (
@@ -153,7 +158,9 @@ def test_what_tells_whose_a_row_is(spark: SparkSession, tmp_path: Path, *, model
     given = config_of(
         tmp_path, SENSITIVE, privacy={"models": models}, unit=["id"], one_row_per_person=False
     )
-    with pytest.raises(InfeasibleError, match="tells whose a row is: 100 of the 100 values"):
+    with pytest.raises(
+        InfeasibleError, match="tells whose a row is: of the 100 values that several rows have, 100"
+    ):
         anonlib.release(given, dataframe=spark.createDataFrame(rows))
 
 

@@ -120,18 +120,6 @@ def test_a_bijection_reaches_every_number_once(spark: Any) -> None:
     assert numbers != sorted(numbers)
 
 
-def test_tables_keep_the_weights() -> None:
-    table = generator._table((1, 2, 3), [(1, 0, 3), (0, 5, 0)], bits=4)
-    assert table == [1] * 4 + [3] * 12 + [2] * 16
-
-
-def test_names_are_not_repeated() -> None:
-    first, half = generator.FIRST_NAMES, len(generator.FIRST_NAMES) // 2
-    assert len(set(first[:half])) == len(set(first[half:])) == half == 64
-    assert len(set(generator.LAST_NAMES)) == len(generator.LAST_NAMES)
-    assert len(set(generator.ZIPS)) == generator.N_ZIPS
-
-
 def test_ages_fit_the_birth_dates(people: pd.DataFrame) -> None:
     born = pd.to_datetime(people["birth_date"])
     before_birthday = (born.dt.month > 1) | (born.dt.day > 1)

@@ -8,14 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from scipy.sparse import csr_matrix
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 from sklearn.metrics import adjusted_rand_score, r2_score, root_mean_squared_error
 
 from anonlib import registry
 from anonlib.evaluation import distributed_learning as distributed
-from anonlib.evaluation.clusters import find_nearest_centres
 from anonlib.evaluation.distributed_learning import sample, vectors
 from anonlib.evaluation.samples import is_held_out
 from anonlib.measure import Findings
@@ -187,16 +185,6 @@ def test_figures_are_the_same_in_spark_and_in_memory(good: Case) -> None:
         )
         assert here.keys() == there.keys()
         assert there == pytest.approx(here, rel=1e-3, abs=2e-3)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_nearest_centre_is_the_same_in_any_batch(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    x, centres = random.integers(-3, 3, (40, 4)) / 4, random.integers(-3, 3, (5, 4)) / 4
-    expected = ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    assert (find_nearest_centres(csr_matrix(x), centres) == expected).all()
-    parts = [find_nearest_centres(csr_matrix(part), centres) for part in (x[:7], x[7:8], x[8:])]
-    assert (np.concatenate(parts) == expected).all()
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def test_a_batch_is_added(shell: Shell, spark: SparkSession, tmp_path: Path) -> 
     (tmp_path / "city.csv").write_text(f"{MARKER}-city-00;north;anywhere\n" + CITIES)
     said = shell.release(changed)
     assert said.code == 2
-    assert "the hierarchy of column city is another one than the table's" in said.error
+    assert "the hierarchy of column city differs from the table's" in said.error
 
 
 def test_what_does_not_go_with_it(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:

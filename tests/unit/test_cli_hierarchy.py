@@ -266,7 +266,7 @@ class TestCheck:
         }
         assert captured.err == (
             "error: hierarchy job.csv: lacks 3 of the 5 distinct values of column job (6 rows); "
-            "add them, or have the source's options read them as null\n"
+            "add them, or set the source's options so that they are read as null\n"
         )
         assert run(*argv) == 2
         captured = capsys.readouterr()

@@ -11,7 +11,7 @@ from anonlib.compiled import njit
 from anonlib.kernels._trees import Trees
 
 #: Greater than all item numbers.
-EVERY = 2**62
+AFTER_ALL_ITEMS = 2**62
 
 
 @njit
@@ -127,7 +127,7 @@ def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, i
     median, below, upto = _weighted_select(key, load, n, (rows + 1) // 2)
     if below > 0 and rows - 2 * below <= 2 * upto - rows:
         return median, -1, below
-    return median, EVERY, upto
+    return median, AFTER_ALL_ITEMS, upto
 
 
 @njit
@@ -257,8 +257,8 @@ def propose_along(
     n = 0
     for node in range(len(start)):
         a, b = start[node], stop[node]
-        rows, done = weight[a:b].sum(), n
-        while n == done:
+        rows, first = weight[a:b].sum(), n
+        while n == first:
             j = widest(width[node])
             if j < 0 or width[node, j] == 0.0:
                 break
@@ -276,7 +276,7 @@ def propose_along(
                     if i == 0 or found[i] != found[i - 1]:
                         begin[n] = a + i
                         n += 1
-        of[done:n] = node
+        of[first:n] = node
     return of[:n], begin[:n]
 
 
