@@ -124,12 +124,12 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
     """
 
     @wraps(verb)
-    def public(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+    def public(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
         if os.environ.get("ANONLIB_DEBUG"):
-            return verb(*args, **named)
-        signature(verb).bind(*args, **named)  # TypeError for arguments that it does not have
+            return verb(*args, **options)
+        signature(verb).bind(*args, **options)  # TypeError for arguments that it does not have
         try:
-            return verb(*args, **named)
+            return verb(*args, **options)
         except AnonlibError as error:
             known = error
         except Exception as error:

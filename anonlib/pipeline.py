@@ -32,7 +32,7 @@ from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.endings import finish, record_path, require_own_record, waits
 from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
-from anonlib.run.past import Earlier, look_back, open_past
+from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
@@ -95,10 +95,10 @@ def release(
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
     with keep_account("release", config, run_id, progress) as accounting:
-        return accounting.account.ended(_released(config, accounting, progress, dataframe))
+        return accounting.account.end(_release(config, accounting, progress, dataframe))
 
 
-def _released(
+def _release(
     config: Config, accounting: Accounting, progress: Progress, dataframe: DataFrame | None
 ) -> ReleaseResult:
     account = accounting.account
@@ -109,9 +109,9 @@ def _released(
         spark = session(config.spark.conf, there)
         _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
-    accounting.opened(spark)
+    accounting.use_session(spark)
     target = Target(spark, config.release)
-    accounting.aimed(target.path)
+    accounting.set_target(target.path)
     # A name that is taken is refused before anything is written.
     is_registered(spark, config.release)
     key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
@@ -131,14 +131,14 @@ def _released(
     with closing(source), explain_lost_pin(source):
         try:
             with progress.stage("scan", spark):
-                earlier = look_back(config, target, source, past.ledger)
-                scanned = _scan(source, config, earlier.published)
-            account.n_rows_in = scanned.n_rows
-            run = Run(spark, config, progress, account, target, key, earlier, past)
+                prior = look_back(config, target, source, past.ledger)
+                scan = _scan(source, config, prior.rows)
+            account.n_rows_in = scan.n_rows
+            run = Run(spark, config, progress, account, target, key, prior, past)
             # Before anything is written: a run that could not be recorded is not begun.
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id, target.runs) as held, settle_tasks(spark):
-                return run.through(source, scanned, held)
+            with lease(spark, target.path, run_id, target.runs) as own_lease, settle_tasks(spark):
+                return run.through(source, scan, own_lease)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
             if past.backlog is None or not can_wait(error):
                 raise
@@ -148,15 +148,15 @@ def _released(
             return waits(spark, config.record_path, target, run_id, past.backlog, error)
 
 
-def _require_minimum_k(spark: SparkSession, given: PrivacySection | Sweep) -> None:
+def _require_minimum_k(spark: SparkSession, config: PrivacySection | Sweep) -> None:
     """Raises ConfigError where the k of a config, or of a point, is below the operator's
     minimum."""
     # That of the application, which a session can't lower.
     limits = spark.sparkContext.getConf().get(PROPERTY), spark.conf.get(PROPERTY, None)
-    if isinstance(given, Sweep):
-        problems = [*sweep_problems(given, *limits)]
+    if isinstance(config, Sweep):
+        problems = [*sweep_problems(config, *limits)]
     else:
-        problems = [*check_minimum_k(given.models, *limits)]
+        problems = [*check_minimum_k(config.models, *limits)]
     if problems:
         raise ConfigError(problems)
 
@@ -175,8 +175,8 @@ def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
     """Removes what a dead run left, and finishes a purge that it began."""
     tidy(spark, target.path, run_id, target.runs)
     if find_owed_purge(target):
-        with lease(spark, target.path, run_id, target.runs) as held:
-            purge(spark, target, held)
+        with lease(spark, target.path, run_id, target.runs) as own_lease:
+            purge(spark, target, own_lease)
         target.renew()
 
 
@@ -188,10 +188,10 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
     table_of_runs(spark, config.runs_path, config.release.path).make_folder()
 
 
-def _scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
+def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
     if config.spark.grouped_map == "pandas":
         refuse_inexact(source)
-    return scan(source, config, published)
+    return scan(source, config, prior_rows)
 
 
 def audit(
@@ -254,10 +254,10 @@ def evaluate(
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
     with keep_account(verb, config, _new_run_id(), progress) as accounting:
-        return accounting.account.ended(_evaluated(config, accounting, progress, trial=trial))
+        return accounting.account.end(_evaluate(config, accounting, progress, trial=trial))
 
 
-def _evaluated(
+def _evaluate(
     config: Config, accounting: Accounting, progress: Progress, *, trial: bool
 ) -> ReleaseResult:
     account = accounting.account
@@ -266,9 +266,9 @@ def _evaluated(
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config.privacy)
         _require_apart(spark, config)
-    accounting.opened(spark)
+    accounting.use_session(spark)
     target = Target(spark, config.release)
-    accounting.aimed(target.path)
+    accounting.set_target(target.path)
     if not trial and target.version < 0:
         raise InputError(
             f"release.path: no table is at {target.path}; release it first, or measure a "
@@ -284,19 +284,19 @@ def _evaluated(
         ledger_key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
         past = open_past(spark, config, target, ledger_key, b"")
         with progress.stage("scan", spark):
-            earlier = look_back(config, target, source, past.ledger) if trial else Earlier()
-            scanned = _scan(source, config, earlier.published)
-        account.n_rows_in = scanned.n_rows
+            prior = look_back(config, target, source, past.ledger) if trial else PriorRelease()
+            scan = _scan(source, config, prior.rows)
+        account.n_rows_in = scan.n_rows
         key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
-        run = Run(spark, config, progress, account, target, key, earlier, past)
+        run = Run(spark, config, progress, account, target, key, prior, past)
         _make_private_folders(spark, config)
-        with lease(spark, target.path, run_id, target.runs) as held, settle_tasks(spark):
+        with lease(spark, target.path, run_id, target.runs) as own_lease, settle_tasks(spark):
             if trial:
-                return run.trial(source, scanned, held)
-            return _of_published(run, source, scanned, held)
+                return run.trial(source, scan, own_lease)
+            return _evaluate_published(run, source, scan, own_lease)
 
 
-def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
     """What the published table is worth, as far as it can be told without links to its source."""
     config, schema = run.config, source.schema
     report = run.account.report = audit(run.target.path, config, run.progress, run.target.version)
@@ -310,20 +310,20 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
     plain = table.toDF(*place.values())
     rows = plain.select(*[plain[place[c.name]].alias(c.id) for c in schema.released])
     n_released = report.n_rows
-    if n_released > scanned.n_rows:
+    if n_released > scan.n_rows:
         raise InputError(
             f"release.path: the table has {n_released} rows, and the source "
-            f"{scanned.n_rows}: it has other batches too; measure each when it is released"
+            f"{scan.n_rows}: it has other batches too; measure each when it is released"
         )
-    work, progress = held.work, run.progress
-    case = case_of(config, source, scanned, rows, n_released, work, progress)
+    work, progress = lease.work, run.progress
+    case = case_of(config, source, scan, rows, n_released, work, progress)
     result = ReleaseResult(
         run_id=run.run_id,
         outcome="evaluated",
-        n_rows_in=scanned.n_rows,
+        n_rows_in=scan.n_rows,
         n_rows_out=n_released,
-        n_suppressed=scanned.n_rows - n_released,
-        n_nobody=scanned.n_nobody,
+        n_suppressed=scan.n_rows - n_released,
+        n_nobody=scan.n_nobody,
         audit=report,
         evaluation=evaluate_case(config.evaluate, config.gates, case, progress),
         table=run.target.path,
@@ -331,7 +331,7 @@ def _of_published(run: Run, source: Source, scanned: Scan, held: Lease) -> Relea
         record=record_path(run.spark, config.record_path, run.run_id),
         seconds=dict(progress.seconds),
     )
-    return keep(run.spark, config, result, source, scanned, None)
+    return keep(run.spark, config, result, source, scan, None)
 
 
 def sweep(
@@ -397,9 +397,9 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         is_registered(spark, config.release)
         source = open_source(spark, config)
         with closing(source):
-            scanned = _scan(source, config)
+            scan = _scan(source, config)
     return CheckResult(
-        n_rows=scanned.n_rows,
+        n_rows=scan.n_rows,
         columns=tuple(_column_plan(n, a, source.schema) for n, a in config.attributes.items()),
         models=tuple(_labels(config.privacy, config.attributes)),
         kernel=_label(config.kernel),
@@ -410,7 +410,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),
         ),
-        n_nobody=scanned.n_nobody,
+        n_nobody=scan.n_nobody,
     )
 
 

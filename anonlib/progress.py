@@ -50,7 +50,7 @@ class Progress:
         """Runs the body as a stage; with a session, its jobs run in the stage's job group."""
         before = None if spark is None else set_group(spark, self.group(name))
         _LATEST.set(self)
-        begun = monotonic()
+        start = monotonic()
         self._inside.append(0.0)
         self.started(name, spark)
         if self.watcher is not None:
@@ -59,14 +59,14 @@ class Progress:
             yield
         except BaseException as error:
             # The group stays, so that others can wait for the last of its tasks.
-            self._finished(name, begun, error)
+            self._finish(name, start, error)
             raise
-        self._finished(name, begun, None)
+        self._finish(name, start, None)
         if before is not None:
             restore_group(spark, before)
 
-    def _finished(self, name: str, begun: float, failure: BaseException | None) -> None:
-        seconds = monotonic() - begun
+    def _finish(self, name: str, start: float, failure: BaseException | None) -> None:
+        seconds = monotonic() - start
         own = seconds - self._inside.pop()
         if self._inside:
             self._inside[-1] += seconds
@@ -81,8 +81,8 @@ class Progress:
     def ended(self, name: str, seconds: float) -> None:
         """A stage ended, with or without an error."""
 
-    def advanced(self, name: str, done: int, total: int, left: float) -> None:
-        """`done` of the `total` parts of a stage are done; about `left` seconds remain."""
+    def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
+        """`n_done` of the `total` parts of a stage are done; about `left` seconds remain."""
 
     def note(self, text: str) -> None:
         """A line the user should see."""

@@ -13,7 +13,7 @@ from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
 BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
 
 
-def by_parts(table: AuditReport, added: AuditReport) -> AuditReport:
+def by_parts(table: AuditReport, batch: AuditReport) -> AuditReport:
     """Completes the report on a table that was appended to.
 
     Verdicts that could not be verified on the whole table are taken from its parts. If both parts
@@ -22,15 +22,15 @@ def by_parts(table: AuditReport, added: AuditReport) -> AuditReport:
 
     Args:
         table: The report on the whole table.
-        added: The report on the added rows, where persons were counted. The caller guarantees that
+        batch: The report on the added rows, where persons were counted. The caller guarantees that
             the earlier rows held the same models, with persons counted.
     """
-    held = {verdict.model for verdict in added.verdicts if verdict.holds}
-    return replace(table, verdicts=tuple(_joined(verdict, held) for verdict in table.verdicts))
+    labels = {verdict.model for verdict in batch.verdicts if verdict.holds}
+    return replace(table, verdicts=tuple(_complete(verdict, labels) for verdict in table.verdicts))
 
 
-def _joined(table: Verdict, held: Set[str]) -> Verdict:
-    if not table.note or table.n_failing or table.model not in held:
+def _complete(table: Verdict, labels: Set[str]) -> Verdict:
+    if not table.note or table.n_failing or table.model not in labels:
         return table
     return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)
 

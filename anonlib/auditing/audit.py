@@ -48,7 +48,7 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
     if needed & broken:
         state = _insensitive_state(spec, checked=False)
         n_rows = df.count()
-        return AuditReport(n_rows, 0, (), _ordered(problems, n_rows), (), state)
+        return AuditReport(n_rows, 0, (), _sort_problems(problems, n_rows), (), state)
 
     from anonlib.auditing.count import tally
 
@@ -67,7 +67,7 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
         n_rows=n_rows,
         n_classes=sizes.total(),
         verdicts=tuple(verdicts),
-        problems=_ordered(problems, n_rows),
+        problems=_sort_problems(problems, n_rows),
         sizes=tuple(sorted(sizes.items())),
         insensitive=_insensitive_state(spec, checked=checked),
         lone=lone(view, spec) if n_rows else {},
@@ -78,25 +78,25 @@ def _token(spec: AuditSpec) -> tuple[str, ...]:
     return (spec.token,) if spec.persons == "token" and spec.token is not None else ()
 
 
-def _ordered(problems: list[Problem], n_rows: int) -> tuple[Problem, ...]:
+def _sort_problems(problems: list[Problem], n_rows: int) -> tuple[Problem, ...]:
     empty = [] if n_rows else [Problem("", "the table has no rows")]
     return tuple(sorted({*problems, *empty}))
 
 
-def _verdict(view: View, model: AuditModel, counted: "Tally") -> Verdict:
+def _verdict(view: View, model: AuditModel, tally: "Tally") -> Verdict:
     note = model.unverifiable(view)
-    at_release = bool(note) and not counted.failing
+    at_release = bool(note) and not tally.failing
     if note:
-        note += f"; {counted.failing.total()} classes fail by what can be counted"
-    note = note or counted.note
+        note += f"; {tally.failing.total()} classes fail by what can be counted"
+    note = note or tally.note
     return Verdict(
         model=model.label,
-        holds=not note and not counted.failing,
-        value=None if note else counted.value,
+        holds=not note and not tally.failing,
+        value=None if note else tally.value,
         required=model.required,
-        n_failing=counted.failing.total(),
-        worst=_first(counted.failing, N_WORST),
-        exact=counted.exact and not note,
+        n_failing=tally.failing.total(),
+        worst=_first(tally.failing, N_WORST),
+        exact=tally.exact and not note,
         note=note,
         at_release=at_release,
     )

@@ -60,7 +60,7 @@ def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, 
     found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
     sizes = Counter({row["size"]: row["n_classes"] for row in found})
     tallies = [_gather(model, found, f"m{i}_") for i, model in enumerate(models)]
-    done = [_settled(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
+    done = [_settle(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
     return sizes, sum(row["n_rows"] for row in found), done
 
 
@@ -107,29 +107,29 @@ def _worst(model: AuditModel, value: Column) -> Column:
     return F.min(value) if model.greater_is_better else F.max(value)
 
 
-def _gather(model: AuditModel, found: Sequence[Row], prefix: str) -> Tally:
+def _gather(model: AuditModel, rows: Sequence[Row], prefix: str) -> Tally:
     """Merges the aggregates of all sizes."""
-    values = [row[f"{prefix}value"] for row in found if row[f"{prefix}value"] is not None]
+    values = [row[f"{prefix}value"] for row in rows if row[f"{prefix}value"] is not None]
     worst = min if model.greater_is_better else max
-    failing = Counter({row["size"]: row[f"{prefix}failing"] for row in found})
-    sketched = bool(found) and f"{prefix}open" in found[0]
-    maps = [int.from_bytes(row[f"{prefix}open"], "little") for row in found] if sketched else []
+    failing = Counter({row["size"]: row[f"{prefix}failing"] for row in rows})
+    sketched = bool(rows) and f"{prefix}open" in rows[0]
+    maps = [int.from_bytes(row[f"{prefix}open"], "little") for row in rows] if sketched else []
     return Tally(worst(values, default=None), not sketched, +failing, reduce(or_, maps, 0))
 
 
-def _settled(view: View, model: AuditModel, counted: Tally) -> Tally:
+def _settle(view: View, model: AuditModel, tally: Tally) -> Tally:
     """A tally without undecided classes: they are counted exactly."""
-    if not counted.undecided:
-        return counted
+    if not tally.undecided:
+        return tally
     try:
-        classes = model.exact(view, _in_buckets(view, counted.undecided))
+        classes = model.exact(view, _in_buckets(view, tally.undecided))
     except UnverifiableError as error:
         return Tally(note=str(error))
     fails = ~F.coalesce(model.holds(F.col("value")), F.lit(False))
     summaries = [_worst(model, F.col("value")).alias("value"), F.count_if(fails).alias("failing")]
     found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
     exact = _gather(model, found, "")
-    values = [value for value in (counted.value, exact.value) if value is not None]
+    values = [value for value in (tally.value, exact.value) if value is not None]
     # None if no class has a value. Then all classes fail.
     worst = (min if model.greater_is_better else max)(values, default=None)
     # Values of decided classes may be bounds: the classes are no worse. So the worst value is exact

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
     try:
         args = parse_args(argv, __version__)
-        with _hushed(debug=args.debug):
+        with _hush(debug=args.debug):
             return interrupt.run_interruptible(lambda: _run(args))
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
@@ -97,16 +97,16 @@ def _audit(args: argparse.Namespace) -> int:
     from anonlib import pipeline
 
     with progress_of(args) as progress:
-        found = pipeline.audit(args.table, config, progress, version=args.version)
+        report = pipeline.audit(args.table, config, progress, version=args.version)
     if args.json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
     else:
         from anonlib.cli.show import print_audit
 
-        print_audit(found, args.table)
-    if found.at_release:
+        print_audit(report, args.table)
+    if report.at_release:
         return AUDITED_AT_RELEASE
-    return 0 if found.passed else AUDIT_FAILED
+    return 0 if report.passed else AUDIT_FAILED
 
 
 def _evaluate(args: argparse.Namespace) -> int:
@@ -266,7 +266,7 @@ def _never_fail_to_print() -> None:
 
 
 @contextmanager
-def _hushed(*, debug: bool) -> Iterator[None]:
+def _hush(*, debug: bool) -> Iterator[None]:
     """Silences logs and warnings of libraries, unless debug: they may contain data."""
     if debug:
         yield

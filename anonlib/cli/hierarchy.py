@@ -127,17 +127,17 @@ def _columns(
             int64[number of combinations], the rows that have each.
         The texts that mean missing, if the first column is protected; else None.
     """
-    found = [name for name in names if name is not None]
-    if args.conf is None or len(found) < len(names):
+    columns = [name for name in names if name is not None]
+    if args.conf is None or len(columns) < len(names):
         raise InputError("--conf and --column: both are needed")
-    config, protected = load_columns(args.conf, found, args.overrides)
+    config, protected = load_columns(args.conf, columns, args.overrides)
     from anonlib.source.look import count_values
 
     with progress_of(args) as progress:
-        table = count_values(config, found, progress)
-    arrays = [table.column(f"v{i}").combine_chunks() for i in range(len(found))]
+        table = count_values(config, columns, progress)
+    arrays = [table.column(f"v{i}").combine_chunks() for i in range(len(columns))]
     counts = table.column("count").to_numpy().astype(np.int64)
-    tokens = config.privacy.missing_tokens if found[0] in protected else None
+    tokens = config.privacy.missing_tokens if columns[0] in protected else None
     return [*arrays, counts], tokens
 
 
@@ -150,33 +150,35 @@ def _show(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     hierarchy = read_hierarchy(args.file)
-    covered = None
+    result = None
     if args.conf is not None or args.column is not None:
         (values, counts), tokens = _columns(args, args.column)
-        covered = coverage(hierarchy, values, counts, tokens)
+        result = coverage(hierarchy, values, counts, tokens)
     if args.json:
-        print_json(_figures(hierarchy, covered))
+        print_json(_figures(hierarchy, result))
     else:
         from anonlib.cli.show.hierarchy_tree import print_coverage
 
-        print_coverage(hierarchy, args.file, covered)
-    if covered is not None and covered.n_lacking_values:
+        print_coverage(hierarchy, args.file, result)
+    if result is not None and result.n_lacking_values:
         if args.debug and sys.stdout.isatty() and not args.json:
-            _print_values(covered.lacking)
-        text = f"lacks {covered.n_lacking_values:,} of the {covered.n_values:,} distinct values of "
-        text += f"column {args.column} ({covered.n_lacking_rows:,} rows); add them, or have the "
-        raise InputError(f"hierarchy {args.file}: {text}source's options read them as null")
+            _print_values(result.lacking)
+        raise InputError(
+            f"hierarchy {args.file}: lacks {result.n_lacking_values:,} of the {result.n_values:,} "
+            f"distinct values of column {args.column} ({result.n_lacking_rows:,} rows); add them, "
+            "or set the source's options so that they are read as null"
+        )
     return 0
 
 
-def _figures(hierarchy: Hierarchy, covered: Coverage | None) -> dict[str, Any]:
+def _figures(hierarchy: Hierarchy, coverage: Coverage | None) -> dict[str, Any]:
     """The results of `check`, without values of the data."""
     found: dict[str, Any] = {
         "values": int(hierarchy.tree.high[-1]),
         "nodes_by_height": np.bincount(hierarchy.heights).tolist(),
     }
-    if covered is not None:
-        found["column"] = {k: v for k, v in asdict(covered).items() if k != "lacking"}
+    if coverage is not None:
+        found["column"] = {k: v for k, v in asdict(coverage).items() if k != "lacking"}
     return found
 
 

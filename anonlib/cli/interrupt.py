@@ -53,7 +53,7 @@ def run_interruptible(work: Callable[[], int]) -> int:
     thread = threading.Thread(target=body, name="anonlib", daemon=True)
     signals: list[int] = []
     stopped: threading.Event | None = None
-    with _handlers(signals), _restored():
+    with _handlers(signals), _restore_handler():
         thread.start()
         while thread.is_alive():
             thread.join(_TICK)
@@ -73,31 +73,31 @@ def run_interruptible(work: Callable[[], int]) -> int:
 def _stop(thread: threading.Thread) -> threading.Event:
     """Makes the thread raise Interrupted: before its next command to the JVM or, without a JVM,
     as soon as it executes Python code again. Returns an event that is set at that moment."""
-    raised = threading.Event()
+    delivery = threading.Event()
     client = _client()
     if client is not None:
         send = client.send_command
 
         def stop_or_send(*args: Any, **more: Any) -> Any:
-            if threading.current_thread() is thread and not raised.is_set():
-                raised.set()
+            if threading.current_thread() is thread and not delivery.is_set():
+                delivery.set()
                 raise Interrupted
             return send(*args, **more)
 
         client.send_command = stop_or_send
-        return raised
+        return delivery
 
     class Raised(Interrupted):
         def __init__(self) -> None:  # called in the thread, when the exception is raised
-            raised.set()
+            delivery.set()
 
     target = ctypes.c_ulong(thread.ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(Raised))
-    return raised
+    return delivery
 
 
 @contextmanager
-def _restored() -> Iterator[None]:
+def _restore_handler() -> Iterator[None]:
     """Undoes what `_stop` did to py4j's client."""
     try:
         yield

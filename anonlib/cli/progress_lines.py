@@ -59,8 +59,8 @@ class LogProgress(ShownProgress):
     def ended(self, name: str, seconds: float) -> None:
         self._line(f"{name}: {'failed after' if self.failing(name) else 'done in'} {seconds:.1f} s")
 
-    def advanced(self, name: str, done: int, total: int, left: float) -> None:
-        self._line(f"{name}: {_advanced(done, total, left)}")
+    def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
+        self._line(f"{name}: {_describe_part(n_done, total, left)}")
 
     def note(self, text: str) -> None:
         self._line(text)
@@ -90,8 +90,8 @@ class JsonProgress(ShownProgress):
         self._write("failed" if self.failing(name) else "done", seconds=round(seconds, 3))
         self._stages.pop()
 
-    def advanced(self, name: str, done: int, total: int, left: float) -> None:
-        self._write("advanced", done=done, total=total, seconds_left=round(left))
+    def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
+        self._write("advanced", done=n_done, total=total, seconds_left=round(left))
 
     def note(self, text: str) -> None:
         self._write("note", text=text)
@@ -114,10 +114,10 @@ def run_fields(progress: Progress) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _advanced(done: int, total: int, left: float) -> str:
+def _describe_part(n_done: int, total: int, left: float) -> str:
     minutes = round(left / 60)
     told = "less than a minute" if left < 60 else f"about {minutes // 60} h {minutes % 60} min"
-    return f"{done:,} of {total:,}, {told.replace(' 0 h', '')} left"
+    return f"{n_done:,} of {total:,}, {told.replace(' 0 h', '')} left"
 
 
 def _waiting(what: str, most: float) -> str:
@@ -192,14 +192,14 @@ class TerminalProgress(ShownProgress):
         count = f"  {tasks.done:,} tasks" if tasks is not None and tasks.done else ""
         self._print(mark, style, f"{name:<24} {seconds:7.1f} s{count}")
 
-    def advanced(self, name: str, done: int, total: int, left: float) -> None:
+    def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
         with self._lock:
             place = next(i for i, entry in enumerate(self._running) if entry[0] == name)
             # The stage counts its own work: that replaces the count of Spark's tasks.
             _, task, _ = self._running[place]
             self._running[place] = (name, task, None)
-        text = _advanced(done, total, left)
-        self._lines.update(task, completed=done, total=total, tasks=text)
+        text = _describe_part(n_done, total, left)
+        self._lines.update(task, completed=n_done, total=total, tasks=text)
 
     def note(self, text: str) -> None:
         self._print("·", "dim", text)
@@ -243,13 +243,13 @@ class _Tasks:
         self._before = set(self._tracker.getJobIdsForGroup(self._group))
 
     def look(self) -> None:
-        done = total = 0
+        n_done = total = 0
         for job in set(self._tracker.getJobIdsForGroup(self._group)) - self._before:
             info = self._tracker.getJobInfo(job)
             for stage_id in info.stageIds if info else ():
                 stage = self._tracker.getStageInfo(stage_id)
                 # A stage that has not started may be skipped, since its result may exist already.
                 if stage is not None and (stage.numActiveTasks or stage.numCompletedTasks):
-                    done += stage.numCompletedTasks
+                    n_done += stage.numCompletedTasks
                     total += stage.numTasks
-        self.done, self.total = done, total
+        self.done, self.total = n_done, total

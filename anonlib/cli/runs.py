@@ -30,13 +30,13 @@ def run_runs(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress, progress.stage("look"):
         place = args.place if config is None else runs_path(config.runs_path, config.release.path)
-        found = past_runs(place, args.since, args.target)
+        runs = past_runs(place, args.since, args.target)
     if args.json:
-        print_json(found)
+        print_json(runs)
     else:
         from anonlib.cli.show.run_list import print_runs
 
-        print_runs(found)
+        print_runs(runs)
     return 0
 
 

@@ -152,7 +152,7 @@ def _check_attributes(
         yield Problem(
             "attributes", f"{by_role[Role.TARGET]} columns have `role: target`; at most one may"
         )
-    modelled = {model.column for model in privacy.models}
+    columns = {model.column for model in privacy.models}
     ordered = find_ordered_columns(models, attributes)
     for name, attribute in attributes.items():
         yield from _check_scale(kernel, name, attribute)
@@ -170,7 +170,7 @@ def _check_attributes(
             yield Problem(f"{where}.pseudonym", "only identifiers can become pseudonyms; remove it")
         if attribute.public and attribute.role is not Role.TARGET:
             yield Problem(f"{where}.public", "only a target can be public; remove it")
-        if attribute.role is Role.TARGET and not attribute.public and name not in modelled:
+        if attribute.role is Role.TARGET and not attribute.public and name not in columns:
             yield Problem(
                 f"{where}.public",
                 "the target is published: set `public: true` to accept that, or protect the "
@@ -481,7 +481,7 @@ def _check_steps(config: Config) -> Iterator[Problem]:
             yield from _check_tuples(config, where)
         if isinstance(step, TaskPartitioner) and i < len(steps) - 1:
             yield Problem(where, f"{step.type} works inside the blocks: it must be the last step")
-        if step.whole is not None and any(isinstance(s, TreePartitioner) for s in steps):
+        if step.max_block_rows is not None and any(isinstance(s, TreePartitioner) for s in steps):
             yield Problem(where, f"{step.type} keeps the table whole; remove the steps that cut it")
 
 
@@ -632,7 +632,7 @@ def check_gates(
 ) -> Iterator[Problem]:
     """The config's gates: their bounds, and whether a measure gives their figure."""
     measures = () if evaluate is None else evaluate.measures
-    known = {f"{m.type}.{name}": m for m in measures for name in m.names}
+    measure_of = {f"{m.type}.{name}": m for m in measures for name in m.names}
     for i, gate in enumerate(gates):
         where = f"gates.{i}"
         least, most = gate.bounds
@@ -642,14 +642,14 @@ def check_gates(
             yield Problem(where, "`at_least` is above `at_most`: nothing could pass")
         if evaluate is None:
             yield Problem(where, "needs a measure; add `evaluate`")
-        elif gate.figure not in known:
+        elif gate.figure not in measure_of:
             yield Problem(
                 f"{where}.figure",
                 "no measure under `evaluate` has this figure; they have: "
-                f"{', '.join(sorted(known))}",
+                f"{', '.join(sorted(measure_of))}",
             )
         elif gate.of is not None:
-            yield from _check_subject(known[gate.figure], gate.of, attributes, f"{where}.of")
+            yield from _check_subject(measure_of[gate.figure], gate.of, attributes, f"{where}.of")
 
 
 def _check_subject(

@@ -141,8 +141,8 @@ class _Environment:
         plain = _VARIABLE.sub("", template)
         if kind == "table":
             kind = "name" if _NAME.fullmatch(plain) else "sql"
-        # known: the same without what the writer left open to the environment
-        result, known, end = "", "", 0
+        # skeleton: the same without what the writer left open to the environment
+        result, skeleton, end = "", "", 0
         for match in _VARIABLE.finditer(template):
             between = template[end : match.start()]
             name, default = match.groups()
@@ -152,10 +152,10 @@ class _Environment:
             elif kind == "sql":
                 text = _as_sql(text, _VARIABLE.sub("", template[: match.start()]))
             start = kind in ("place", "setting") and not result + between
-            known += between + (text if start or name not in os.environ else "x")
+            skeleton += between + (text if start or name not in os.environ else "x")
             result += between + text
             end = match.end()
-        result, known = result + template[end:], known + template[end:]
+        result, skeleton = result + template[end:], skeleton + template[end:]
         # Spark and Hadoop have forms like these of their own, which read the environment too.
         if kind != "free" and "${" in plain:
             text = "${ begins an environment variable: write ${NAME} or ${NAME:-default}"
@@ -163,12 +163,12 @@ class _Environment:
         elif kind == "sql" and _UNCERTAIN.search(plain):
             text = "SQL with environment variables holds no comment, backslash, # or $; remove it"
             self.problems.append(Problem(where, text))
-        if kind != "free" and len(_UP.findall(result)) > len(_UP.findall(known)):
+        if kind != "free" and len(_UP.findall(result)) > len(_UP.findall(skeleton)):
             self.problems.append(
                 Problem(where, "environment variables add a way up (..) to the path; remove it")
             )
-            result = known  # its place is no other problem
-        if kind in ("sql", "name") and result.count("--") > known.count("--"):
+            result = skeleton  # its place is no other problem
+        if kind in ("sql", "name") and result.count("--") > skeleton.count("--"):
             self.problems.append(
                 Problem(where, "environment variables add a comment (--) to the SQL; remove it")
             )

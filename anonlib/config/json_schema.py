@@ -43,7 +43,7 @@ def json_schema() -> dict[str, Any]:
 def _choice(family: str, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of one plug-in of a family, by name or with parameters."""
     plugins = registry.plugins(family)
-    optional = [name for name, cls in plugins.items() if not _required(cls)]
+    optional = [name for name, cls in plugins.items() if not _list_required(cls)]
     choices = [_plugin(cls, definitions) for cls in plugins.values()]
     names = [{"enum": optional, "description": "by name, with its defaults"}] if optional else []
     return {"description": f"a {family}", "oneOf": [*names, *choices]}
@@ -58,12 +58,12 @@ def _plugin(cls: type[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
         "title": cls.type,
         "description": first_paragraph(cls),
         "properties": {"type": {"const": cls.type}, **schema.get("properties", {})},
-        "required": ["type", *_required(cls)],
+        "required": ["type", *_list_required(cls)],
         "additionalProperties": False,
     }
 
 
-def _required(cls: type[Plugin]) -> list[str]:
+def _list_required(cls: type[Plugin]) -> list[str]:
     return [name for name, field in cls.model_fields.items() if field.is_required()]
 
 

@@ -81,13 +81,13 @@ def _parameters(plugin: type[Plugin]) -> Iterator[Parameter]:
     schema = plugin.model_json_schema()
     for name, field in schema.get("properties", {}).items():
         default = _yaml(field["default"]) if "default" in field else None
-        yield Parameter(name, default, _allowed(field), field.get("description", ""))
+        yield Parameter(name, default, _describe_range(field), field.get("description", ""))
 
 
-def _allowed(field: dict[str, Any]) -> str:
+def _describe_range(field: dict[str, Any]) -> str:
     """The type and range of a parameter, from its JSON schema."""
     if "anyOf" in field:
-        return " | ".join(_allowed(each) for each in field["anyOf"])
+        return " | ".join(_describe_range(each) for each in field["anyOf"])
     if "enum" in field:
         return " | ".join(_yaml(each) for each in field["enum"])
     if field.get("type") == "boolean":

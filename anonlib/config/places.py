@@ -101,7 +101,7 @@ def check_overlaps(
     source: SourceSection,
     release: ReleaseSection,
     private: Mapping[str, str],
-    spelled: Callable[[str], str] = str,
+    spell: Callable[[str], str] = str,
 ) -> Iterator[Problem]:
     """Private places in the release, and a release that overlaps with its source.
 
@@ -109,11 +109,11 @@ def check_overlaps(
         source: The source.
         release: The release.
         private: Path in the config -> the private place there, as `private_places` finds them.
-        spelled: Gives the canonical spelling of a path, where a store knows more than paths tell.
+        spell: Gives the canonical spelling of a path, where a store knows more than paths tell.
     """
-    folder = spelled(release.path)
+    folder = spell(release.path)
     option = {name.lower(): path for name, path in source.options.items()}.get("path")
-    for rows in map(spelled, filter(None, (source.path, option))):
+    for rows in map(spell, filter(None, (source.path, option))):
         if lies_in(rows, folder) and lies_in(folder, rows):
             yield Problem(
                 "release.path",
@@ -128,7 +128,7 @@ def check_overlaps(
             )
     for where, path in private.items():
         # Events are files of this machine, whatever the store of plain paths is.
-        if lies_in(path if where == "events" else spelled(path), folder):
+        if lies_in(path if where == "events" else spell(path), folder):
             yield Problem(
                 where,
                 "lies in the release, which is public; name a private folder elsewhere",

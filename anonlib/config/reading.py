@@ -133,12 +133,12 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     return build_config(interpolate(tree, problems), folder, problems)
 
 
-def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
-    """The config that a verb was given: itself, of a dict, or of the YAML file at a path.
+def as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
+    """The config that a verb was config: itself, of a dict, or of the YAML file at a path.
 
     Raises as `load` and `parse`.
     """
-    return load(given) if isinstance(given, str | Path) else parse(given)
+    return load(config) if isinstance(config, str | Path) else parse(config)
 
 
 def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
@@ -326,9 +326,9 @@ def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:
     return bool(loc) and isinstance(node, dict) and node.pop(loc[-1], None) is not None
 
 
-def _unless_implied(problems: Iterable[Problem], reported: Sequence[Problem]) -> list[Problem]:
+def _unless_implied(problems: Iterable[Problem], others: Sequence[Problem]) -> list[Problem]:
     """The problems that do not merely follow from those reported before."""
-    places = {_place(problem.where) for problem in reported}
+    places = {_place(problem.where) for problem in others}
     wrong_attributes = any(place.startswith("attributes") for place in places)
     return [
         problem

@@ -85,24 +85,24 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         if node.tag not in _PLAIN:
-            raise _refused("tags are not allowed; remove this one", node)
+            raise _refuse("tags are not allowed; remove this one", node)
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError):
             # Such as a number of thousands of digits, which the text of the error would show.
-            raise _refused("this value can't be read; put it in quotes", node) from None
+            raise _refuse("this value can't be read; put it in quotes", node) from None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
+        keys = set()
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise _refused("keys must be text; put this one in quotes", key_node)
+                raise _refuse("keys must be text; put this one in quotes", key_node)
             if len(key) > MAX_KEY:
-                raise _refused(f"a key of more than {MAX_KEY:,} characters", key_node)
-            if key in seen:
-                raise _refused(f"key {key!r} is given twice; remove one", key_node)
-            seen.add(key)
+                raise _refuse(f"a key of more than {MAX_KEY:,} characters", key_node)
+            if key in keys:
+                raise _refuse(f"key {key!r} is given twice; remove one", key_node)
+            keys.add(key)
         return super().construct_mapping(node, deep)
 
 
@@ -119,7 +119,7 @@ def _too_large(text: str, mark: Any) -> yaml.YAMLError:
     return yaml.composer.ComposerError(None, None, text, mark)
 
 
-def _refused(text: str, node: Any) -> yaml.YAMLError:
+def _refuse(text: str, node: Any) -> yaml.YAMLError:
     return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
 
 

@@ -160,15 +160,15 @@ def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
     Raises:
         InputError: An encoding does not exist, or a parameter is wrong.
     """
-    built = {}
+    encoders = {}
     for name, given in columns.items():
         spec = {"type": given} if isinstance(given, str) else given
         with about(name):
             try:
-                built[name] = registry.build("encoding", spec)
+                encoders[name] = registry.build("encoding", spec)
             except ConfigError as error:
                 raise InputError(error.line) from None
-    return built
+    return encoders
 
 
 def domains_of(
@@ -179,7 +179,7 @@ def domains_of(
     Raises:
         InputError: An encoding needs a hierarchy that is not given.
     """
-    found = {}
+    domains = {}
     for name, encoder in encoders.items():
         tree = hierarchies.get(name)
         if encoder.needs_hierarchy and tree is None:
@@ -188,8 +188,8 @@ def domains_of(
             )
         if isinstance(tree, str | Path):
             tree = read_hierarchy(tree)
-        found[name] = EncoderDomain(tree, categories.get(name))
-    return found
+        domains[name] = EncoderDomain(tree, categories.get(name))
+    return domains
 
 
 @contextmanager

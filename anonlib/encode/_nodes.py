@@ -27,10 +27,10 @@ class NodeEncoder(Encoder):
 
     def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         hierarchy = tree_of(domain)
-        return self._exhibited(lineage(hierarchy))[_nodes(values, hierarchy)]
+        return self._exhibit(lineage(hierarchy))[_nodes(values, hierarchy)]
 
     @abstractmethod
-    def _exhibited(self, lineage: Sparse) -> Sparse:
+    def _exhibit(self, lineage: Sparse) -> Sparse:
         """csr_matrix[nodes, nodes]. The features of every node, given `lineage`."""
 
 

@@ -16,5 +16,5 @@ class FillChild(NodeEncoder):
 
     type: ClassVar[str] = "fill_child"
 
-    def _exhibited(self, lineage: Sparse) -> Sparse:
+    def _exhibit(self, lineage: Sparse) -> Sparse:
         return lineage.T.tocsr()

@@ -16,5 +16,5 @@ class FillParent(NodeEncoder):
 
     type: ClassVar[str] = "fill_parent"
 
-    def _exhibited(self, lineage: Sparse) -> Sparse:
+    def _exhibit(self, lineage: Sparse) -> Sparse:
         return lineage

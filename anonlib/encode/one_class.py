@@ -14,7 +14,7 @@ class OneClass(NodeEncoder):
 
     type: ClassVar[str] = "one_class"
 
-    def _exhibited(self, lineage: Sparse) -> Sparse:
+    def _exhibit(self, lineage: Sparse) -> Sparse:
         from scipy.sparse import identity
 
         return identity(lineage.shape[0], format="csr")

@@ -33,7 +33,7 @@ def require_categories(domain: EncoderDomain) -> tuple[str, ...]:
     return domain.categories
 
 
-def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
+def find_categories(values: Column, categories: tuple[str, ...], unknown: Unknown) -> Ints:
     """Finds the place of each text among c categories.
 
     Returns:
@@ -42,10 +42,10 @@ def find_categories(found: Column, categories: tuple[str, ...], unknown: Unknown
     Raises:
         InputError: A text is not a category, and `unknown` is "error".
     """
-    at = pc.index_in(found, value_set=pa.array(categories, pa.string()), skip_nulls=True)
-    if (n := at.null_count - found.null_count) and unknown == "error":
+    at = pc.index_in(values, value_set=pa.array(categories, pa.string()), skip_nulls=True)
+    if (n := at.null_count - values.null_count) and unknown == "error":
         raise InputError(f"{n} values are none of its {len(categories)} categories")
-    at = pc.if_else(found.is_null(), len(categories), at.fill_null(-1))
+    at = pc.if_else(values.is_null(), len(categories), at.fill_null(-1))
     result: Ints = at.to_numpy(zero_copy_only=False).astype(np.int64)
     return result
 
@@ -54,7 +54,7 @@ def sets(values: Column) -> Column:
     """list<string>[n]. The sets of recoder `set`, arrays or JSON text, as lists of texts."""
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
-        parsed = [_parsed(text) for text in encoded.dictionary.to_pylist()]
+        parsed = [_parse_texts(text) for text in encoded.dictionary.to_pylist()]
         return pa.array(parsed, pa.list_(pa.string())).take(encoded.indices)
     if not pa.types.is_list(values.type):
         raise InputError(f"has the type {values.type}, not sets: an array, or JSON text")
@@ -64,7 +64,7 @@ def sets(values: Column) -> Column:
     return pa.ListArray.from_arrays(offsets, elements, mask=values.is_null())
 
 
-def _parsed(text: str) -> list[str | None]:
+def _parse_texts(text: str) -> list[str | None]:
     """The elements of a JSON array, each as the text of its value."""
     try:
         found = json.loads(text, parse_int=str, parse_float=str)

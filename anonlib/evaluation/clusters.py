@@ -88,7 +88,7 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
     """
     width = max(len(each) for each in centres)
 
-    def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def count_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = np.zeros((len(centres) - 1, width, width), np.int64)
         for batch in batches:
             table = pa.Table.from_batches([batch])
@@ -99,7 +99,7 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
             [pa.array(cells), pa.array(total.ravel()[cells])], ["cell", "n"]
         )
 
-    counts = rows.mapInArrow(counted, "cell long, n long").groupBy("cell").sum("n").collect()
+    counts = rows.mapInArrow(count_batches, "cell long, n long").groupBy("cell").sum("n").collect()
     found = np.zeros((len(centres) - 1, width, width), np.int64)
     for cell, n in counts:
         found.ravel()[cell] = n

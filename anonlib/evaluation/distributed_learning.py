@@ -30,7 +30,7 @@ SCORE_STEP = 2.0**-14
 _COUNT, _PLACE, _VALUES = "__anonlib_count", "__anonlib_place", "__anonlib_values"
 
 
-def sample(rows: DataFrame, n_rows: int, wanted: int, seed: int) -> pa.Table:
+def sample(rows: DataFrame, n_rows: int, size: int, seed: int) -> pa.Table:
     """A sample of rows. Its rows and their order depend only on values and seed.
 
     Equal rows, of which a release has many, are counted first; the sample gets their share.
@@ -39,11 +39,11 @@ def sample(rows: DataFrame, n_rows: int, wanted: int, seed: int) -> pa.Table:
     Args:
         rows: The rows.
         n_rows: Their number.
-        wanted: About the number of rows of the sample; all rows if there are fewer.
+        size: About the number of rows of the sample; all rows if there are fewer.
         seed: The seed.
     """
     seeded = F.xxhash64(F.lit(f"sample {seed}"), row_hash(rows))
-    share, by_chance = min(1.0, wanted / max(n_rows, 1)), F.pmod(_PLACE, F.lit(2**20)) / 2**20
+    share, by_chance = min(1.0, size / max(n_rows, 1)), F.pmod(_PLACE, F.lit(2**20)) / 2**20
     counts = rows.groupBy(*rows.columns).agg(F.count("*").alias(_COUNT))
     counts = counts.withColumn(_PLACE, seeded)
     kept = F.floor(F.col(_COUNT) * F.lit(share) + by_chance)
@@ -86,13 +86,13 @@ def vectors(
     dealt = hashed.repartition(max(1, ceil(n_rows / ROWS_PER_PARTITION)), _PLACE)
     dealt = dealt.sortWithinPartitions(_PLACE).drop(_PLACE)
 
-    def encoded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def encode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            encode = partial(_encoded, table, features, target, released)
+            encode = partial(_encode_batch, table, features, target, released)
             yield run_sanitized("encoding rows", encode)
 
-    dense = dealt.mapInArrow(encoded, f"label double, {_VALUES} array<double>")
+    dense = dealt.mapInArrow(encode, f"label double, {_VALUES} array<double>")
     dense = dense.withColumn(_VALUES, array_to_vector(F.col(_VALUES)))
     sized = VectorSizeHint(inputCol=_VALUES, size=width).transform(dense)
     made = VectorAssembler(inputCols=[_VALUES], outputCol="features").transform(sized)
@@ -103,7 +103,7 @@ def vectors(
         made.unpersist()
 
 
-def _encoded(
+def _encode_batch(
     table: pa.Table, features: Features, target: LearnTarget | None, released: bool
 ) -> pa.RecordBatch:
     y = np.zeros(table.num_rows) if target is None else target.values(table)
@@ -138,15 +138,15 @@ def fit_and_score(
     counts = {int(row.label): row["count"] for row in train.groupBy("label").count().collect()}
     if len(counts) == 1:  # nothing to learn
         (only,) = counts
-        return _of_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
+        return _score_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
     if not counts:
         return Scores()
-    given = TaskSize(n_classes, sum(counts.values()), min(counts.values()), seed)
-    told = learner.spark_estimator(given).fit(train).transform(test)
-    if "probability" in told.columns:
-        return _of_classes(told, n_classes, vector_to_array(F.col("probability")))
+    task = TaskSize(n_classes, sum(counts.values()), min(counts.values()), seed)
+    predictions = learner.spark_estimator(task).fit(train).transform(test)
+    if "probability" in predictions.columns:
+        return _score_classes(predictions, n_classes, vector_to_array(F.col("probability")))
     raw = vector_to_array(F.col("rawPrediction"))
-    return _of_classes(told, n_classes, F.transform(raw, lambda x: 1 / (1 + F.exp(-x))))
+    return _score_classes(predictions, n_classes, F.transform(raw, lambda x: 1 / (1 + F.exp(-x))))
 
 
 def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
@@ -154,11 +154,13 @@ def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
     frequent ones), or the mean."""
     if n_classes == 0:
         mean = train.agg(F.avg("label")).collect()[0][0]
-        return Scores() if mean is None else _squared(test.withColumn("prediction", F.lit(mean)))
+        return (
+            Scores() if mean is None else _score_numbers(test.withColumn("prediction", F.lit(mean)))
+        )
     counts = [(row["count"], -row.label) for row in train.groupBy("label").count().collect()]
     if not counts:
         return Scores()
-    return _of_classes(test.withColumn("prediction", F.lit(-max(counts)[1])), n_classes, None)
+    return _score_classes(test.withColumn("prediction", F.lit(-max(counts)[1])), n_classes, None)
 
 
 def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) -> Scores:
@@ -167,36 +169,39 @@ def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) 
         return Scores()
     sd = sd or 1.0
     scaled = train.withColumn("label", (F.col("label") - mean) / sd)
-    told = learner.spark_estimator(TaskSize(0, n, n, seed)).fit(scaled).transform(test)
-    return _squared(told.withColumn("prediction", F.col("prediction") * sd + mean))
+    predictions = learner.spark_estimator(TaskSize(0, n, n, seed)).fit(scaled).transform(test)
+    return _score_numbers(predictions.withColumn("prediction", F.col("prediction") * sd + mean))
 
 
-def _squared(told: DataFrame) -> Scores:
-    """The scores of numbers. told: `label` and `prediction`, both in the units of the target."""
+def _score_numbers(predictions: DataFrame) -> Scores:
+    """The scores of numbers.
+
+    predictions: columns `label` and `prediction`, in the units of the target.
+    """
     error = F.col("label") - F.col("prediction")
-    found = told.agg(F.count("*"), F.sum(error * error), F.var_pop("label")).collect()[0]
+    found = predictions.agg(F.count("*"), F.sum(error * error), F.var_pop("label")).collect()[0]
     n, squares, variance = found
     return number_scores(n, squares, variance * n) if n else Scores()
 
 
-def _of_classes(told: DataFrame, n_classes: int, shares: Any) -> Scores:
+def _score_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Scores:
     """The scores of classes.
 
     Args:
-        told: `label` and `prediction`.
+        predictions: `label` and `prediction`.
         n_classes: The number of classes.
         shares: A column with an array of scores from 0 to 1 for each class; None if all classes are
             equally likely.
     """
     confusion = np.zeros((n_classes, n_classes), np.int64)
-    for row in told.groupBy("label", "prediction").count().collect():
+    for row in predictions.groupBy("label", "prediction").count().collect():
         confusion[int(row.label), int(row.prediction)] = row["count"]
     found = class_scores(confusion)
-    return found._replace(auc=_auc(told, confusion.sum(axis=1), shares))
+    return found._replace(auc=_auc(predictions, confusion.sum(axis=1), shares))
 
 
-def _auc(told: DataFrame, n_of: Ints, shares: Any) -> float | None:
-    """The area under the ROC curve. Other arguments as in `_of_classes`.
+def _auc(predictions: DataFrame, n_of: Ints, shares: Any) -> float | None:
+    """The area under the ROC curve. Other arguments as in `_score_classes`.
 
     n_of: int64[c]. The rows of each class.
     """
@@ -205,7 +210,7 @@ def _auc(told: DataFrame, n_of: Ints, shares: Any) -> float | None:
     own, every = np.zeros((2, n_classes, steps), np.int64)
     own[:, 0], every[:, 0] = n_of, n_of.sum()
     if shares is not None:
-        scored = told.select("label", F.posexplode(shares).alias("class", "share"))
+        scored = predictions.select("label", F.posexplode(shares).alias("class", "share"))
         step = F.floor(F.col("share") / SCORE_STEP).cast("int").alias("step")
         of_class = F.count_if(F.col("class") == F.col("label")).alias("own")
         counts = scored.groupBy("class", step).agg(of_class, F.count("*").alias("every")).collect()

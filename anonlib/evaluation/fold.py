@@ -38,16 +38,16 @@ def fold(frame: DataFrame, count: Count, merge: Merge) -> States:
     n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
 
     def count_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = _gathered(batches)
+        tables = _gather_tables(batches)
         yield _batch(run_sanitized("comparing columns", lambda: count(tables)))
 
     def merge_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _batch(run_sanitized("comparing columns", lambda: _merged(batches, merge)))
+        yield _batch(run_sanitized("comparing columns", lambda: _merge_states(batches, merge)))
 
     found = frame.coalesce(n_tasks).mapInArrow(count_task, _STATES)
     n_merging = min(cores, MOST_TASKS)
     apart = found.repartition(n_merging, "part").mapInArrow(merge_task, _STATES)
-    return _merged(apart.toArrow().to_batches(), merge)
+    return _merge_states(apart.toArrow().to_batches(), merge)
 
 
 def _batch(states: States) -> pa.RecordBatch:
@@ -57,7 +57,7 @@ def _batch(states: States) -> pa.RecordBatch:
     )
 
 
-def _merged(batches: Iterable[pa.RecordBatch], merge: Merge) -> Mapping[str, Floats]:
+def _merge_states(batches: Iterable[pa.RecordBatch], merge: Merge) -> Mapping[str, Floats]:
     states: dict[str, Floats] = {}
     for batch in batches:
         for name, state in zip(*(c.to_numpy(False) for c in batch.columns), strict=True):
@@ -65,7 +65,7 @@ def _merged(batches: Iterable[pa.RecordBatch], merge: Merge) -> Mapping[str, Flo
     return states
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _gather_tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows as tables of at least ROWS rows; the last one may have fewer."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:

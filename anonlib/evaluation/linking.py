@@ -35,7 +35,7 @@ def link_rows(spark: SparkSession, attack: Attack, n: int) -> Links:
     tasks = min(-(-n // size), 4 * spark.sparkContext.defaultParallelism)
     # pyspark can't read the annotations of a partial; a lambda has none.
     found = spark.range(0, n, size, tasks).mapInArrow(
-        lambda batches: _linked(batches, attack, size, n),
+        lambda batches: _link_batches(batches, attack, size, n),
         "first long, own array<long>, n_tuples array<long>, n_rows array<long>",
     )
     table = found.toArrow().sort_by("first")
@@ -43,7 +43,7 @@ def link_rows(spark: SparkSession, attack: Attack, n: int) -> Links:
     return Links(*columns)
 
 
-def _linked(
+def _link_batches(
     batches: Iterator[pa.RecordBatch], attack: Attack, size: int, n: int
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:

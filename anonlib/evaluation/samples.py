@@ -57,7 +57,7 @@ def pair(
     if len(links) == MAX_PAIRS:
         ours = _of(ours, links)
     found = ours.orderBy(_PLACE).drop(_PLACE).toArrow()
-    left, right = _matched(links, found.column(LINK))
+    left, right = _match(links, found.column(LINK))
     return theirs.take(left).drop([DEAL]), found.take(right).drop([LINK])
 
 
@@ -71,7 +71,7 @@ def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
     return of_these.where(F.col(_RANK) <= F.col(_COUNT)).drop(_RANK, _COUNT)
 
 
-def _matched(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+def _match(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Places of equal hashes on both sides, each used once, in the order of the first side. Rows
     with equal hashes are equal in all that the run reads, so any of them may be paired."""
     left, right = theirs.to_numpy(), ours.to_numpy()

@@ -64,7 +64,7 @@ class SparkCase(Case):
     spec: AuditSpec
     shadow: Callable[[float], DataFrame] = field(repr=False)
     link_key: bytes = field(default=b"", repr=False)
-    shared: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, config: Config, schema: Schema, **rest: Any) -> "SparkCase":
@@ -136,16 +136,16 @@ class SparkCase(Case):
         rows = self.released if released else self.source
         return fold(rows.select(*ids), count, merge)
 
-    def part(self, ids: Sequence[str], wanted: int, *, released: bool) -> Part:
+    def part(self, ids: Sequence[str], size: int, *, released: bool) -> Part:
         rows = self.released if released else self.source
-        return make_part(rows, ids, wanted, self.seed, released=released)
+        return make_part(rows, ids, size, self.seed, released=released)
 
-    def parts(self, share: float, ids: Sequence[str], wanted: int, *, after: bool) -> Parts | None:
+    def parts(self, share: float, ids: Sequence[str], size: int, *, after: bool) -> Parts | None:
         # The same hash chooses the held-out persons of a shadow and those marked in the release.
         if after and HELD not in self.released.columns:
             return None
         out = is_held_out(self.schema, self.seed, share)
-        how = ids, wanted, self.seed
+        how = ids, size, self.seed
         columns = [column.id for column in self.schema.released]
         raw_test = make_part(self.source.where(out).select(*columns), *how, released=False)
         test = raw_test

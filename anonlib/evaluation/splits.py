@@ -15,21 +15,19 @@ from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
 
 
-def make_part(
-    rows: DataFrame, ids: Sequence[str], wanted: int, seed: int, *, released: bool
-) -> Part:
+def make_part(rows: DataFrame, ids: Sequence[str], size: int, seed: int, *, released: bool) -> Part:
     """A part of a case. Cost: a count and the sample.
 
     Args:
         rows: The rows.
         ids: The columns to keep.
-        wanted: About the number of rows of the sample.
+        size: About the number of rows of the sample.
         seed: The seed of the sample.
         released: Whether they are released rows.
     """
     rows = rows.select(*dict.fromkeys(ids))
     n = rows.count()
-    sample = distributed.sample(rows, n, wanted, seed)
+    sample = distributed.sample(rows, n, size, seed)
     return Part(rows, released=released, n=n, sample=sample)
 
 
@@ -60,7 +58,7 @@ def learn(
     how = {"n_classes": target.n_classes, "seed": seed}
     with ExitStack() as stack:
 
-        def seen(part: Part) -> Any:
+        def view(part: Part) -> Any:
             if not in_spark:
                 return in_memory.examples(part.sample, features, target, released=part.released)
             made = distributed.vectors(
@@ -68,8 +66,8 @@ def learn(
             )
             return stack.enter_context(made)
 
-        train, raw, test = (seen(part) for part in parts[:3])
-        raw_test = test if parts.raw_test is parts.test else seen(parts.raw_test)
+        train, raw, test = (view(part) for part in parts[:3])
+        raw_test = test if parts.raw_test is parts.test else view(parts.raw_test)
         trials = [
             Comparison(
                 engine.fit_and_score(learner, train, test, **how),

@@ -172,15 +172,15 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
 def _text(path: Path) -> str:
     """The text of a hierarchy's file."""
-    read = READERS.get(path.suffix.lower(), parse_csv)
-    most = MAX_BYTES if read is parse_csv else MAX_YAML_BYTES
+    reader = READERS.get(path.suffix.lower(), parse_csv)
+    most = MAX_BYTES if reader is parse_csv else MAX_YAML_BYTES
     try:
         if path.exists() and not path.is_file():  # a device or a pipe might never end
             raise InputError(f"hierarchy {path}: can't be read (not a regular file)")
         with path.open("rb") as file:
             data = file.read(most + 1)
         if len(data) > most:
-            more = "" if read is parse_csv else "; write it as CSV"
+            more = "" if reader is parse_csv else "; write it as CSV"
             raise InputError(f"hierarchy {path}: larger than {most:,} bytes{more}")
         return data.decode("utf-8-sig")
     except OSError as error:

@@ -117,7 +117,7 @@ def equal_frequency(
 
 
 def mask(
-    values: pa.Array, masked: Sequence[int] | None = None, pad: str = "", *, root: str = ROOT
+    values: pa.Array, counts: Sequence[int] | None = None, pad: str = "", *, root: str = ROOT
 ) -> Hierarchy:
     """Characters masked from the right: 12345, 1234*, 123**, up to the root.
 
@@ -126,7 +126,7 @@ def mask(
 
     Args:
         values: texts.
-        masked: for each level, how many characters of the longest value are masked, ascending; by
+        counts: for each level, how many characters of the longest value are masked, ascending; by
             default 1, 2, 3, ...
         pad: one character that fills short values up on the left first, so that 1234 is masked
             like 01234; empty for none.
@@ -136,13 +136,13 @@ def mask(
         raise InputError("pad: must be one character")
     texts = sorted(distinct_texts(values))
     length = max(map(len, texts))
-    if masked is None:
-        masked = range(1, length)
-    elif not masked or min(masked) < 1 or any(a >= b for a, b in pairwise(masked)):
+    if counts is None:
+        counts = range(1, length)
+    elif not counts or min(counts) < 1 or any(a >= b for a, b in pairwise(counts)):
         raise InputError("masked: must be numbers of characters, ascending from 1, such as 1, 2, 4")
     padded = [text.rjust(length, pad) if pad else text for text in texts]
     levels = []
-    for stars in masked:
+    for stars in counts:
         n_clear = max(length - stars, 0)
         cut = [full[:n_clear] + "*" * (length - n_clear) for full in padded]
         same = zip(texts, padded, cut, strict=True)
@@ -299,17 +299,17 @@ def _nearest(below: Sequence[int], due: Fraction) -> int:
 
 
 def _interval_names(
-    ordered: Sequence[Fraction], starts: Sequence[int], are_whole: bool
+    bounds: Sequence[Fraction], starts: Sequence[int], are_whole: bool
 ) -> list[str]:
     """The name of the interval of each value; `starts` has the index of each first value."""
     names = []
-    for low, high in pairwise([*starts, len(ordered)]):
-        if high < len(ordered):
-            name = _interval(ordered[low], ordered[high], are_whole)
+    for low, high in pairwise([*starts, len(bounds)]):
+        if high < len(bounds):
+            name = _interval(bounds[low], bounds[high], are_whole)
         elif are_whole:
-            name = f"{ordered[low]}-{ordered[-1]}"
+            name = f"{bounds[low]}-{bounds[-1]}"
         else:
-            name = f"[{_decimal(ordered[low])}, {_decimal(ordered[-1])}]"
+            name = f"[{_decimal(bounds[low])}, {_decimal(bounds[-1])}]"
         names += [name] * (high - low)
     return names
 

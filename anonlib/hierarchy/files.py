@@ -330,9 +330,9 @@ def _yaml_scalar(name: str) -> str:
         tag = _tag(yaml.ScalarNode, name, (True, False))
         if tag == "tag:yaml.org,2002:str":
             return name
-    plain = (c if c.isprintable() and c not in _ESCAPED else _escaped(c) for c in name)
+    plain = (c if c.isprintable() and c not in _ESCAPED else _escape(c) for c in name)
     return f'"{"".join(plain)}"'
 
 
-def _escaped(c: str) -> str:
+def _escape(c: str) -> str:
     return _ESCAPED.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}")

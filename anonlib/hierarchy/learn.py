@@ -202,7 +202,7 @@ def _to_hierarchy(texts: Sequence[str], below: Sequence[Sequence[int]], root: st
                 tree.add(texts[child], number)
             else:
                 name = _group_name(texts, below, child, first[child], size[child])
-                todo.append((child, tree.add(_unused(name, used), number)))
+                todo.append((child, tree.add(_unused_name(name, used), number)))
     return Hierarchy.of(tree)
 
 
@@ -228,12 +228,12 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _unused(name: str, used: set[str]) -> str:
+def _unused_name(name: str, names: set[str]) -> str:
     """The name, with a number if it is in use: values may look like names, or agree in their first
     characters."""
     unused, number = name, 1
-    while unused in used:
+    while unused in names:
         number += 1
         unused = f"{name} ({number})"
-    used.add(unused)
+    names.add(unused)
     return unused

@@ -11,7 +11,7 @@ from anonlib.kernels._search import Nearest, make_nearest, offer
 #: The rest is compacted when at most this share of its places is in use.
 COMPACT = 0.75
 
-#: The counters of `MixedRest.used`: places in use, tuples in them, rows of these tuples.
+#: The counters of `MixedRest.counters`: places in use, tuples in them, rows of these tuples.
 PLACES, TUPLES, ROWS = range(3)
 
 
@@ -43,7 +43,7 @@ class MixedRest(NamedTuple):
         code: int32[q, m]. Codes of the nominal columns, by place.
         item: int64[m]. The tuple at each place.
         weight: int64[m]. The remaining rows of the tuple at each place; 0 in a gap.
-        used: int64[3]. Counters, see `PLACES`, `TUPLES` and `ROWS`.
+        counters: int64[3]. Counters, see `PLACES`, `TUPLES` and `ROWS`.
         total: float64[p]. Sums of the continuous columns.
         tally: int64[start[o + q]]. Rows per rank, then per code. Column g begins at start[g].
         start: int64[o + q + 1]. Where each ordinal, then each nominal column begins in `tally`.
@@ -56,7 +56,7 @@ class MixedRest(NamedTuple):
     code: Codes
     item: Ints
     weight: Ints
-    used: Ints
+    counters: Ints
     total: Floats
     tally: Ints
     start: Ints
@@ -97,8 +97,8 @@ def mdav_generic(
     heap = make_nearest(k)
     x, c = np.empty(len(number)), np.empty(len(code), np.int64)
     n_cells = 0
-    while rest.used[ROWS] >= 2 * k:
-        pair = rest.used[ROWS] >= 3 * k
+    while rest.counters[ROWS] >= 2 * k:
+        pair = rest.counters[ROWS] >= 3 * k
         _average(rest, n_ranks, convex, x, c)
         _measure(rest, n_ranks, trees, x, c)
         center = _farthest(rest)
@@ -110,7 +110,7 @@ def mdav_generic(
             n_cells += 1
             if rest.weight[center] == 0:  # all other rows are as far from the first center
                 center = _farthest(rest)
-        if rest.used[TUPLES] <= COMPACT * rest.used[PLACES]:
+        if rest.counters[TUPLES] <= COMPACT * rest.counters[PLACES]:
             _compact(rest)
     for row in range(len(cell)):
         if cell[row] < 0:
@@ -166,7 +166,7 @@ def _average(rest: MixedRest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -
     the lowest)."""
     p, o = len(rest.total), len(n_ranks)
     for j in range(p):
-        x[j] = rest.total[j] / rest.used[ROWS]
+        x[j] = rest.total[j] / rest.counters[ROWS]
     for g in range(o):
         tally = rest.tally[rest.start[g] : rest.start[g + 1]]
         x[p + g] = _median(tally, rest.convex, convex)
@@ -211,23 +211,23 @@ def _read(rest: MixedRest, i: int, x: Floats, c: Ints) -> None:
 @njit
 def _measure(rest: MixedRest, n_ranks: Ints, trees: LossTrees, x: Floats, c: Ints) -> None:
     """Sets `distance` to the squared distances from a record, in gaps too."""
-    used, p, distance = rest.used[PLACES], len(rest.total), rest.distance
-    for i in range(used):
+    n_places, p, distance = rest.counters[PLACES], len(rest.total), rest.distance
+    for i in range(n_places):
         distance[i] = 0.0
     for j in range(p):
         column, at = rest.number[j], x[j]
-        for i in range(used):
+        for i in range(n_places):
             gap = column[i] - at
             distance[i] += gap * gap
     for g in range(len(n_ranks)):
         column, at, n = rest.number[p + g], x[p + g], n_ranks[g]
-        for i in range(used):
+        for i in range(n_places):
             gap = (column[i] - at) / n
             distance[i] += gap * gap
     for h in range(len(c)):
         _spread(trees, h, c[h], rest.loss)
         code, loss = rest.code[h], rest.loss
-        for i in range(used):
+        for i in range(n_places):
             distance[i] += loss[code[i]]
 
 
@@ -250,7 +250,7 @@ def _spread(trees: LossTrees, h: int, code: int, loss: Floats) -> None:
 def _farthest(rest: MixedRest) -> int:
     """The place of largest distance; of several, the first."""
     best, result = -1.0, -1
-    for i in range(rest.used[PLACES]):
+    for i in range(rest.counters[PLACES]):
         if rest.distance[i] > best and rest.weight[i] > 0:
             best, result = rest.distance[i], i
     return result
@@ -270,7 +270,7 @@ def _make_cell(
     """Moves the k rows of smallest distance from the rest into a cell; of equal ones, the first."""
     heap.size[0] = heap.weight[0] = 0
     limit = np.inf
-    for i in range(rest.used[PLACES]):
+    for i in range(rest.counters[PLACES]):
         if rest.distance[i] < limit and rest.weight[i] > 0:
             limit = offer(heap, rest.distance[i], i, k, rest.weight)
     for place in range(heap.size[0]):
@@ -283,27 +283,27 @@ def _make_cell(
             cell[row] = cell_id
         _count(rest, n_ranks, i, -rows)
         rest.weight[i] -= rows
-        rest.used[TUPLES] -= rest.weight[i] == 0
-        rest.used[ROWS] -= rows
+        rest.counters[TUPLES] -= rest.weight[i] == 0
+        rest.counters[ROWS] -= rows
 
 
 @njit
 def _compact(rest: MixedRest) -> None:
     """Removes the gaps."""
-    used = rest.used[PLACES]
+    n_places = rest.counters[PLACES]
     for j in range(len(rest.number)):
-        _close(rest.number[j], rest.weight, used)
+        _close(rest.number[j], rest.weight, n_places)
     for h in range(len(rest.code)):
-        _close(rest.code[h], rest.weight, used)
-    _close(rest.item, rest.weight, used)
-    rest.used[PLACES] = _close(rest.weight, rest.weight, used)
+        _close(rest.code[h], rest.weight, n_places)
+    _close(rest.item, rest.weight, n_places)
+    rest.counters[PLACES] = _close(rest.weight, rest.weight, n_places)
 
 
 @njit
-def _close(values: Any, weight: Ints, used: int) -> int:
+def _close(values: Any, weight: Ints, n_places: int) -> int:
     """Moves the values of places with rows to the front. Returns their number."""
     kept = 0
-    for i in range(used):
+    for i in range(n_places):
         if weight[i] > 0:
             values[kept] = values[i]
             kept += 1

@@ -36,7 +36,7 @@ class LiveClasses(NamedTuple):
         heap: int64[2 m]. A heap of rows * m + class, for classes that may fail. Entries of classes
             that changed since are stale.
         live: int64[1]. The number of live classes.
-        heaped: int64[1]. The number of entries of the heap.
+        heap_size: int64[1]. The number of entries of the heap.
     """
 
     node: Codes
@@ -50,20 +50,20 @@ class LiveClasses(NamedTuple):
     status: Ints
     heap: Ints
     live: Ints
-    heaped: Ints
+    heap_size: Ints
 
 
 @njit
-def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, reached: int) -> bool:
+def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, status: int) -> bool:
     """Merges until every class holds (then True), or the next class has to be judged (False).
 
-    A merged class with min_rows rows gets the status `reached`. Cost O(live (p + q)) per merge.
+    A merged class with min_rows rows gets the status `status`. Cost O(live (p + q)) per merge.
     """
     m = len(classes.id)
     met = np.empty(len(trees.parent), np.int64)
-    lost = np.empty(len(trees.parent), np.int64)
+    loss = np.empty(len(trees.parent), np.int64)
     total = np.empty(RUN, np.int64)
-    while classes.heaped[0] > 0:
+    while classes.heap_size[0] > 0:
         rows, small = divmod(classes.heap[0], m)
         place = classes.place[small]
         if place < 0 or classes.rows[place] != rows or classes.status[small] == HOLDS:
@@ -74,12 +74,12 @@ def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, reached: in
         _pop(classes)
         _to_end(classes, place)
         place = classes.live[0]
-        _measure(trees, classes.node[:, place], met, lost)
-        other = _cheapest(classes, lost, total)
+        _measure(trees, classes.node[:, place], met, loss)
+        other = _cheapest(classes, loss, total)
         merged = min(small, classes.id[other])
         _join(classes, trees, met, other)
         if classes.rows[other] >= min_rows:
-            classes.status[merged] = reached
+            classes.status[merged] = status
         if classes.status[merged] != HOLDS:
             _push(classes, classes.rows[other] * m + merged)
     return True
@@ -102,19 +102,19 @@ def _to_end(classes: LiveClasses, place: int) -> None:
 
 
 @njit
-def _measure(trees: Trees, of: Codes, met: Ints, lost: Ints) -> None:
+def _measure(trees: Trees, of: Codes, met: Ints, loss: Ints) -> None:
     """Writes for every node its lowest common ancestor with the class's node of that column (to
-    `met`), and the loss of that ancestor (to `lost`)."""
+    `met`), and the loss of that ancestor (to `loss`)."""
     for j in range(len(of)):
         low, high = trees.low[of[j]], trees.high[of[j]]
         for node in range(trees.start[j + 1] - 1, trees.start[j] - 1, -1):
             above = trees.low[node] <= low and high <= trees.high[node]
             met[node] = node if above else met[trees.parent[node]]
-            lost[node] = trees.loss[met[node]]
+            loss[node] = trees.loss[met[node]]
 
 
 @njit
-def _cheapest(classes: LiveClasses, lost: Ints, total: Ints) -> int:
+def _cheapest(classes: LiveClasses, node_loss: Ints, total: Ints) -> int:
     """The place of the live class that costs least to merge with the class after the last one."""
     n = classes.live[0]
     rows, loss = classes.rows[n], classes.loss[n]
@@ -126,7 +126,7 @@ def _cheapest(classes: LiveClasses, lost: Ints, total: Ints) -> int:
             node = classes.node[j, start:stop]
             for i in range(len(node)):
                 # Unsigned: the loop vectorises, as negative indices need no check.
-                total[i] += lost[np.uint32(node[i])]
+                total[i] += node_loss[np.uint32(node[i])]
         for j in range(len(classes.low)):
             low, high = classes.low[j, start:stop], classes.high[j, start:stop]
             a, b = classes.low[j, n], classes.high[j, n]
@@ -177,8 +177,8 @@ def _join(classes: LiveClasses, trees: Trees, met: Ints, place: int) -> None:
 
 @njit
 def _push(classes: LiveClasses, key: int) -> None:
-    heap, i = classes.heap, classes.heaped[0]
-    classes.heaped[0] += 1
+    heap, i = classes.heap, classes.heap_size[0]
+    classes.heap_size[0] += 1
     while i > 0 and heap[(i - 1) // 2] > key:
         heap[i] = heap[(i - 1) // 2]
         i = (i - 1) // 2
@@ -188,8 +188,8 @@ def _push(classes: LiveClasses, key: int) -> None:
 @njit
 def _pop(classes: LiveClasses) -> None:
     """Removes the least entry of the heap."""
-    heap, n = classes.heap, classes.heaped[0] - 1
-    classes.heaped[0] = n
+    heap, n = classes.heap, classes.heap_size[0] - 1
+    classes.heap_size[0] = n
     key, i = heap[n], 0
     while 2 * i + 1 < n:
         child = 2 * i + 1

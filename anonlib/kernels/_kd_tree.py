@@ -30,7 +30,7 @@ class KdLeaves(NamedTuple):
         far: float64[L]. Scratch of searches.
         distance: float64[SIZE]. Scratch of searches.
         order: int64[L]. Scratch of searches.
-        used: int64[1]. The leaves in use.
+        n_leaves: int64[1]. The leaves in use.
     """
 
     p: int
@@ -47,7 +47,7 @@ class KdLeaves(NamedTuple):
     far: Floats
     distance: Floats
     order: Ints
-    used: Ints
+    n_leaves: Ints
 
 
 @njit
@@ -83,14 +83,14 @@ def fill_leaves(leaves: KdLeaves, weight: Ints) -> None:
         if weight[i] > 0:
             item[n] = i
             n += 1
-    leaves.used[0] = (n + SIZE - 1) // SIZE
+    leaves.n_leaves[0] = (n + SIZE - 1) // SIZE
     _order(leaves, item, n)
     for j in range(leaves.p):
         total = 0.0
         for i in range(n):
             total += leaves.value[item[i], j]
         leaves.center[j] = total / n
-    for leaf in range(leaves.used[0]):
+    for leaf in range(leaves.n_leaves[0]):
         leaves.size[leaf] = min(SIZE, n - leaf * SIZE)
         _describe(leaves, leaf)
 

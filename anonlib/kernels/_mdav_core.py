@@ -56,7 +56,7 @@ class Ranking(NamedTuple):
         span: int64[3]. See `BEGIN`, `END` and `N_LEFT`.
         mean: float64[p]. The numeric columns of that centroid.
         share: float64. Its shares of categories, as in `TupleRest.share`.
-        seen: int64[1]. The tuples that searches have looked at since.
+        n_looks: int64[1]. The tuples that searches have looked at since.
     """
 
     item: Ints
@@ -64,7 +64,7 @@ class Ranking(NamedTuple):
     span: Ints
     mean: Floats
     share: Floats
-    seen: Ints
+    n_looks: Ints
 
 
 @njit
@@ -223,7 +223,7 @@ def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
     """
     _center(rest)
     for attempt in range(3):
-        if attempt > 0 or ranking.seen[0] >= ranking.span[N_LEFT]:
+        if attempt > 0 or ranking.n_looks[0] >= ranking.span[N_LEFT]:
             # A third attempt: too many tuples are equally far for one in RANKED. Rank them all.
             _rank(value, rest, ranking, RANKED if attempt < 2 else 1)
         result, certain = _search(value, rest, ranking)
@@ -239,12 +239,12 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
     mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
     while ranking.span[BEGIN] < ranking.span[END] and weight[item[ranking.span[BEGIN]]] == 0:
         ranking.span[BEGIN] += 1
-    moved = _moved(rest, ranking)
+    moved = _shift_of(rest, ranking)
     best, result, enough = -1.0, -1, -1.0
     for place in range(ranking.span[BEGIN], ranking.span[END]):
         if distance[place] + moved < enough:
             return result, True
-        ranking.seen[0] += 1
+        ranking.n_looks[0] += 1
         i = item[place]
         if weight[i] > 0:
             far = _from_centroid(value, i, mean, spread, share, start)
@@ -255,7 +255,7 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
 
 
 @njit
-def _moved(rest: TupleRest, ranking: Ranking) -> float:
+def _shift_of(rest: TupleRest, ranking: Ranking) -> float:
     """The distance between the centroid of the rest and that of the ranking."""
     result = 0.0
     for j in range(len(rest.mean)):
@@ -286,7 +286,7 @@ def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
     for place in range(size):
         distance[place] = -distance[place]
     ranking.span[BEGIN], ranking.span[END], ranking.span[N_LEFT] = 0, size, m
-    ranking.seen[0] = 0
+    ranking.n_looks[0] = 0
 
 
 @njit

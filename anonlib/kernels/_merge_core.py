@@ -171,15 +171,15 @@ def merge_once(groups: Groups, failing: Ints, growth: bool, rank: Ints) -> Ints:
     """
     m = len(groups.rows)
     into = np.arange(m)
-    done = np.zeros(m, np.bool_)
+    in_pair = np.zeros(m, np.bool_)
     for cell in failing:
-        if not done[cell]:
+        if not in_pair[cell]:
             other = _nearest_cell(groups, cell, m, growth, rank)
             keep, gone = min(cell, other), max(cell, other)
             _join(groups, keep, gone)
             rank[keep] = max(rank[keep], rank[gone])
             into[gone] = keep
-            done[keep] = done[gone] = True
+            in_pair[keep] = in_pair[gone] = True
     for cell in range(m):
         into[cell] = into[into[cell]]
     return into

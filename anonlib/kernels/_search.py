@@ -27,18 +27,18 @@ MARGIN = 1e-9
 @njit
 def _bound_below(leaves: KdLeaves, point: Floats) -> None:
     """Sets `near`: the squared distances from `point` to the boxes of the leaves."""
-    used = leaves.used[0]
+    n_leaves = leaves.n_leaves[0]
     near, size = leaves.near, leaves.size
-    for i in range(used):
+    for i in range(n_leaves):
         near[i] = 0.0 if size[i] > 0 else np.inf
     for j in range(leaves.p):
         low, high, x = leaves.low[j], leaves.high[j], point[j]
-        for i in range(used):
+        for i in range(n_leaves):
             gap = max(low[i] - x, x - high[i], 0.0)
             near[i] += gap * gap
     for j in range(leaves.p, len(point)):
         low, high, x = leaves.low[j], leaves.high[j], point[j]
-        for i in range(used):
+        for i in range(n_leaves):
             near[i] += 1.0 if x < low[i] or x > high[i] else 0.0
 
 
@@ -50,21 +50,21 @@ def _bound_above(leaves: KdLeaves, point: Floats) -> None:
     the leaf and the smallest product in its box. It is tighter than the distance to the far corner
     of the box.
     """
-    used = leaves.used[0]
+    n_leaves = leaves.n_leaves[0]
     far, norm, size = leaves.far, leaves.norm, leaves.size
     own = 0.0
     for j in range(leaves.p):
         own += (point[j] - leaves.center[j]) ** 2
-    for i in range(used):
+    for i in range(n_leaves):
         far[i] = (norm[i] + own) * (1.0 + MARGIN) if size[i] > 0 else -np.inf
     for j in range(leaves.p):
         low, high, c = leaves.low[j], leaves.high[j], leaves.center[j]
         double = 2.0 * (point[j] - c)
-        for i in range(used):
+        for i in range(n_leaves):
             far[i] -= min((low[i] - c) * double, (high[i] - c) * double)
     for j in range(leaves.p, len(point)):
         low, high, x = leaves.low[j], leaves.high[j], point[j]
-        for i in range(used):
+        for i in range(n_leaves):
             far[i] += 0.0 if x == low[i] and x == high[i] else 1.0
 
 
@@ -92,13 +92,13 @@ def find_farthest(leaves: KdLeaves, point: Floats) -> int:
     _bound_above(leaves, point)
     p, far, distance, size = leaves.p, leaves.far, leaves.distance, leaves.size
     tile, item = leaves.tile, leaves.item
-    used = leaves.used[0]
+    n_leaves = leaves.n_leaves[0]
     promising = 0
-    for leaf in range(used):
+    for leaf in range(n_leaves):
         if far[leaf] > far[promising]:
             promising = leaf
     best, result = -1.0, -1
-    for step in range(-1, used):
+    for step in range(-1, n_leaves):
         leaf = step if step >= 0 else promising
         if far[leaf] >= best:
             measure_leaf(tile, leaf, size[leaf], point, p, distance)
@@ -149,7 +149,7 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Near
         if stage > 0:
             # Near leaves first: they lower the limit, so that few others need a search.
             above, within = within, (limit / 4.0 if stage == 1 else limit)
-            n = _between(near, leaves.used[0], above, within, order)
+            n = _between(near, leaves.n_leaves[0], above, within, order)
         for place in range(n):
             leaf = order[place]
             if near[leaf] <= limit:
@@ -165,8 +165,8 @@ def _around(leaves: KdLeaves, home: int, k: int) -> int:
     their `near` to -1. Returns their number."""
     low = high = home
     points = leaves.size[home]
-    while points < k and high - low + 1 < leaves.used[0]:
-        if high + 1 < leaves.used[0]:
+    while points < k and high - low + 1 < leaves.n_leaves[0]:
+        if high + 1 < leaves.n_leaves[0]:
             high += 1
             points += leaves.size[high]
         else:
@@ -179,10 +179,10 @@ def _around(leaves: KdLeaves, home: int, k: int) -> int:
 
 
 @njit
-def _between(near: Floats, used: int, above: float, within: float, order: Ints) -> int:
+def _between(near: Floats, n_leaves: int, above: float, within: float, order: Ints) -> int:
     """Lists in `order` the leaves with above < near <= within. Returns their number."""
     n = 0
-    for leaf in range(used):
+    for leaf in range(n_leaves):
         order[n] = leaf
         n += above < near[leaf] <= within
     return n

@@ -67,11 +67,11 @@ def levels(tree: Tree) -> Levels:
     return Levels(nodes, tree.loss[nodes])
 
 
-def merging(given: Levels) -> Levels:
+def merging(levels: Levels) -> Levels:
     """The levels without the heights that merge no codes.
 
     The node at which codes first meet, and its loss, stay the same.
     """
-    n_distinct = [len(np.unique(row)) for row in given.node]
+    n_distinct = [len(np.unique(row)) for row in levels.node]
     kept = np.diff(n_distinct, prepend=n_distinct[0] + 1) < 0
-    return Levels(given.node[kept], given.loss[kept])
+    return Levels(levels.node[kept], levels.loss[kept])

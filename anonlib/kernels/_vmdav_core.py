@@ -136,7 +136,7 @@ def _take(
 def _closest(leaves: KdLeaves, group: Group) -> tuple[int, float]:
     """The tuple of the rest that is nearest to any tuple of the group, and its squared distance; of
     several, the lowest."""
-    _bound_below(leaves, leaves.low, leaves.high, leaves.used[0], group.low, group.high)
+    _bound_below(leaves, leaves.low, leaves.high, leaves.n_leaves[0], group.low, group.high)
     best, result = np.inf, -1
     for place in range(group.size[0]):
         item = group.item[place]
@@ -174,7 +174,7 @@ def _gather(leaves: KdLeaves, group: Group, within: float) -> int:
     """Lists in `order` the leaves with near <= within, and copies their boxes to `group.box`.
     Returns their number."""
     order, n = leaves.order, 0
-    for leaf in range(leaves.used[0]):
+    for leaf in range(leaves.n_leaves[0]):
         order[n] = leaf
         n += leaves.near[leaf] <= within and leaves.size[leaf] > 0
     for j in range(len(group.low)):

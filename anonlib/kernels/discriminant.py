@@ -22,7 +22,7 @@ BITS, ROWS = 17, 1 << 13
 def class_moments(block: Block) -> ClassMoments:
     """The moments of the block's rows. Cost O(n d^2) for d coordinates."""
     assert block.target is not None
-    d = block.numeric.shape[1] + int(_indicated(block).sum())
+    d = block.numeric.shape[1] + int(_indicate(block).sum())
     total = ClassMoments(
         np.zeros(block.n_classes, object),
         np.zeros((block.n_classes, d), object),
@@ -35,7 +35,7 @@ def class_moments(block: Block) -> ClassMoments:
     return total
 
 
-def _indicated(block: Block) -> Ints:
+def _indicate(block: Block) -> Ints:
     """int64[q]. The indicators of each nominal column; 0 with more than MOST_INDICATORS."""
     few = block.n_categories <= MOST_INDICATORS
     return np.where(few, block.n_categories, 0)
@@ -45,7 +45,7 @@ def _coordinates(block: Block, rows: slice) -> Ints:
     """int64[rows, d]. The numeric columns in units of GRID, then the indicators."""
     numeric = (block.numeric[rows] / GRID).astype(np.int64)
     found = [numeric]
-    for codes, width in zip(block.nominal[rows].T, _indicated(block), strict=True):
+    for codes, width in zip(block.nominal[rows].T, _indicate(block), strict=True):
         found.append((codes[:, None] == np.arange(width)).astype(np.int64))
     return np.concatenate(found, axis=1)
 
@@ -99,7 +99,7 @@ def discriminants(block: Block) -> Floats:
         for column, weight in zip(block.numeric.T, weights, strict=False):
             score += column * weight
         start = p
-        for codes, width in zip(block.nominal.T, _indicated(block), strict=True):
+        for codes, width in zip(block.nominal.T, _indicate(block), strict=True):
             if width > 0:
                 score += weights[start : start + width][codes]
             start += width
@@ -114,16 +114,16 @@ def _directions(moments: ClassMoments, p: int) -> Floats:
     if len(shift) < 2 or mean_variance == 0.0:
         return np.zeros((0, d))
     covariance[np.diag_indices(d)] += RIDGE * mean_variance
-    found: list[Floats] = []
+    directions: list[Floats] = []
     # The last class adds nothing: weighted by their sizes, the classes' means sum to 0.
     for direction in _solve(covariance, shift[:-1].T).T:
         rest = direction.copy()
-        for other in [*found, *found]:  # twice: the second time removes rounding errors
+        for other in [*directions, *directions]:  # twice: the second time removes rounding errors
             rest -= (rest @ other) * other
         length = float(np.linalg.norm(rest))
         if length > SAME * np.linalg.norm(direction):
-            found.append(rest / length)
-    return snap(np.array(found).reshape(-1, d) * _units(d, p, 1.0))
+            directions.append(rest / length)
+    return snap(np.array(directions).reshape(-1, d) * _units(d, p, 1.0))
 
 
 def _spread(moments: ClassMoments, p: int) -> tuple[Floats, Floats]:

@@ -75,7 +75,7 @@ class Greedy(Kernel):
 def _trees(block: Block, loss: str) -> Trees:
     trees = [block.tree(j) for j in range(block.nominal.shape[1])]
     return side_by_side(
-        trees, [_units(_lost(block, j, tree, loss)) for j, tree in enumerate(trees)]
+        trees, [_units(_losses(block, j, tree, loss)) for j, tree in enumerate(trees)]
     )
 
 
@@ -84,7 +84,7 @@ def _units(losses: Floats) -> Ints:
     return units
 
 
-def _lost(block: Block, j: int, tree: Tree, loss: str) -> Floats:
+def _losses(block: Block, j: int, tree: Tree, loss: str) -> Floats:
     """float64[nodes]. The loss of each node of nominal column j."""
     if loss == "nllm":
         return tree.loss

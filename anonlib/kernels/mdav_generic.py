@@ -103,13 +103,13 @@ def _trees(block: Block, *, hierarchies: bool) -> "LossTrees":
     ]
     nodes = np.array([len(tree.parent) for tree in trees], np.int64)
 
-    def joined(arrays: list[Ints]) -> Ints:
+    def join(arrays: list[Ints]) -> Ints:
         return np.concatenate([np.zeros(0, np.int64), *arrays])
 
     return LossTrees(
-        joined([tree.parent for tree in trees]),
-        joined([tree.low for tree in trees]),
-        joined([tree.high for tree in trees]),
+        join([tree.parent for tree in trees]),
+        join([tree.low for tree in trees]),
+        join([tree.high for tree in trees]),
         np.concatenate([np.zeros(0), *(tree.loss**2 for tree in trees)]),
         np.cumsum(nodes) - nodes,
         writable_contiguous(block.n_categories),

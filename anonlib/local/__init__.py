@@ -89,13 +89,13 @@ def cells(
     Example:
         anonlib.cells(frame, k=10, scales={"age": "continuous", "city": "nominal"})
     """
-    chosen = _kernel(kernel, parameters)
-    held = (_k_anonymity(k), *_checked(models))
+    method = _kernel(kernel, parameters)
+    constraints = (_k_anonymity(k), *_check_models(models))
     columns = _quasi_identifiers(data, scales)
-    trees = _hierarchies(hierarchies, columns, held)
-    protected, references = _protected(data, held, trees)
-    label = _target(data, target, target_scale, chosen)
-    _require_nominal(chosen, columns)
+    trees = _hierarchies(hierarchies, columns, constraints)
+    protected, references = _encode_protected(data, constraints, trees)
+    label = _target(data, target, target_scale, method)
+    _require_nominal(method, columns)
     encoded = {
         f"c{j}": _encoding(f"c{j}", name, values, scale, trees.get(name))
         for j, (name, values, scale) in enumerate(columns)
@@ -104,7 +104,7 @@ def cells(
         [encoding for encoding, _ in encoded.values()],
         {id: values for id, (_, values) in {**encoded, **label}.items()},
         protected,
-        held,
+        constraints,
         label[TARGET][0] if label else None,
         len(data),
     )
@@ -112,13 +112,13 @@ def cells(
         block,
         references=references,
         joint=joint,
-        may_suppress=_may_suppress(chosen, held, suppression_limit, len(data)),
+        may_suppress=_may_suppress(method, constraints, suppression_limit, len(data)),
     )
     keys = [] if block.target is None else [block.target]
     # Models look at the sensitive codes: only rows that are equal in these, too, may be swapped.
     order = np.lexsort([*block.sensitive.T, *keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
-    ids[order] = chosen.cells(part(block, order))
+    ids[order] = method.cells(part(block, order))
     kept = ids >= 0
     ids[kept] = by_first_row(ids[kept])
     return ids
@@ -161,7 +161,7 @@ def _k_anonymity(k: int) -> KAnonymity:
         raise InputError(error.line) from None
 
 
-def _checked(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
+def _check_models(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
     for model in models:
         if not isinstance(model, PrivacyModel):
             raise InputError(f"models: {type(model).__name__} is not a privacy model")
@@ -235,12 +235,12 @@ def _plain(what: str, values: pa.Array) -> pa.Array:
         raise InputError(f"{what}: values of type {values.type} can't be read") from None
 
 
-def _decoded(values: pa.Array) -> pa.Array:
+def _decode(values: pa.Array) -> pa.Array:
     """The values without a dictionary."""
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _protected(
+def _encode_protected(
     data: Any, models: Sequence[PrivacyModel], hierarchies: Mapping[str, Hierarchy]
 ) -> tuple[dict[str, Codes], dict[str, Reference]]:
     """The codes and references of the columns that models name."""
@@ -251,7 +251,7 @@ def _protected(
             name = model.model_dump()["attribute"]
             if isinstance(data, np.ndarray) or name not in _names(data):
                 raise InputError(f"models: {model.type}: attribute must name a column of a table")
-            column = _decoded(_column(data, name))
+            column = _decode(_column(data, name))
             if not is_protectable(column.type):
                 raise InputError(
                     f"models: {model.type}: column {name} is of type {column.type}, which "
@@ -276,30 +276,30 @@ def _along(name: str, values: Values, hierarchy: Hierarchy | None, model: Privac
 
 
 def _target(
-    data: Any, given: Any, scale: str | None, kernel: Kernel
+    data: Any, target: Any, scale: str | None, kernel: Kernel
 ) -> dict[str, tuple[Encoding, pa.Array]]:
     """The target's encoding and values by TARGET; empty without a target."""
-    if given is None:
+    if target is None:
         if kernel.needs_target:
             raise InputError(f"target: kernel {kernel.type} needs one")
         return {}
     if isinstance(data, np.ndarray):
-        values = _label(given, len(data))
-    elif isinstance(given, Hashable) and given in _names(data):
-        values = _column(data, given)
+        values = _label(target, len(data))
+    elif isinstance(target, Hashable) and target in _names(data):
+        values = _column(data, target)
     else:
         raise InputError("target: must name a column of the table")
     if scale not in (None, Scale.CONTINUOUS, Scale.NOMINAL):
         raise InputError("target_scale: must be one of continuous, nominal")
     if kernel.needs_classes and scale == Scale.CONTINUOUS:
         raise InputError(f"target_scale: kernel {kernel.type} needs classes; make it nominal")
-    chosen = Scale(scale or target_scale(values.type, kernel.needs_classes))
-    return {TARGET: _encoding(TARGET, "target", values, chosen, None)}
+    target_scale_of = Scale(scale or target_scale(values.type, kernel.needs_classes))
+    return {TARGET: _encoding(TARGET, "target", values, target_scale_of, None)}
 
 
-def _label(given: Any, n: int) -> pa.Array:
+def _label(target: Any, n: int) -> pa.Array:
     try:
-        values = pa.array(np.asarray(given), from_pandas=True)
+        values = pa.array(np.asarray(target), from_pandas=True)
     except (pa.ArrowException, ValueError):  # their texts may hold values
         values = None
     if values is None or len(values) != n:
@@ -308,21 +308,21 @@ def _label(given: Any, n: int) -> pa.Array:
 
 
 def _hierarchies(
-    given: Mapping[Any, Hierarchy | str | Path] | None,
+    hierarchies: Mapping[Any, Hierarchy | str | Path] | None,
     columns: Sequence[tuple[str, pa.Array, Scale]],
     models: Sequence[PrivacyModel],
 ) -> dict[str, Hierarchy]:
     allowed = [name for name, _, scale in columns if scale is Scale.NOMINAL]
     allowed += [model.column for model in models if model.column is not None]
-    found = {}
-    for name, each in (given or {}).items():
+    trees = {}
+    for name, each in (hierarchies or {}).items():
         if str(name) not in allowed:
             raise InputError(
                 f"hierarchies: {name}: not a column with the scale nominal, nor one that "
                 "a model names"
             )
-        found[str(name)] = each if isinstance(each, Hierarchy) else read_hierarchy(each)
-    return found
+        trees[str(name)] = each if isinstance(each, Hierarchy) else read_hierarchy(each)
+    return trees
 
 
 def _encoding(
@@ -335,7 +335,7 @@ def _encoding(
         categories = values.dictionary
         occurs = pc.is_in(categories, value_set=values.dictionary_decode())
         order = tuple(categories.filter(occurs).to_pylist())
-    values = _decoded(values)
+    values = _decode(values)
     if scale is Scale.CONTINUOUS:
         _check_numbers(name, values)
     column = Column(

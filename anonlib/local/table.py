@@ -1,4 +1,4 @@
-"""A release of a small table in memory, without Spark, that sweeps try: nothing is published."""
+"""Releases a small table in memory, without Spark, for sweeps. Nothing is published."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,12 +34,16 @@ _PLACE = "__anonlib_place"
 
 @dataclass(frozen=True)
 class InMemory:
-    """What would be released of a table.
+    """The release of a table in memory.
 
-    released: the quasi-identifiers as recoded, all other released columns but pseudonyms as they
-    are, by id. rows: int64, ascending: the rows of the given table that these are of, in this
-    order; the others are suppressed. losses: by metric. least_persons: of the smallest class of the
-    released table.
+    Attributes:
+        released: By id: the recoded quasi-identifiers, and all other released columns except
+            pseudonyms, unchanged.
+        rows: int64[rows of `released`], ascending. Their places in the table; other rows are
+            suppressed.
+        n_cells: Cells.
+        least_persons: Persons of the smallest class of `released`.
+        losses: By metric.
     """
 
     released: pa.Table
@@ -52,18 +56,24 @@ class InMemory:
 def anonymize_table(
     table: pa.Table, schema: Schema, config: Config, owner: Ints | None = None
 ) -> InMemory:
-    """Anonymizes a table by a config, and counts what it made.
+    """Anonymizes a table by a config, and measures it.
 
-    table: the schema's columns by id, as a source reads them, and HASH, a hash of each row: equal
-    values are told apart by it. owner: int64[n], 0..c-1, whose each row is: rows of different
-    owners share no cell, as those of data controllers don't.
+    The cells are those of a release of these rows whose sample is the whole table, with one
+    difference: a block that can't hold the models is joined with the one where that adds least to
+    the sum of squares, not with its neighbour in the tree. Values are recoded as if all rows were
+    one block. Cost: the kernel's.
 
-    The cells are those of a release of these rows in which the sample is the whole table; but a
-    block that can't hold the models is joined with the one where that adds least to the sum of
-    squares, not with its neighbour in the tree. Values are recoded as those of one block.
+    Args:
+        table: The schema's columns by id, as a source reads them, and HASH, a hash of each row.
+        schema: The columns.
+        config: The config.
+        owner: int64[n], 0..c-1. The controller of each row; controllers share no cells. None if
+            there is one.
 
-    Cost: the kernel's. Raises InfeasibleError where the models can't hold, InputError for values
-    that can't be used, AuditError where what was made does not hold them.
+    Raises:
+        InfeasibleError: The models can't hold.
+        InputError: Values can't be anonymized.
+        AuditError: The result does not hold the models.
     """
     task = _task(table, schema, config)
     place = pa.array(np.arange(table.num_rows))
@@ -74,23 +84,25 @@ def anonymize_table(
         block = replace(block, moments=class_moments(block))
     rows_of_table = table.column(_PLACE).to_numpy()
     owner = np.zeros(block.n, np.int64) if owner is None else owner[rows_of_table]
-    found = _find_cells(block, owner, config)
-    task = at_levels(task, found.levels)
-    kept = np.flatnonzero(found.cell_id >= 0)
-    cells = Cells(found.cell_id[kept], int(found.cell_id.max(initial=-1)) + 1)
-    seen = ReleasedBlock(part(block, kept), cells.id, cells.m, find_released_levels(task))
-    released = _released(table.take(pa.array(kept)), cells, schema, task)
-    least = _verified(released, seen, schema)
+    result = _find_cells(block, owner, config)
+    task = at_levels(task, result.levels)
+    places = np.flatnonzero(result.cell_id >= 0)
+    cells = Cells(result.cell_id[places], int(result.cell_id.max(initial=-1)) + 1)
+    released_block = ReleasedBlock(
+        part(block, places), cells.id, cells.m, find_released_levels(task)
+    )
+    released = _recode_table(table.take(pa.array(places)), cells, schema, task)
+    least = _verify(released, released_block, schema)
     metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
-    losses = {metric.type: metric.value(metric.update(seen)) for metric in metrics}
-    order = np.argsort(rows_of_table[kept], kind="stable")
+    losses = {metric.type: metric.value(metric.update(released_block)) for metric in metrics}
+    order = np.argsort(rows_of_table[places], kind="stable")
     return InMemory(
-        released.take(pa.array(order)), rows_of_table[kept][order], cells.m, least, losses
+        released.take(pa.array(order)), rows_of_table[places][order], cells.m, least, losses
     )
 
 
 def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
-    """What workers of a release are told, as far as rows in memory need it."""
+    """The worker's task of a release, as far as rows in memory need it."""
     encodings, context = (
         tuple(
             _encoding(column, table.column(column.id), config.max_categories) for column in columns
@@ -132,8 +144,8 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
     )
 
 
-def _encoding(column: Column, given: pa.ChunkedArray, max_categories: int) -> Encoding:
-    values = given.combine_chunks()
+def _encoding(column: Column, column_values: pa.ChunkedArray, max_categories: int) -> Encoding:
+    values = column_values.combine_chunks()
     if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
         raise InputError(
             f"column {column.name}: more than max_categories = {max_categories} distinct values"
@@ -142,7 +154,7 @@ def _encoding(column: Column, given: pa.ChunkedArray, max_categories: int) -> En
 
 
 def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
-    """What models that measure cells against the whole table measure them against."""
+    """By id: the values of the columns whose counts models look at."""
     hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
     orders = find_orders(config.all_models, config.attributes)
     for name in {
@@ -161,7 +173,7 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
 
 
 def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
-    """The cells of every owner's rows, one after the other."""
+    """The cells of the rows of every owner, one owner after the other."""
     cell_id = np.full(block.n, -1, np.int64)
     levels, n_cells = None, 0
     for each in range(int(owner.max(initial=-1)) + 1):
@@ -199,17 +211,17 @@ def _cells_of_blocks(block: Block, kernel: Kernel, partition: PartitionSection, 
     return cell_id
 
 
-def _released(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
+def _recode_table(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
     quasi = recode_columns(table, cells, task)
     others = [c.id for c in schema.released if c.role is not Role.IDENTIFIER]
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
 
-def _verified(released: pa.Table, seen: ReleasedBlock, schema: Schema) -> int:
+def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> int:
     """The persons of the smallest class, counted by released values. Raises AuditError where that,
     or a cell, does not hold the models."""
     class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
-    block = seen.block
+    block = released_block.block
     person = np.arange(block.n) if block.unit is None else block.unit
     known = person != MISSING
     pairs = np.unique(np.column_stack([class_id[known], person[known]]), axis=0)
@@ -224,12 +236,12 @@ def _verified(released: pa.Table, seen: ReleasedBlock, schema: Schema) -> int:
 
 
 def number_classes(columns: Sequence[Any]) -> Ints:
-    """int64[n]: which rows have equal values in all columns, nested ones included."""
+    """int64[n]. Rows have one number if they have equal values in all columns, nested ones too."""
     return _equal([column.combine_chunks() for column in columns])
 
 
 def _equal(arrays: Sequence[pa.Array]) -> Ints:
-    """int64[n]: where all arrays have equal values; the missing ones are."""
+    """int64[n]. Numbers of equal values; missing values are equal."""
     code = np.zeros(len(arrays[0]), np.int64)
     for values in arrays:
         found = _codes(values)
@@ -249,7 +261,7 @@ def _codes(values: pa.Array) -> Ints:
 
 
 def _as_bytes(lists: pa.Array) -> pa.Array:
-    """Lists, or maps, as the bytes of their elements' codes; null for null."""
+    """Lists or maps, as the bytes of the codes of their elements; null for null."""
     is_map = pa.types.is_map(lists.type)
     inner = _equal([lists.keys, lists.items] if is_map else [lists.values])
     stops = lists.offsets.to_numpy().astype(np.int64) * inner.itemsize
@@ -259,8 +271,8 @@ def _as_bytes(lists: pa.Array) -> pa.Array:
 
 
 def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
-    """int64[n], from 0: whose each row is, by the columns of a unit; without them each row is a
-    person's own."""
+    """int64[n], from 0. The person of each row by the columns of a unit; without a unit, each row
+    is one person."""
     codes = person_codes([table.column(id).combine_chunks() for id in unit])
     return np.arange(table.num_rows) if codes is None else np.unique(codes, return_inverse=True)[1]
 
@@ -268,11 +280,18 @@ def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
 def split_persons(
     table: pa.Table, unit: Iterable[str], share: float, seed: int, what: str, by: str | None = None
 ) -> tuple[Ints, Ints]:
-    """The rows of `share` of the persons, and the others, each ascending: by a seeded shuffle, a
-    different one for each purpose (`what`). by: a column; then `share` of its every value.
+    """Splits the rows by persons at random: those of `share` of the persons, and the others, each
+    ascending. The split depends on the order of the rows.
 
-    It depends on the order of the rows. Raises InputError where a person has several values of
-    `by`: such a person would be on both sides.
+    Args:
+        table: The rows.
+        unit: The columns that identify a person.
+        share: The share of persons in the first part.
+        seed: The seed.
+        what: The purpose: different ones get different splits.
+        by: A column to stratify by; None for none.
+
+    Raises InputError if a person has several values of `by`, and so would be on both sides.
     """
     n = table.num_rows
     person = persons(table, unit)

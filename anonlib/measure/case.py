@@ -141,7 +141,7 @@ class Case(ABC):
         target_scale: The target's scale, if the config gives it one.
         looked_at_target: Whether the kernel or a partitioner saw the target.
         partitioned: Whether the table's files are laid out by columns.
-        shared: Results that measures share, by keys that they choose.
+        cache: Results that measures share, by keys that they choose.
     """
 
     schema: Schema
@@ -156,7 +156,7 @@ class Case(ABC):
     target_scale: Scale | None
     looked_at_target: bool
     partitioned: bool
-    shared: dict[Any, Any]
+    cache: dict[Any, Any]
 
     @property
     @abstractmethod
@@ -250,17 +250,17 @@ class Case(ABC):
         """
 
     @abstractmethod
-    def part(self, ids: Sequence[str], wanted: int, *, released: bool) -> Part:
-        """All rows of the release or of the source, with a sample of about `wanted` rows."""
+    def part(self, ids: Sequence[str], size: int, *, released: bool) -> Part:
+        """All rows of the release or of the source, with a sample of about `size` rows."""
 
     @abstractmethod
-    def parts(self, share: float, ids: Sequence[str], wanted: int, *, after: bool) -> Parts | None:
+    def parts(self, share: float, ids: Sequence[str], size: int, *, after: bool) -> Parts | None:
         """The case with a share of the persons held out.
 
         Args:
             share: The share of persons held out.
             ids: The columns to keep.
-            wanted: About the number of rows of each sample.
+            size: About the number of rows of each sample.
             after: Whether to split the release; else another one is made without these persons.
 
         Returns:

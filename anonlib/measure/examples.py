@@ -135,9 +135,9 @@ def learn_model(
 
     # Numbers are standardized, so that penalties and step sizes mean the same for all targets.
     mean, sd = (0.0, 1.0) if n_classes else (float(train.y.mean()), float(train.y.std()) or 1.0)
-    model = _fitted(learner, train._replace(y=(train.y - mean) / sd), n_classes, seed)
+    model = _fit_estimator(learner, train._replace(y=(train.y - mean) / sd), n_classes, seed)
 
-    def told(test: Examples) -> Scores:
+    def predict(test: Examples) -> Scores:
         if not len(test.y):
             return Scores()
         x = _as_taken(learner, test.x)
@@ -149,7 +149,7 @@ def learn_model(
         shares[:, model.classes_.astype(np.int64)] = found
         return score(test.y, shares.argmax(axis=1).astype(np.float64), shares, n_classes)
 
-    return told
+    return predict
 
 
 def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
@@ -160,11 +160,11 @@ def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
     if not n_classes:
         return score(test.y, np.full(len(test.y), train.y.mean()))
     counts = np.bincount(train.y.astype(np.int64), minlength=n_classes)
-    told = np.full(len(test.y), float(counts.argmax()))
-    return score(test.y, told, np.zeros((len(test.y), n_classes)), n_classes)
+    guesses = np.full(len(test.y), float(counts.argmax()))
+    return score(test.y, guesses, np.zeros((len(test.y), n_classes)), n_classes)
 
 
-def _fitted(learner: Learner, train: Examples, n_classes: int, seed: int) -> Any:
+def _fit_estimator(learner: Learner, train: Examples, n_classes: int, seed: int) -> Any:
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 

@@ -158,10 +158,10 @@ def fit(
     Raises:
         InputError: A column can't be encoded.
     """
-    return Features(tuple(_fitted(c, raw, encoding, max_categories) for c in columns))
+    return Features(tuple(_fit_feature(c, raw, encoding, max_categories) for c in columns))
 
 
-def _fitted(column: Column, raw: pa.Table, encoding: str, max_categories: int) -> Feature:
+def _fit_feature(column: Column, raw: pa.Table, encoding: str, max_categories: int) -> Feature:
     form = column.recoder.releases if column.recoder else "value"
     if column.recoder and column.recoder.names_nodes and column.hierarchy is not None:
         domain = EncoderDomain(hierarchy=column.hierarchy)
@@ -194,9 +194,9 @@ def _is_measured(column: Column) -> bool:
     return column.scale is not Scale.NOMINAL
 
 
-def _most_frequent(found: Any, n: int) -> tuple[str, ...]:
+def _most_frequent(texts: Any, n: int) -> tuple[str, ...]:
     """The n most frequent texts, sorted. Of equally frequent ones those that sort first."""
-    counts = found.drop_null().value_counts()
+    counts = texts.drop_null().value_counts()
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     return tuple(sorted(text for text, _ in sorted(pairs, key=lambda p: (-p[1], p[0]))[:n]))
 
@@ -204,10 +204,10 @@ def _most_frequent(found: Any, n: int) -> tuple[str, ...]:
 def _numbers(values: Any, column: Column) -> Floats:
     """float64[n]. Numbers, ranks or middles of intervals; NaN if missing or infinite."""
     if column.order is not None:
-        values = _ranked(values, column.order)
-    found = Midpoint(missing=True).features(values, EncoderDomain()).toarray()
-    absent = (found[:, 1] > 0) | ~np.isfinite(found[:, 0])
-    return np.where(absent, np.nan, found[:, 0])
+        values = _to_ranks(values, column.order)
+    features = Midpoint(missing=True).features(values, EncoderDomain()).toarray()
+    absent = (features[:, 1] > 0) | ~np.isfinite(features[:, 0])
+    return np.where(absent, np.nan, features[:, 0])
 
 
 def _matrix(numbers: Floats, mean: float, sd: float) -> Sparse:
@@ -218,11 +218,11 @@ def _matrix(numbers: Floats, mean: float, sd: float) -> Sparse:
     return csr_matrix(np.column_stack([scaled, absent]))
 
 
-def _ranked(values: Any, order: tuple[str, ...]) -> Any:
+def _to_ranks(values: Any, order: tuple[str, ...]) -> Any:
     """Replaces ordinal texts by ranks. Intervals are structs, or JSON texts, which become the
     middle of their ranks."""
     if pa.types.is_struct(values.type):
-        ends = [_ranked(pc.struct_field(values, name), order) for name in ("lower", "upper")]
+        ends = [_to_ranks(pc.struct_field(values, name), order) for name in ("lower", "upper")]
         return pa.StructArray.from_arrays(ends, ["lower", "upper"])
     if not pa.types.is_string(values.type):
         raise InputError(f"has the type {values.type}, neither ordinal text nor intervals of it")

@@ -37,24 +37,24 @@ ERRORS = ("rmse",)
 
 
 def score(
-    true: Floats, predicted: Floats, shares: Floats | None = None, n_classes: int = 0
+    true: Floats, prediction: Floats, shares: Floats | None = None, n_classes: int = 0
 ) -> Scores:
     """Scores n predictions. Cost: O(n log n) per class.
 
     Args:
         true: float64[n]. Codes 0..n_classes-1, or numbers.
-        predicted: float64[n]. As `true`.
+        prediction: float64[n]. As `true`.
         shares: float64[n, n_classes]. The predicted probability of each class. Without it, there
             is no auc.
         n_classes: Classes; 0 for numbers.
     """
     if n_classes == 0:
-        error, varies = true - predicted, len(true) > 0 and true.min() < true.max()
+        error, varies = true - prediction, len(true) > 0 and true.min() < true.max()
         # The mean of equal numbers may have a rounding error, which must not count as spread.
         spread = true - true.mean() if varies else np.zeros(1)
         return number_scores(len(true), float(error @ error), float(spread @ spread))
     code = true.astype(np.int64)
-    pair = code * n_classes + predicted.astype(np.int64)
+    pair = code * n_classes + prediction.astype(np.int64)
     confusion = np.bincount(pair, minlength=n_classes**2).reshape(n_classes, n_classes)
     found = class_scores(confusion)
     return found if shares is None else found._replace(auc=_auc_of_shares(code, shares))

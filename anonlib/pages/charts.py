@@ -120,19 +120,19 @@ def before_after(title: str, table: Table) -> Chart:
     """
     if table.heads[0] == RANGE:
         return _ranges_before_after(title, table)
-    shown = table.rows[:MAX_CATEGORIES]
+    rows = table.rows[:MAX_CATEGORIES]
 
     def draw(ax: Axes) -> None:
-        _categories(ax, [row[0] for row in shown])
-        places = np.arange(len(shown))
-        ax.barh(places, [_zero(row[2]) for row in shown], 0.66, color=FILL)
-        source = [_zero(row[1]) for row in shown]
+        _categories(ax, [row[0] for row in rows])
+        places = np.arange(len(rows))
+        ax.barh(places, [_zero(row[2]) for row in rows], 0.66, color=FILL)
+        source = [_zero(row[1]) for row in rows]
         ax.vlines(source, places - 0.42, places + 0.42, color=INK, linewidth=2)
         _percents(ax.xaxis)
         ax.set_xlim(left=0)
 
     label = f"Bar chart, shares of {title} before and after. {_largest(table.rows)}"
-    return Chart(title, "", drawing(label, _height(shown) + 18, draw), table, note=_left_out(table))
+    return Chart(title, "", drawing(label, _height(rows) + 18, draw), table, note=_left_out(table))
 
 
 def _ranges_before_after(title: str, table: Table) -> Chart:
@@ -173,14 +173,14 @@ def dots(title: str, table: Table) -> Chart:
         ax.spines["bottom"].set_visible(False)
 
     said = "; ".join(
-        f"{short(row[0])}: {', '.join(_named(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
+        f"{short(row[0])}: {', '.join(_name_bars(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
     )
     svg = drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
     return Chart(title, "", svg, table, _legend(names), _left_out(table))
 
 
 def lines(
-    title: str, given: Sequence[Line], table: Table, x_name: str, y_name: str, *, spread: str = ""
+    title: str, series: Sequence[Line], table: Table, x_name: str, y_name: str, *, spread: str = ""
 ) -> Chart:
     """Lines over numbers, with their spreads as bands.
 
@@ -189,17 +189,17 @@ def lines(
 
     Args:
         title: The title of the chart.
-        given: The lines. Only the first `len(LINES)` are drawn.
+        series: The lines. Only the first `len(LINES)` are drawn.
         table: All numbers.
         x_name: What the x axis is.
         y_name: What the y axis is; may be empty.
         spread: A sentence that says what the bands are; may be empty.
     """
-    shown = given[: len(LINES)]
-    x_all = [x for line in shown for x in line.x]
+    drawn_lines = series[: len(LINES)]
+    x_all = [x for line in drawn_lines for x in line.x]
 
     def draw(ax: Axes) -> None:
-        for j, line in enumerate(shown):
+        for j, line in enumerate(drawn_lines):
             mean, around = np.array(line.mean), np.array(line.spread)
             if len(around) and np.any(around > 0):
                 ax.fill_between(
@@ -221,12 +221,12 @@ def lines(
         ax.set_axisbelow(True)
         _plain_ticks(ax)
 
-    label = f"Line chart, {title} by {printable(x_name)}. {'; '.join(map(_course, shown))}"
-    left_out = len(given) - len(shown)
+    label = f"Line chart, {title} by {printable(x_name)}. {'; '.join(map(_course, drawn_lines))}"
+    left_out = len(series) - len(drawn_lines)
     notes = [spread] if spread else []
     if left_out:
         notes.append(f"{count_noun(left_out, 'more line', 'more lines')} in the table.")
-    legend = _legend([line.name for line in shown]) if len(given) > 1 else ()
+    legend = _legend([line.name for line in drawn_lines]) if len(series) > 1 else ()
     svg = drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))
 
@@ -282,7 +282,7 @@ def _largest(rows: Sequence[Row]) -> str:
     return "; ".join(told)
 
 
-def _named(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
+def _name_bars(names: Sequence[str], values: Sequence[Cell]) -> list[str]:
     return [f"{printable(n)} {number(v)}" for n, v in zip(names, values, strict=False)]
 
 

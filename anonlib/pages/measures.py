@@ -71,7 +71,7 @@ class ShownMeasure:
     Attributes:
         name: The measure, in words.
         about: What it measures, as a sentence.
-        whole: Figures of the whole table.
+        of_table: Figures of the whole table.
         by: A table of the other figures; None without any.
         meanings: Names of figures in `by`, and what they mean.
         notes: Notes on all figures.
@@ -80,7 +80,7 @@ class ShownMeasure:
 
     name: str
     about: str
-    whole: tuple[TableFigure, ...]
+    of_table: tuple[TableFigure, ...]
     by: Table | None
     meanings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
@@ -100,12 +100,14 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
         evaluation: The section `evaluation` of a record.
         risk: Whether to show the measures of risk, else all others.
     """
-    found = evaluation.get("measures", {})
+    findings_of = evaluation.get("measures", {})
     known = registry.plugins("measure")
     risks = {
         type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
     }
-    return tuple(_measured(type, found[type]) for type in found if (type in risks) is risk)
+    return tuple(
+        _show_measure(type, findings_of[type]) for type in findings_of if (type in risks) is risk
+    )
 
 
 def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
@@ -114,21 +116,22 @@ def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
     return _part("", [series for series in every if series["name"] == DISTRIBUTION], before_after)
 
 
-def _measured(type: str, found: Mapping[str, Any]) -> ShownMeasure:
-    known = registry.plugins("measure").get(type)
-    figures = found["figures"]
-    meanings = known.names if known is not None and issubclass(known, Measure) else {}
-    whole = [figure for figure in figures if not figure["of"]]
+def _show_measure(type: str, findings: Mapping[str, Any]) -> ShownMeasure:
+    plugin = registry.plugins("measure").get(type)
+    figures = findings["figures"]
+    meanings = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
+    of_table = [figure for figure in figures if not figure["of"]]
     parts = [figure for figure in figures if figure["of"]]
-    series = [series for series in found["series"] if series["name"] != DISTRIBUTION]
+    series = [series for series in findings["series"] if series["name"] != DISTRIBUTION]
     series = sorted(series, key=lambda each: each["name"])
     return ShownMeasure(
         name=spoken(type),
-        about="" if known is None else first_sentence(first_paragraph(known)),
-        whole=tuple(
-            TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], "")) for f in whole
+        about="" if plugin is None else first_sentence(first_paragraph(plugin)),
+        of_table=tuple(
+            TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], ""))
+            for f in of_table
         ),
-        by=_pivoted(parts),
+        by=_pivot(parts),
         meanings=_meanings(parts, meanings),
         notes=_notes(figures),
         parts=tuple(
@@ -158,17 +161,17 @@ def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         if figure["note"]:
             of = f" of {printable(figure['of'])}" if figure["of"] else ""
             said.setdefault(printable(figure["note"]), []).append(f"{spoken(figure['name'])}{of}")
-    return tuple(_noted(note, named, len(figures)) for note, named in said.items())
+    return tuple(_show_note(note, named, len(figures)) for note, named in said.items())
 
 
-def _noted(note: str, named: Sequence[str], n_figures: int) -> str:
-    if len(named) == n_figures > 1:
+def _show_note(note: str, figures: Sequence[str], n_figures: int) -> str:
+    if len(figures) == n_figures > 1:
         return note
-    more = len(named) - _MOST_NAMED
-    return f"{', '.join(named[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}: {note}"
+    more = len(figures) - _MOST_NAMED
+    return f"{', '.join(figures[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}: {note}"
 
 
-def _pivoted(figures: Sequence[Mapping[str, Any]]) -> Table | None:
+def _pivot(figures: Sequence[Mapping[str, Any]]) -> Table | None:
     """A table with one row per part (`of`) and one column per name of figures.
 
     If names are forms of another name, as `raw_accuracy` and `accuracy_loss` of `accuracy`, there
@@ -209,7 +212,7 @@ def _part(
     for each in series:
         name = printable(each["of"]) or spoken(each["name"]).capitalize()
         table = Table(name, tuple(each["heads"]), tuple(map(tuple, each["rows"])))
-        suited = draw or _suited(table)
+        suited = draw or _suitable_chart(table)
         if suited is None or len(charts) == MAX_CHARTS or not table.rows:
             tables.append(table)
         else:
@@ -217,29 +220,29 @@ def _part(
     return ChartGroup(title, tuple(charts), tuple(tables))
 
 
-def _suited(table: Table) -> Callable[[str, Table], Chart] | None:
+def _suitable_chart(table: Table) -> Callable[[str, Table], Chart] | None:
     """The chart that suits the columns of a table; None if it is not drawn."""
     first, *others = zip(*table.rows, strict=True) if table.rows else ((),)
     numeric = [all(not isinstance(cell, str) for cell in column) for column in others]
     if not numeric or not all(numeric):
         return None
     if table.heads[:2] == ("from", "to"):
-        return _ranged
+        return _range_chart
     if len(others) > _MOST_DOTS:
         return None
     if all(isinstance(cell, int | float) for cell in first):
-        return _lined
+        return _line_chart
     return bars if len(others) == 1 else dots
 
 
-def _ranged(title: str, table: Table) -> Chart:
+def _range_chart(title: str, table: Table) -> Chart:
     """Bars of the last column; the first two columns are the bounds of ranges."""
     rows = tuple((between(row[0], row[1]), row[-1]) for row in table.rows)
     chart = bars(title, Table(title, ("range", table.heads[-1]), rows))
     return replace(chart, table=table)
 
 
-def _lined(title: str, table: Table) -> Chart:
+def _line_chart(title: str, table: Table) -> Chart:
     """Lines: the other columns over the first."""
     found = []
     for j, name in enumerate(table.heads[1:], 1):

@@ -45,15 +45,15 @@ class ShownVerdict:
     """The verdict for a privacy model or a gate.
 
     Attributes:
-        asked: The model or the gate.
-        found: The measured value.
-        required: The value that is required; empty for gates, which contain it.
+        rule: The model or the gate.
+        value: The measured value.
+        bound: The value that is required; empty for gates, which contain it.
         holds: Whether the model holds, or the gate passed.
     """
 
-    asked: str
-    found: str
-    required: str
+    rule: str
+    value: str
+    bound: str
     holds: bool
 
 
@@ -166,9 +166,9 @@ def _verdicts(record: Record) -> Iterator[ShownVerdict]:
         measured = each["value"] is not None
         found = number(each["value"]) if measured else "not measured"
         yield ShownVerdict(
-            asked=printable(each["model"]),
-            found=f"{found} or better" if measured and not each["exact"] else found,
-            required=number(each["required"]),
+            rule=printable(each["model"]),
+            value=f"{found} or better" if measured and not each["exact"] else found,
+            bound=number(each["required"]),
             holds=each["holds"],
         )
 
@@ -186,7 +186,7 @@ def _summary(
     """The release in a few sentences, for the person who is responsible for it."""
     audit = _audit(record)
     if audit:
-        yield _made(record, audit)
+        yield _describe_making(record, audit)
     n_in, n_lost = record.get("n_rows_in", 0), record.get("n_suppressed", 0)
     if n_lost and n_in:
         were = "was" if n_lost == 1 else "were"
@@ -198,10 +198,10 @@ def _summary(
         yield f"{count_noun(n_nobody, 'row')} without a person: no model counts them."
     for what, judged, good in (("privacy model", verdicts, "holds"), ("gate", gates, "is passed")):
         if judged:
-            yield _agreed(what, judged, good)
+            yield _say_agreement(what, judged, good)
 
 
-def _made(record: Record, audit: Record) -> str:
+def _describe_making(record: Record, audit: Record) -> str:
     """A sentence on the rows and classes that were published, or were to be published."""
     n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
     counts = f"{count_noun(n_rows, 'row')} in {count_noun(audit['n_classes'], 'class', 'classes')}"
@@ -218,8 +218,8 @@ def _made(record: Record, audit: Record) -> str:
     return f"{text}."
 
 
-def _agreed(what: str, judged: Sequence[ShownVerdict], good: str) -> str:
-    n, failing = len(judged), sum(not each.holds for each in judged)
+def _say_agreement(what: str, verdicts: Sequence[ShownVerdict], good: str) -> str:
+    n, failing = len(verdicts), sum(not each.holds for each in verdicts)
     if failing:
         return f"{failing} of {count_noun(n, what)} {'fails' if failing == 1 else 'fail'}."
     many = {"holds": "hold", "is passed": "are passed"}[good]
@@ -364,14 +364,14 @@ def _attributes(columns: Mapping[str, Record]) -> Table | None:
             printable(name),
             spoken(each["role"]),
             each.get("scale", ""),
-            _released(each),
+            _describe_release(each),
         )
         for name, each in columns.items()
     )
     return Table("Columns", heads, rows) if rows else None
 
 
-def _released(column: Record) -> str:
+def _describe_release(column: Record) -> str:
     """How a column is released, in words."""
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""

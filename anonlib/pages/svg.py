@@ -115,7 +115,7 @@ def _clean(element: ElementTree.Element, ids: dict[str, str]) -> None:
 
 def _colours(style: str) -> str:
     style = re.sub(r"font-family: [^;]+;? ?", "", style)
-    return re.sub(r"#\d{6}", lambda found: f"var(--{_VARIABLES[found[0]]})", style)
+    return re.sub(r"#\d{6}", lambda match: f"var(--{_VARIABLES[match[0]]})", style)
 
 
 def _short(value: str) -> str:

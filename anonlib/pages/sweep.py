@@ -30,16 +30,16 @@ class SweepPage:
         summary: Sentences.
         figures: For each figure its name and its charts.
         points: Means and deviations of all figures.
-        failed: Points that failed, with their errors; None without any.
-        fixed: Names and values of axes that have one value only.
+        failures: Points that failed, with their errors; None without any.
+        constants: Names and values of axes that have one value only.
     """
 
     title: str
     summary: tuple[str, ...]
     figures: tuple[tuple[str, tuple[Chart, ...]], ...]
     points: Table
-    failed: Table | None
-    fixed: tuple[tuple[str, str], ...]
+    failures: Table | None
+    constants: tuple[tuple[str, str], ...]
 
 
 def sweep_page(
@@ -58,24 +58,24 @@ def sweep_page(
         raise InputError(
             f"no axis of the sweep: {', '.join(sorted(unknown))}; there are: {', '.join(axes)}"
         )
-    done = [row for row in rows if not row.get("error")]
-    failed = [row for row in rows if row.get("error")]
-    kept = [axis for axis in axes if axis not in over]
-    if not kept or by in over:
+    results = [row for row in rows if not row.get("error")]
+    failures = [row for row in rows if row.get("error")]
+    shown_axes = [axis for axis in axes if axis not in over]
+    if not shown_axes or by in over:
         raise InputError(
             f"nothing to plot along: means are over {', '.join(over)}; name another axis "
-            f"of {', '.join(kept) or 'the sweep'}"
+            f"of {', '.join(shown_axes) or 'the sweep'}"
         )
-    plan = _plan(rows, kept, by, line)
-    varied = [axis for axis in kept if axis in (*plan.panels, *plan.lines, plan.by)]
-    fixed = [axis for axis in kept if axis not in varied] if rows else []
+    plan = _plan(rows, shown_axes, by, line)
+    point_axes = [axis for axis in shown_axes if axis in (*plan.panels, *plan.lines, plan.by)]
+    constants = [axis for axis in shown_axes if axis not in point_axes] if rows else []
     return SweepPage(
         title=printable(title),
-        summary=tuple(_summary(done, failed, [a for a in axes if a in over])),
-        figures=tuple((spoken(f), _charts(done, f, plan)) for f in figures),
-        points=_points(done, varied, figures, plan.names),
-        failed=_failed(failed, kept, plan.names),
-        fixed=tuple((printable(axis), number(_cell(rows[0].get(axis)))) for axis in fixed),
+        summary=tuple(_summary(results, failures, [a for a in axes if a in over])),
+        figures=tuple((spoken(f), _charts(results, f, plan)) for f in figures),
+        points=_points(results, point_axes, figures, plan.names),
+        failures=_failures(failures, shown_axes, plan.names),
+        constants=tuple((printable(axis), number(_cell(rows[0].get(axis)))) for axis in constants),
     )
 
 
@@ -95,7 +95,7 @@ class _Plan:
     panels: tuple[str, ...]
     names: Mapping[str, str]
 
-    def told(self, axes: Sequence[str], key: Key) -> str:
+    def title(self, axes: Sequence[str], key: Key) -> str:
         """The values of axes, in words; numbers with the names of their axes."""
         pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
         return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
@@ -116,25 +116,25 @@ def _plan(
     rest = [axis for axis in axes if axis != along and len(values[axis]) > 1]
     chosen = [axis for axis in rest if (axis != CASE if lines is None else axis in lines)]
     panels = [axis for axis in rest if axis not in chosen]
-    return _Plan(along, tuple(chosen), tuple(panels), _called(axes))
+    return _Plan(along, tuple(chosen), tuple(panels), _short_names(axes))
 
 
-def _called(axes: Sequence[str]) -> dict[str, str]:
+def _short_names(axes: Sequence[str]) -> dict[str, str]:
     """The name of each axis: the last part of its dotted key, the whole key if two are equal."""
     last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
     same = Counter(last.values())
     return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
 
 
-def _summary(done: Sequence[Row], failed: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
-    yield f"{count_noun(len(done) + len(failed), 'point')} tried."
-    if failed:
-        yield f"{count_noun(len(failed), 'point')} failed; why stands below."
+def _summary(results: Sequence[Row], failures: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
+    yield f"{count_noun(len(results) + len(failures), 'point')} tried."
+    if failures:
+        yield f"{count_noun(len(failures), 'point')} failed; why stands below."
     for axis in over:
-        n = len({_cell(row.get(axis)) for row in done})
+        n = len({_cell(row.get(axis)) for row in results})
         values = count_noun(n, "value")
         yield f"Means and standard deviations are over {values} of {printable(axis)}."
-    seconds = [row["seconds"] for row in done if row.get("seconds") is not None]
+    seconds = [row["seconds"] for row in results if row.get("seconds") is not None]
     if seconds:
         yield f"All took {number(round(sum(seconds)))} seconds of work."
 
@@ -146,7 +146,7 @@ def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
     keys = [key for key, _ in _groups(there, plan.lines)]
     groups = _groups(there, plan.panels)[:MAX_CHARTS]
     return tuple(
-        _chart(plan.told(plan.panels, key) or spoken(figure), group, figure, plan, keys)
+        _chart(plan.title(plan.panels, key) or spoken(figure), group, figure, plan, keys)
         for key, group in groups
     )
 
@@ -161,21 +161,21 @@ def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequ
         plan: What the axes are used for.
         keys: The values of `plan.lines` of each line, in order.
     """
-    drawn, cells = [], []
+    series, cells = [], []
     there = dict(_groups(rows, plan.lines))
     for key in keys:
         along = _groups(there.get(key, []), [plan.by])
         points = [(x, *_moments(part, figure)) for (x,), part in along]
-        name = plan.told(plan.lines, key) or spoken(figure)
+        name = plan.title(plan.lines, key) or spoken(figure)
         cells += [(name, *point) for point in points]
         numbers = [p for p in points if isinstance(p[0], int | float)]
         x, mean, spreads, _ = zip(*numbers, strict=True) if numbers else ((), (), (), ())
-        drawn.append(Line(name, x, mean, tuple(sd or 0.0 for sd in spreads)))
+        series.append(Line(name, x, mean, tuple(sd or 0.0 for sd in spreads)))
     by = plan.names[plan.by]
     table = Table(title, ("line", by, "mean", "deviation", "points"), tuple(cells))
     if all(isinstance(cell[1], int | float) for cell in cells):
-        spread = "Bands: one standard deviation." if any(any(d.spread) for d in drawn) else ""
-        return lines(title, drawn, table, by, figure, spread=spread)
+        spread = "Bands: one standard deviation." if any(any(d.spread) for d in series) else ""
+        return lines(title, series, table, by, figure, spread=spread)
     return _marks(title, cells, by)
 
 
@@ -190,25 +190,25 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
 
 
 def _points(
-    rows: Sequence[Row], varied: Sequence[str], figures: Sequence[str], names: Mapping[str, str]
+    rows: Sequence[Row], axes: Sequence[str], figures: Sequence[str], names: Mapping[str, str]
 ) -> Table:
-    """A table of the means and deviations of all figures, a row per combination in `varied`."""
-    found = []
-    for key, group in _groups(rows, varied):
-        told = []
+    """A table of the means and deviations of all figures, a row per combination in `axes`."""
+    lines = []
+    for key, group in _groups(rows, axes):
+        texts = []
         for figure in figures:
             values = [row[figure] for row in group if row.get(figure) is not None]
             mean, spread, _ = _moments(group, figure) if values else (None, None, 0)
-            told.append(number(mean) + (f" ± {number(spread)}" if spread is not None else ""))
-        found.append((*[number(k) for k in key], *told))
-    heads = (*(names[axis] for axis in varied), *map(spoken, figures))
-    return Table("Means and deviations", heads, tuple(found))
+            texts.append(number(mean) + (f" ± {number(spread)}" if spread is not None else ""))
+        lines.append((*[number(k) for k in key], *texts))
+    heads = (*(names[axis] for axis in axes), *map(spoken, figures))
+    return Table("Means and deviations", heads, tuple(lines))
 
 
-def _failed(rows: Sequence[Row], kept: Sequence[str], names: Mapping[str, str]) -> Table | None:
-    """A table of errors: one row per error and combination of values in `kept`. None if empty."""
-    groups = _groups(rows, (*kept, "error"))
-    heads = (*(names[axis] for axis in kept), "points", "error")
+def _failures(rows: Sequence[Row], axes: Sequence[str], names: Mapping[str, str]) -> Table | None:
+    """A table of errors: one row per error and combination of values in `axes`. None if empty."""
+    groups = _groups(rows, (*axes, "error"))
+    heads = (*(names[axis] for axis in axes), "points", "error")
     cells = [
         (*map(number, key[:-1]), number(len(group)), printable(str(key[-1])))
         for key, group in groups

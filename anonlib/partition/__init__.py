@@ -56,7 +56,7 @@ class Partitioner(Plugin):
         return False
 
     @property
-    def whole(self) -> int | None:
+    def max_block_rows(self) -> int | None:
         """The most rows that the step keeps in one block; None if it cuts the table."""
         return None
 

@@ -18,16 +18,16 @@ def bisect(block: Block, max_rows: int) -> list[Ints]:
     Returns:
         The rows of each part, ascending.
     """
-    done: list[Ints] = []
+    leaves: list[Ints] = []
     todo = [np.arange(block.n)]
     while todo:
         rows = todo.pop()
         halves = _halves(block, rows) if len(rows) > max_rows else None
         if halves is None:
-            done.append(rows)
+            leaves.append(rows)
         else:
             todo += [halves[1], halves[0]]
-    return done
+    return leaves
 
 
 def _halves(block: Block, rows: Ints) -> tuple[Ints, Ints] | None:

@@ -60,7 +60,9 @@ def grow(
     members = np.split(np.argsort(root, kind="stable"), np.cumsum(np.bincount(root))[:-1])
     rows_of = dict(enumerate(members)) if len(root) else {}
     chain = [step for step in steps if isinstance(step, TreePartitioner)]
-    if not any(step.bounds for step in chain) and all(step.whole is None for step in steps):
+    if not any(step.bounds for step in chain) and all(
+        step.max_block_rows is None for step in steps
+    ):
         chain.append(KMeansPartitioner())
     leaf_of = np.zeros(len(root), np.int64)
     for tree, n in enumerate(n_rows.tolist()):

@@ -43,7 +43,7 @@ class Controller(Partitioner):
     def _build(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return {str(name): _built(specs) for name, specs in value.items()}
+        return {str(name): _build_models(specs) for name, specs in value.items()}
 
     @field_serializer("models")
     def _specs(self, models: dict[str, tuple[PrivacyModel, ...]]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Controller(Partitioner):
         return {name: [registry.spec(model) for model in each] for name, each in models.items()}
 
 
-def _built(specs: Any) -> Any:
+def _build_models(specs: Any) -> Any:
     if not isinstance(specs, list | tuple):
         raise ValueError("each controller has a list of privacy models")
     return tuple(s if isinstance(s, PrivacyModel) else _model(s) for s in specs)

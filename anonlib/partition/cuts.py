@@ -136,15 +136,15 @@ def score_rows(cuts: Singles, rows: Singles) -> Singles:
 
 def with_threshold(weights: Singles, threshold: Singles) -> Singles:
     """The weights of cuts, with the threshold as the last weight, zero-padded to whole chunks."""
-    return _filled(np.column_stack([weights, threshold]))
+    return _fill(np.column_stack([weights, threshold]))
 
 
 def with_one(features: Singles) -> Singles:
     """The features of rows, with -1 as the last feature, zero-padded to whole chunks."""
-    return _filled(np.column_stack([features, np.full(len(features), -1)]))
+    return _fill(np.column_stack([features, np.full(len(features), -1)]))
 
 
-def _filled(array: npt.NDArray[Any]) -> Singles:
+def _fill(array: npt.NDArray[Any]) -> Singles:
     n, width = array.shape
     result = np.zeros((n, -(-width // CHUNK) * CHUNK), np.float32)
     result[:, :width] = array

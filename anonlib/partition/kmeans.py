@@ -46,21 +46,21 @@ class KMeansPartitioner(TreePartitioner):
         few = leaf.rows[np.argsort(place)[: max(MIN_FITTED, FITTED_PER_LEAF * n_leaves)]]
         x, weight = _distinct(sample.coordinates[few])
         heap = [(-len(few), leaf, np.arange(len(weight)))]
-        done: list[Leaf] = []
+        leaves: list[Leaf] = []
         with threadpool_limits(1):  # sums would depend on the number of threads
-            while heap and len(heap) + len(done) < n_leaves:
+            while heap and len(heap) + len(leaves) < n_leaves:
                 _, open_, rows = heapq.heappop(heap)
                 plane = self._split(x[rows], weight[rows], seed)
                 low = np.zeros(len(rows), np.bool_) if plane is None else _low(plane, x[rows])
                 if plane is None or low.all() or not low.any():
-                    done.append(open_)
+                    leaves.append(open_)
                     continue
                 ids = grower.cut(open_.id, plane)
                 side = sample.left(plane, open_.rows)
                 sides = (open_.rows[side], rows[low]), (open_.rows[~side], rows[~low])
                 for id, (all_, fitted) in zip(ids, sides, strict=True):
                     heapq.heappush(heap, (-int(weight[fitted].sum()), Leaf(id, all_), fitted))
-        return done + [open_ for _, open_, _ in heap]
+        return leaves + [open_ for _, open_, _ in heap]
 
     def _split(self, x: Singles, weight: Ints, seed: int) -> Plane | None:
         """The hyperplane halfway between two centres; None if all rows agree."""
@@ -75,9 +75,9 @@ class KMeansPartitioner(TreePartitioner):
         if not weights.any():
             return None
         halfway = float((b @ b - a @ a) / 2)
-        return Plane(weights, self._balanced(along(weights, 0.0, x), weight, halfway))
+        return Plane(weights, self._balance(along(weights, 0.0, x), weight, halfway))
 
-    def _balanced(self, along: Singles, weight: Ints, threshold: float) -> float:
+    def _balance(self, along: Singles, weight: Ints, threshold: float) -> float:
         """The threshold, moved if it leaves too few rows on a side."""
         least, total = self.balance * weight.sum(), weight.sum()
         low = weight[along < threshold].sum()

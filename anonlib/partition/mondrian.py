@@ -27,18 +27,18 @@ class MondrianPartitioner(TreePartitioner):
     def grow(
         self, sample: Sample, grower: Grower, leaf: Leaf, most: float, seed: int
     ) -> list[Leaf]:
-        done: list[Leaf] = []
+        leaves: list[Leaf] = []
         todo = [leaf]
         while todo:
             node = todo.pop()
             cut = _cut(sample, node.rows) if len(node.rows) > most else None
             if cut is None:
-                done.append(node)
+                leaves.append(node)
                 continue
             left, right = grower.cut(node.id, cut)
             low = sample.left(cut, node.rows)
             todo += [Leaf(right, node.rows[~low]), Leaf(left, node.rows[low])]
-        return done
+        return leaves
 
 
 def _cut(sample: Sample, rows: Ints) -> Below | None:
@@ -48,7 +48,7 @@ def _cut(sample: Sample, rows: Ints) -> Below | None:
         if width[j] <= 0.0:
             break
         cut = Below(j, _median(sample.values[rows, j]))
-        if _allowed(sample, rows, cut):
+        if _is_allowed(sample, rows, cut):
             return cut
     return None
 
@@ -72,7 +72,7 @@ def _median(values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:
     return float(distinct[1 + np.argmin(np.abs(2 * below - len(values)))])
 
 
-def _allowed(sample: Sample, rows: Ints, cut: Below) -> bool:
+def _is_allowed(sample: Sample, rows: Ints, cut: Below) -> bool:
     low = sample.left(cut, rows)
     if sample.share == 1.0:
         return bool(sample.block.holds((~low).astype(np.int64), 2, rows).all())

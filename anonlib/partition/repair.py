@@ -28,7 +28,7 @@ class Joint:
     value: Ints
     count: Ints
 
-    def merged(self, group: Ints) -> "Joint":
+    def merge(self, group: Ints) -> "Joint":
         """The counts with leaves replaced by their groups. Leaves of group -1 are left out."""
         leaf = group[self.leaf]
         kept = leaf >= 0
@@ -80,25 +80,25 @@ class BlockCounts:
     references: dict[str, Reference] = field(default_factory=dict)
     joint: Joint | None = None
 
-    def merged(self, group: Ints, n_groups: int) -> "BlockCounts":
+    def merge(self, group: Ints, n_groups: int) -> "BlockCounts":
         """The counts of groups of leaves. Leaves of group -1 are left out.
 
         With `shared`, persons are a lower bound.
         """
-        kept = group >= 0
+        in_group = group >= 0
         sketches = {}
         for id, words in self.sketches.items():
             union = np.zeros((n_groups, words.shape[1]), np.int64)
-            np.bitwise_or.at(union, group[kept], words[kept])
+            np.bitwise_or.at(union, group[in_group], words[in_group])
             sketches[id] = union
-        n_rows = np.bincount(group[kept], self.n_rows[kept], n_groups).astype(np.int64)
+        n_rows = np.bincount(group[in_group], self.n_rows[in_group], n_groups).astype(np.int64)
         n_persons = n_rows
         if self.shared:
             # The leaves may share their persons. Only the largest count is certain.
             n_persons = np.zeros(n_groups, np.int64)
-            np.maximum.at(n_persons, group[kept], self.n_persons[kept])
-        counts = {id: _united(counted, group, n_groups) for id, counted in self.counts.items()}
-        joint = None if self.joint is None else self.joint.merged(group)
+            np.maximum.at(n_persons, group[in_group], self.n_persons[in_group])
+        counts = {id: _unite(counted, group, n_groups) for id, counted in self.counts.items()}
+        joint = None if self.joint is None else self.joint.merge(group)
         return BlockCounts(n_rows, n_persons, sketches, self.shared, counts, self.references, joint)
 
     def of(self, leaves: Ints) -> "BlockCounts":
@@ -109,7 +109,7 @@ class BlockCounts:
         if self.joint is not None:
             number = np.full(len(self.n_rows), -1)
             number[leaves] = np.arange(len(leaves))
-            joint = self.joint.merged(number)
+            joint = self.joint.merge(number)
         sizes = self.n_rows[leaves], self.n_persons[leaves]
         return BlockCounts(*sizes, sketches, self.shared, counts, self.references, joint)
 
@@ -154,25 +154,25 @@ class Demands:
 
     Attributes:
         sets: Sets of models.
-        asked: bool[b, sets]. Whether each leaf must hold each set.
+        must_hold: bool[b, sets]. Whether each leaf must hold each set.
     """
 
     sets: tuple[tuple[PrivacyModel, ...], ...]
-    asked: Bools
+    must_hold: Bools
 
-    def held(self, counts: BlockCounts) -> Bools:
+    def holds(self, counts: BlockCounts) -> Bools:
         """bool[b]. Whether each leaf certainly holds its models."""
-        result = np.ones(len(self.asked), np.bool_)
+        result = np.ones(len(self.must_hold), np.bool_)
         for s, models in enumerate(self.sets):
-            if self.asked[:, s].any():
-                result &= ~self.asked[:, s] | counts.hold(models)
+            if self.must_hold[:, s].any():
+                result &= ~self.must_hold[:, s] | counts.hold(models)
         return result
 
-    def merged(self, group: Ints, n_groups: int) -> "Demands":
+    def merge(self, group: Ints, n_groups: int) -> "Demands":
         """The demands on groups of leaves. Leaves of group -1 are left out."""
-        asked = np.zeros((n_groups, len(self.sets)), np.bool_)
-        np.logical_or.at(asked, group[group >= 0], self.asked[group >= 0])
-        return Demands(self.sets, asked)
+        must_hold = np.zeros((n_groups, len(self.sets)), np.bool_)
+        np.logical_or.at(must_hold, group[group >= 0], self.must_hold[group >= 0])
+        return Demands(self.sets, must_hold)
 
 
 def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
@@ -180,10 +180,10 @@ def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
     return Demands((tuple(models),), np.ones((n_leaves, 1), np.bool_))
 
 
-def _united(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
+def _unite(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
     """The counts with leaves replaced by their groups; group -1 is left out."""
     cell = group[counts.cell]
-    kept = cell >= 0
+    in_group = cell >= 0
 
     def total(of_leaves: Ints | None) -> Ints | None:
         if of_leaves is None:
@@ -191,7 +191,7 @@ def _united(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
         there = group >= 0
         return np.bincount(group[there], of_leaves[there], n_groups).astype(np.int64)
 
-    summed = sum_counts(cell[kept], counts.value[kept], counts.count[kept])
+    summed = sum_counts(cell[in_group], counts.value[in_group], counts.count[in_group])
     return replace(summed, n_missing=total(counts.n_missing), n_known=total(counts.n_known))
 
 
@@ -225,7 +225,7 @@ def merge_small(
     group = np.where(root >= 0, np.arange(len(root)), -1)
     members = {leaf: np.array([leaf]) for leaf in np.flatnonzero(root >= 0).tolist()}
     around = _around(cuts, root)
-    for failing in np.flatnonzero(~demands.held(counts) & (root >= 0)).tolist():
+    for failing in np.flatnonzero(~demands.holds(counts) & (root >= 0)).tolist():
         while not _holds(members[int(group[failing])], counts, demands):
             partner = _nearest(group, failing, around[failing], centers, counts.n_rows)
             if partner is None:
@@ -241,8 +241,8 @@ def merge_small(
 def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
     """Whether a union of leaves certainly holds its models."""
     one = np.zeros(len(leaves), np.int64)
-    asked = Demands(demands.sets, demands.asked[leaves]).merged(one, 1)
-    return bool(asked.held(counts.of(leaves).merged(one, 1))[0])
+    asked = Demands(demands.sets, demands.must_hold[leaves]).merge(one, 1)
+    return bool(asked.holds(counts.of(leaves).merge(one, 1))[0])
 
 
 def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:

@@ -17,5 +17,5 @@ class Single(Partitioner):
     limit: int = Field(200_000, ge=1, description="most rows that one block may have")
 
     @property
-    def whole(self) -> int:
+    def max_block_rows(self) -> int:
         return self.limit

@@ -65,7 +65,7 @@ class TargetClusters(TaskPartitioner):
         if n_clusters < 2:
             return [np.arange(block.n)]
         points = points_of(block, self.nominal)
-        cluster = _clustered(points, n_clusters)
+        cluster = _cluster(points, n_clusters)
         cluster = merge_failing(points, cluster, growth=self.merge == "growth")
         return np.split(np.argsort(cluster, kind="stable"), np.cumsum(np.bincount(cluster))[:-1])
 
@@ -82,7 +82,7 @@ def points_of(block: Block, nominal: str) -> Block:
         codes.append(block.context.nominal)
     stacked = np.column_stack(codes)
     if nominal == "codes":
-        numbers.append(_standardized(stacked))
+        numbers.append(_standardize(stacked))
         stacked = stacked[:, :0]
     n_categories = stacked.max(axis=0, initial=-1).astype(np.int64) + 1
     return replace(
@@ -90,12 +90,12 @@ def points_of(block: Block, nominal: str) -> Block:
     )
 
 
-def _standardized(codes: Codes) -> Floats:
+def _standardize(codes: Codes) -> Floats:
     spread = codes.std(axis=0)
     return snap((codes - codes.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def _clustered(points: Block, n_clusters: int) -> Ints:
+def _cluster(points: Block, n_clusters: int) -> Ints:
     """Phases 1 and 2: clusters of at least min_rows rows. Models are ignored.
 
     Returns:

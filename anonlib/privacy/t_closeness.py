@@ -71,7 +71,7 @@ class TCloseness(PrivacyModel):
         if self.distance == "ordered":
             if len(whole) < 2 or not len(counts.cell):
                 return np.zeros(len(cells.n_rows))
-            return _ordered(counts, total, whole / whole.sum()) / (len(whole) - 1)
+            return _by_order(counts, total, whole / whole.sum()) / (len(whole) - 1)
         levels = cells.references[column].levels
         if levels is None:
             raise ValueError(f"the reference of {column} has no hierarchy")
@@ -102,7 +102,7 @@ def _by_levels(counts: SparseCounts, n_all: Ints, whole: Ints, levels: Ints) -> 
     return total / len(levels)
 
 
-def _ordered(counts: SparseCounts, n_all: Ints, q: Floats) -> Floats:
+def _by_order(counts: SparseCounts, n_all: Ints, q: Floats) -> Floats:
     """float64[m]. The sum over i of |P(value <= i) - Q(value <= i)|, for each cell.
 
     Between two values of a cell P is a constant c. The sum of |c - Q(i)| over such a run of i comes

@@ -30,7 +30,7 @@ def totals(values: Column, start: Ints) -> list[Ints]:
     Returns:
         int64[g] for each limb.
     """
-    return _carried([np.add.reduceat(limb, start) for limb in _limbs(values)])
+    return _carry([np.add.reduceat(limb, start) for limb in _limbs(values)])
 
 
 def round_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
@@ -43,7 +43,7 @@ def round_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
         remainder = part % count
     odd = quotient[0] & 1
     quotient[0] = quotient[0] + (2 * remainder + odd > count)
-    return _array(_carried(quotient), column)
+    return _array(_carry(quotient), column)
 
 
 def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
@@ -96,7 +96,7 @@ def _limbs(values: Column) -> list[Ints]:
     return [*lower, words.view(np.int32)[:, -1].astype(np.int64)]
 
 
-def _carried(limbs: list[Ints]) -> list[Ints]:
+def _carry(limbs: list[Ints]) -> list[Ints]:
     """The same number with all limbs but the last in 0..2**32-1."""
     result = []
     carry = np.zeros_like(limbs[0])

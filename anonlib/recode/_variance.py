@@ -12,7 +12,7 @@ from anonlib.recode.grouped import GroupedValues
 ALIKE = 1e-9
 
 
-def rescale_means(grouped: GroupedValues, values: Floats, mean: Floats) -> Floats | None:
+def rescale_means(groups: GroupedValues, values: Floats, mean: Floats) -> Floats | None:
     """Rescales the means of cells about the mean of all values.
 
     T is the sum of squares about the mean of all, W that within the cells, and B = T - W that
@@ -20,7 +20,7 @@ def rescale_means(grouped: GroupedValues, values: Floats, mean: Floats) -> Float
     mean and the variance of the present values. Cost O(c).
 
     Args:
-        grouped: c present values of g cells.
+        groups: c present values of g cells.
         values: float64[c]. The same values as numbers.
         mean: float64[g]. The mean of each cell.
 
@@ -34,9 +34,9 @@ def rescale_means(grouped: GroupedValues, values: Floats, mean: Floats) -> Float
     exponent = np.frexp(np.abs(values).max())[1]
     x, m = np.ldexp(values, -exponent), np.ldexp(mean, -exponent)
     # fsum gives the same sum in any order of rows.
-    center = fsum((grouped.count * m).tolist()) / len(x)
-    within = fsum(((x - m[grouped.cell]) ** 2).tolist())
-    between = fsum((grouped.count * (m - center) ** 2).tolist())
+    center = fsum((groups.count * m).tolist()) / len(x)
+    within = fsum(((x - m[groups.cell]) ** 2).tolist())
+    between = fsum((groups.count * (m - center) ** 2).tolist())
     if within == 0 or between <= len(x) * ALIKE**2:
         return None
     moved = m + (np.sqrt(1 + within / between) - 1) * (m - center)

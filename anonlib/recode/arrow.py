@@ -82,7 +82,7 @@ def iso(values: Column) -> Column:
             # Without its zone: to cast zoned values needs a time zone database.
             local = values.view(pa.int64()).view(pa.timestamp(values.type.unit))
             text = pc.replace_substring(local.cast(pa.string()), " ", "T")
-            return text if values.type.tz is None else _enclosed("", text, "Z")
+            return text if values.type.tz is None else _enclose("", text, "Z")
         case Kind.DECIMAL if not 0 <= values.type.scale <= 6:
             # Arrow writes small values with an exponent, and has no other notation.
             return pa.array(
@@ -102,18 +102,18 @@ def json(values: Column) -> Column:
         case Kind.INTEGER | Kind.DECIMAL | Kind.BOOLEAN:
             return text
         case Kind.FLOAT:
-            return pc.if_else(pc.is_finite(values), text, _enclosed('"', text, '"'))
+            return pc.if_else(pc.is_finite(values), text, _enclose('"', text, '"'))
         case Kind.TEXT:
-            text = _escaped(text)
-    return _enclosed('"', text, '"')
+            text = _escape(text)
+    return _enclose('"', text, '"')
 
 
 def bracket(text: Column) -> Column:
     """string[n]. Each text in brackets: "[text]". Null stays null."""
-    return _enclosed("[", text, "]")
+    return _enclose("[", text, "]")
 
 
-def _escaped(text: Column) -> Column:
+def _escape(text: Column) -> Column:
     text = pc.replace_substring(text, "\\", "\\\\")
     text = pc.replace_substring(text, '"', '\\"')
     if not pc.any(pc.match_substring_regex(text, r"[\x00-\x1f]")).as_py():
@@ -123,5 +123,5 @@ def _escaped(text: Column) -> Column:
     return text
 
 
-def _enclosed(before: str, text: Column, after: str) -> Column:
+def _enclose(before: str, text: Column, after: str) -> Column:
     return pc.binary_join_element_wise(before, text, after, "")

@@ -57,30 +57,30 @@ class Centroid(Recoder):
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         output = self.output(values.type)
-        grouped = group(values, cells)
-        present = grouped.values
+        groups = group(values, cells)
+        present = groups.values
         if len(present) == 0:
             return pa.array([None] * cells.m, output)
         if kind(present.type) is Kind.FLOAT:
-            return grouped.spread(_of_floats(grouped, self.restore_variance))
-        total = totals(present, grouped.start)
+            return groups.spread(_of_floats(groups, self.restore_variance))
+        total = totals(present, groups.start)
         scale = present.type.scale if isinstance(present.type, pa.Decimal128Type) else 0
         moved = None
         if self.restore_variance:
             each = floats(totals(present, np.arange(len(present))))
-            moved = rescale_means(grouped, each, floats(total) / grouped.count)
+            moved = rescale_means(groups, each, floats(total) / groups.count)
         if present.type == output:
-            means = round_mean(total, grouped.count, output)
-            return grouped.spread(means if moved is None else round_half_even(moved, output))
-        mean = float_mean(total, grouped.count, scale) if moved is None else moved / 10.0**scale
-        return grouped.spread(pa.array(mean))
+            means = round_mean(total, groups.count, output)
+            return groups.spread(means if moved is None else round_half_even(moved, output))
+        mean = float_mean(total, groups.count, scale) if moved is None else moved / 10.0**scale
+        return groups.spread(pa.array(mean))
 
 
-def _of_floats(grouped: GroupedValues, restore_variance: bool) -> Column:
-    values = numbers(grouped.values)
+def _of_floats(groups: GroupedValues, restore_variance: bool) -> Column:
+    values = numbers(groups.values)
     x: Floats = values.astype(np.float64, copy=False)
-    mean = _float_means(grouped, x)
-    moved = rescale_means(grouped, x, mean) if restore_variance else None
+    mean = _float_means(groups, x)
+    moved = rescale_means(groups, x, mean) if restore_variance else None
     if moved is not None:
         largest = float(np.finfo(values.dtype).max)
         mean = np.clip(moved, -largest, largest)
@@ -88,16 +88,16 @@ def _of_floats(grouped: GroupedValues, restore_variance: bool) -> Column:
     return pa.array(mean, mask=np.isnan(mean))
 
 
-def _float_means(grouped: GroupedValues, x: Floats) -> Floats:
-    low = np.minimum.reduceat(x, grouped.start)
-    high = np.maximum.reduceat(x, grouped.start)
+def _float_means(groups: GroupedValues, x: Floats) -> Floats:
+    low = np.minimum.reduceat(x, groups.start)
+    high = np.maximum.reduceat(x, groups.start)
     # Scaled by a power of two to at most 1, which is exact. So no sum overflows, and sums of values
     # near the smallest number lose no digits. The peak is finite even if a value is not.
     peak = np.minimum(np.maximum(-low, high), np.finfo(np.float64).max)
     exponent = np.frexp(peak)[1]
     with np.errstate(invalid="ignore"):  # inf - inf
-        total = np.add.reduceat(np.ldexp(x, -exponent[grouped.cell]), grouped.start)
+        total = np.add.reduceat(np.ldexp(x, -exponent[groups.cell]), groups.start)
     # Rounding can move a mean out of its cell's range. Clipped, a constant cell keeps its value.
-    mean = np.clip(total / grouped.count, np.ldexp(low, -exponent), np.ldexp(high, -exponent))
+    mean = np.clip(total / groups.count, np.ldexp(low, -exponent), np.ldexp(high, -exponent))
     result: Floats = np.ldexp(mean, exponent)
     return result

@@ -62,9 +62,9 @@ def group(values: Column, cells: Cells) -> GroupedValues:
     return GroupedValues(values.take(pa.array(rows)), start, count, missing[released], released)
 
 
-def ascending(grouped: GroupedValues, order: tuple[str, ...] | None) -> Ints:
-    """int64[]. Positions in `grouped.values`, sorted by value within a cell. Cost O(n log n)."""
-    return _ascending(grouped, _keys(grouped.values, order))
+def ascending(groups: GroupedValues, order: tuple[str, ...] | None) -> Ints:
+    """int64[]. Positions in `groups.values`, sorted by value within a cell. Cost O(n log n)."""
+    return _ascending(groups, _keys(groups.values, order))
 
 
 @dataclass(frozen=True)
@@ -86,19 +86,19 @@ class Runs:
     count: Ints
 
 
-def runs(grouped: GroupedValues, order: tuple[str, ...] | None) -> Runs:
+def runs(groups: GroupedValues, order: tuple[str, ...] | None) -> Runs:
     """Finds the distinct values of every cell. Cost O(n log n)."""
-    keys = _keys(grouped.values, order)
-    position = _ascending(grouped, keys)
+    keys = _keys(groups.values, order)
+    position = _ascending(groups, keys)
     # A run starts with each cell, and wherever the value changes.
     new = np.zeros(len(position), np.bool_)
-    new[grouped.start] = True
+    new[groups.start] = True
     keys = keys[position]
     new[1:] |= keys[1:] != keys[:-1]
     first = np.flatnonzero(new)
     length = np.diff(first, append=len(position))
-    cell = grouped.cell[first]
-    count = np.bincount(cell, minlength=len(grouped.count))
+    cell = groups.cell[first]
+    count = np.bincount(cell, minlength=len(groups.count))
     return Runs(position[first], length, cell, np.cumsum(count) - count, count)
 
 
@@ -128,11 +128,11 @@ def normal(values: Column) -> Column:
     return values
 
 
-def _ascending(grouped: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
+def _ascending(groups: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
     # To sort values, then (cell, place) as one integer, is much faster than a lexsort.
     by_value = np.argsort(keys)
     n = len(keys)
-    pair = grouped.cell[by_value] * n + np.arange(n)
+    pair = groups.cell[by_value] * n + np.arange(n)
     pair.sort()
     return by_value[pair % n] if n else by_value
 

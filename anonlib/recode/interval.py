@@ -39,13 +39,13 @@ class Interval(Recoder):
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
-        grouped = group(values, cells)
-        places = ascending(grouped, domain.order)
-        lower = grouped.values.take(pa.array(places[grouped.start]))
-        upper = grouped.values.take(pa.array(places[grouped.start + grouped.count - 1]))
+        groups = group(values, cells)
+        places = ascending(groups, domain.order)
+        lower = groups.values.take(pa.array(places[groups.start]))
+        upper = groups.values.take(pa.array(places[groups.start + groups.count - 1]))
         if self.form == "text":
-            return grouped.spread(_text(lower, upper))
-        return grouped.spread(pa.StructArray.from_arrays([lower, upper], ["lower", "upper"]))
+            return groups.spread(_text(lower, upper))
+        return groups.spread(pa.StructArray.from_arrays([lower, upper], ["lower", "upper"]))
 
 
 def _text(lower: Column, upper: Column) -> Column:

@@ -31,12 +31,12 @@ class Mode(Recoder):
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
-        grouped = group(values, cells)
-        distinct = runs(grouped, domain.order)
+        groups = group(values, cells)
+        distinct = runs(groups, domain.order)
         highest = np.maximum.reduceat(distinct.length, distinct.start)
         frequent = np.flatnonzero(distinct.length == highest[distinct.cell])
         # The first of each cell is its smallest: cells and values are ascending.
         first = np.searchsorted(distinct.cell[frequent], np.arange(len(highest)))
         positions = distinct.position[frequent[first]]
-        is_null = grouped.missing > highest
-        return grouped.spread(grouped.values.take(pa.array(positions, mask=is_null)))
+        is_null = groups.missing > highest
+        return groups.spread(groups.values.take(pa.array(positions, mask=is_null)))

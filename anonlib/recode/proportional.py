@@ -66,7 +66,7 @@ class Proportional(Recoder):
         cell, node = np.divmod(pair, n_nodes)
         share = count / cells.count[cell]
         if self.steps is not None:
-            count = _apportioned(cell, node, count, cells.count[cell], self.steps)
+            count = _apportion(cell, node, count, cells.count[cell], self.steps)
             cell, node, share = cell[count > 0], node[count > 0], count[count > 0] / self.steps
         offsets = np.searchsorted(cell, np.arange(cells.m + 1)).astype(np.int32)
         fields = [pa.array(node.astype(np.int32)), pa.array(share)]
@@ -74,7 +74,7 @@ class Proportional(Recoder):
         return pa.ListArray.from_arrays(pa.array(offsets), elements)
 
 
-def _apportioned(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> Ints:
+def _apportion(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> Ints:
     """Rounds count / size to multiples of 1 / steps, by largest remainders within each cell.
 
     Args:

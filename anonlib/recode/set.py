@@ -39,17 +39,17 @@ class Set(Recoder):
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
-        grouped = group(values, cells)
-        distinct = runs(grouped, domain.order)
-        with_null = grouped.missing > 0
+        groups = group(values, cells)
+        distinct = runs(groups, domain.order)
+        with_null = groups.missing > 0
         ends = np.cumsum(distinct.count + with_null)
         is_null = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)
         is_null[ends[with_null] - 1] = True
         positions = np.zeros(len(is_null), np.int64)
         positions[~is_null] = distinct.position
-        elements = grouped.values.take(pa.array(positions, mask=is_null))
+        elements = groups.values.take(pa.array(positions, mask=is_null))
         offsets: Column = pa.array(np.concatenate([[0], ends]).astype(np.int32))
         if self.form == "array":
-            return grouped.spread(pa.ListArray.from_arrays(offsets, elements))
+            return groups.spread(pa.ListArray.from_arrays(offsets, elements))
         texts = pa.ListArray.from_arrays(offsets, pc.fill_null(json(elements), "null"))
-        return grouped.spread(bracket(pc.binary_join(texts, ", ")))
+        return groups.spread(bracket(pc.binary_join(texts, ", ")))

@@ -1,5 +1,5 @@
-"""What is kept of a run that ended, well or not: who answers for it, what it was made of, what was
-found. The table of these rows is private; it holds figures and names, no data."""
+"""The account of a run: who is responsible for it, what it read, and how it ended. The table of
+runs keeps it. It is private, and holds figures and names, no data."""
 
 import os
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _ENDINGS: dict[type[BaseException], str] = {
 }
 
 
-def runs_path(configured: str, release: str) -> str:
+def runs_path(path: str, release: str) -> str:
     """The path of the table of runs: the operator's (RUNS), else the config's; `release` is the
     folder of the release.
 
@@ -50,7 +50,7 @@ def runs_path(configured: str, release: str) -> str:
     given = os.environ.get(RUNS)
     if given and lies_in(given, release):
         raise InputError(f"{RUNS}: lies in the release, which is public; it is private")
-    return given or configured
+    return given or path
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Account:
         run_id: Its id.
         config: Its config.
         target: A plain path on this machine's disk, else a path with its scheme.
-        begun: When it began.
+        start: When it began.
         source_version: The pinned version of the source, if it has versions.
         n_rows_in: Rows of the source.
         report: The latest audit.
@@ -76,7 +76,7 @@ class Account:
     run_id: str
     config: Config
     target: str
-    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
+    start: datetime = field(default_factory=lambda: datetime.now(UTC))
     source_version: int | None = None
     n_rows_in: int | None = None
     report: "AuditReport | None" = None
@@ -85,13 +85,13 @@ class Account:
     error: str = ""
     exit_code: int = 0
 
-    def ended(self, result: ReleaseResult) -> ReleaseResult:
-        """Notes that all went well."""
+    def end(self, result: ReleaseResult) -> ReleaseResult:
+        """Notes that the run succeeded."""
         self.result, self.outcome = result, result.outcome
         return result
 
-    def failed(self, error: BaseException) -> None:
-        """Notes what ended the run: of which type it was, not its text, which may name data."""
+    def fail(self, error: BaseException) -> None:
+        """Notes the type of the error that ended the run, not its text, which may name data."""
         self.error = type(error).__name__
         self.exit_code = error.exit_code if isinstance(error, AnonlibError) else 1
         known = (ending for kind, ending in _ENDINGS.items() if isinstance(error, kind))
@@ -103,7 +103,7 @@ class Account:
         return {
             "run_id": self.run_id,
             "verb": self.verb,
-            "begun": self.begun,
+            "begun": self.start,
             "ended": datetime.now(UTC),
             "outcome": self.outcome,
             "error": self.error or None,
@@ -116,47 +116,47 @@ class Account:
             "anonlib": software()["anonlib"],
             "k": config.k,
             "models": [plugin_label(model) for model in config.all_models],
-            **self._found(),
+            **self._describe_outcome(),
             "approver": words.approver,
             "purpose": words.purpose,
             "recipients": [*words.recipients],
         }
 
-    def _found(self) -> dict[str, Any]:
-        """What the run made and found, as far as it came."""
-        made, report = self.result or ReleaseResult(self.run_id, "done"), self.report
-        judged = () if made.evaluation is None else made.evaluation.gates
+    def _describe_outcome(self) -> dict[str, Any]:
+        """The results of the run, as far as it got."""
+        result, report = self.result or ReleaseResult(self.run_id, "done"), self.report
+        gates = () if result.evaluation is None else result.evaluation.gates
         verdicts = () if report is None else report.verdicts
-        kept = made.outcome in ("published", "stopped", "evaluated")
+        has_record = result.outcome in ("published", "stopped", "evaluated")
         return {
-            "version": made.table_version if made.table_version >= 0 else None,
+            "version": result.table_version if result.table_version >= 0 else None,
             "verdicts": [(verdict.model, verdict.holds) for verdict in verdicts],
-            "gates": [(gate.gate.text, gate.passed) for gate in judged],
+            "gates": [(gate.gate.text, gate.passed) for gate in gates],
             "rows_in": self.n_rows_in,
-            "rows_out": made.n_rows_out if kept else None,
-            "rows_suppressed": made.n_suppressed if kept else None,
-            "rows_waiting": made.n_waiting or None,
-            "record": spell_path(made.record) if kept else None,
-            "report": spell_path(made.report) if kept and made.report else None,
+            "rows_out": result.n_rows_out if has_record else None,
+            "rows_suppressed": result.n_suppressed if has_record else None,
+            "rows_waiting": result.n_waiting or None,
+            "record": spell_path(result.record) if has_record else None,
+            "report": spell_path(result.report) if has_record and result.report else None,
         }
 
 
 def spell_path(path: str) -> str:
-    """A path in one spelling: plain and absolute on this machine's disk; without secrets."""
+    """The one spelling of a path: absolute if it is on this machine's disk, and without secrets."""
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")
     return bare(path) if "://" in path else str(Path(path).absolute())
 
 
 def require_words(words: AccountabilitySection) -> None:
-    """Raises ConfigError where a release lacks what its operator asks for, or where that can't be
-    understood."""
+    """Raises ConfigError if the config lacks a field that the operator requires, or if the
+    operator's list of them is not valid."""
     if problems := [*_lacking(words, os.environ.get(REQUIRE, ""))]:
         raise ConfigError(problems)
 
 
-def _lacking(words: AccountabilitySection, required: str) -> Iterator[Problem]:
-    for name in filter(None, map(str.strip, required.split(","))):
+def _lacking(words: AccountabilitySection, names: str) -> Iterator[Problem]:
+    for name in filter(None, map(str.strip, names.split(","))):
         if name not in _WORDS:
             yield Problem("", f"{REQUIRE} of the environment may list {', '.join(_WORDS)} only")
         elif not getattr(words, name):

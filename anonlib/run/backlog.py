@@ -1,5 +1,5 @@
-"""The backlog of a table: rows of batches that could not hold the models alone wait here for the
-next batch. They are encrypted: only who has the key can read them."""
+"""The backlog of a table: rows of batches that could not hold the models wait here for the next
+batch. They are encrypted."""
 
 import json
 import os
@@ -32,9 +32,18 @@ SEALED = "n int, sealed binary"
 
 @dataclass(frozen=True)
 class Waiting:
-    """The waiting rows of one run: their column names, Spark's schema as JSON, their number (None
-    until all are written), and the run that took them along last. If that run was committed, the
-    rows are published, and only this note is kept."""
+    """The waiting rows of one run.
+
+    Attributes:
+        run_id: The run.
+        table: The table that they will be added to.
+        key_check: A check value of the key that encrypted them.
+        columns: The names of their columns in the source.
+        types: Spark's schema, as JSON.
+        n_rows: Their number; None until all are written.
+        taken_by: The last run that took them along. Once it is committed, the rows are published,
+            and only this note is kept.
+    """
 
     run_id: str
     table: str
@@ -60,8 +69,8 @@ class Backlog:
         return None if found is None or found.n_rows is None else found
 
     def waiting(self, runs: frozenset[str]) -> list[Waiting]:
-        """The rows that still wait, if these runs were committed. Raises ConfigError for another
-        key."""
+        """The rows that still wait, given the committed runs. Raises ConfigError if they were
+        encrypted with another key."""
         found = [entry for entry in self._entries() if entry.n_rows is not None]
         found = [entry for entry in found if entry.taken_by not in runs]
         if any(entry.key_check != derive_key_check(self._key) for entry in found):
@@ -69,8 +78,8 @@ class Backlog:
         return found
 
     def rows(self, entries: Iterable[Waiting]) -> list[DataFrame]:
-        """The rows of each entry under the names that they had in the source. Raises StorageError
-        when some are gone."""
+        """The rows of each entry, with the column names of their source. Raises StorageError if
+        some are gone."""
         return [self._rows(entry) for entry in entries]
 
     def add(self, run_id: str, source: Source) -> None:
@@ -96,13 +105,14 @@ class Backlog:
         self._write(entry)
         with translate_errors("release.backlog"):
             # pyspark can't read the annotations of a partial; a lambda has none.
-            sealed = frame.mapInArrow(lambda batches: _sealed(batches, key), SEALED)
+            sealed = frame.mapInArrow(lambda batches: _seal_batches(batches, key), SEALED)
             sealed.write.parquet(f"{folder}/rows")
         self._storage.close(self._storage.root)
         self._write(replace(entry, n_rows=self._count(entry)))
 
     def take(self, run_id: str, entries: Iterable[Waiting]) -> None:
-        """Notes that a run is about to publish these rows; they count as published with it."""
+        """Notes that a run is about to publish these rows. Once it is committed, they count as
+        published."""
         for entry in entries:
             self._write(replace(entry, taken_by=run_id))
 
@@ -125,7 +135,7 @@ class Backlog:
         plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])
         with translate_errors("release.backlog"):
             sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
-            rows = sealed.mapInArrow(lambda batches: _unsealed(batches, key), plain)
+            rows = sealed.mapInArrow(lambda batches: _unseal_batches(batches, key), plain)
         return rows.toDF(*entry.columns)
 
     def _count(self, entry: Waiting) -> int:
@@ -158,7 +168,7 @@ def can_wait(error: InfeasibleError) -> bool:
     return all(problem.where.startswith(("privacy.", "partition.")) for problem in error.problems)
 
 
-def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+def _seal_batches(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for rows in batches:
         if rows.num_rows:
             what = f"sealing {rows.num_rows} rows"
@@ -167,7 +177,7 @@ def _sealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
             yield pa.RecordBatch.from_arrays(columns, ["n", "sealed"])
 
 
-def _unsealed(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+def _unseal_batches(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for n, sealed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             rows = run_sanitized(f"unsealing {n} rows", partial(unseal, sealed, key))
@@ -187,10 +197,10 @@ def seal(rows: pa.RecordBatch, key: bytes) -> bytes:
     return nonce + AESGCM(key).encrypt(nonce, sink.getvalue().to_pybytes(), None)
 
 
-def unseal(sealed: bytes, key: bytes) -> pa.RecordBatch:
+def unseal(message: bytes, key: bytes) -> pa.RecordBatch:
     """The inverse of `seal`. Raises BlockError for another key, or if a bit changed."""
     try:
-        data = AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
+        data = AESGCM(key).decrypt(message[:NONCE_BYTES], message[NONCE_BYTES:], None)
     except InvalidTag:
         raise BlockError("sealed rows were changed, or sealed with another key") from None
     with pa.ipc.open_stream(data) as reader:

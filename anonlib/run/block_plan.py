@@ -1,4 +1,4 @@
-"""From rows to blocks: grow the forest on the sample, count its leaves exactly, repair, and number
+"""Plans by blocks: grows a tree on the sample, counts its leaves exactly, repairs them, and numbers
 the blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,10 +116,10 @@ class BlockPlan(Plan):
         return rows.where(F.coalesce(owner, F.lit(-1)) < 0)
 
     def outcome(
-        self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
         """The loss states of all tasks, merged in the order of their lowest blocks."""
-        hashed = with_halves(staged, [column.id for column in schema.released])
+        hashed = with_halves(staged_rows, [column.id for column in schema.released])
         states_of = F.collect_list(STATE).alias("states")
         row = hashed.agg(*sums(released), states_of).collect()[0]
         states = [state.asDict() for state in row.states]
@@ -160,26 +160,26 @@ def plan_blocks(
     scan: Scan,
     partition: PartitionSection,
     attributes: Mapping[str, Attribute],
-    allowed: int,
+    max_suppressed: int,
     task: Task,
 ) -> BlockPlan:
-    """Makes the frozen plan. At most `allowed` rows of controllers are suppressed.
+    """Makes the frozen plan. At most `max_suppressed` rows of controllers are suppressed.
 
     Raises:
         ConfigError: `single` meets a table above its limit.
         InfeasibleError: Controllers with more rows than may be suppressed can't hold the models.
     """
-    owners = resolve_owners(rows, schema, scan, partition, attributes, allowed, task)
+    owners = resolve_owners(rows, schema, scan, partition, attributes, max_suppressed, task)
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
     _refuse_large(partition, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
     steps, bound = partition.steps, partition.max_rows
     _refuse_thin(bound, sample, scan.n_rows)
-    grown = grow(sample, steps, bound, task.seed, root, n_rows)
-    features, cuts = compile_tree(grown.tree, sample, scan.encodings, scan.hashes)
+    tree = grow(sample, steps, bound, task.seed, root, n_rows)
+    features, cuts = compile_tree(tree.tree, sample, scan.encodings, scan.hashes)
     heavy: dict[int, int] = {}
-    leaf = grown.leaf
-    if not any(step.whole for step in steps):
+    leaf = tree.leaf
+    if not any(step.max_block_rows for step in steps):
         heavy, leaf = _heavy(tuples, IN_TASK * bound * sample.share, leaf, cuts.n_leaves)
     n_leaves = cuts.n_leaves + len(heavy)
     draft = BlockPlan(
@@ -192,7 +192,7 @@ def plan_blocks(
         sizes=np.zeros(n_leaves, np.int64),
         n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
         values=scan.values if owners is None else owners.values,
-        split_by=_split_by(grown.tree.cuts, scan),
+        split_by=_split_by(tree.tree.cuts, scan),
         largest=int(n_rows.max()),
     )
     if n_leaves == 1:
@@ -200,7 +200,7 @@ def plan_blocks(
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
-    return _repaired(draft, BlockCounter(rows, schema, task), partition, roots, centers)
+    return _repair(draft, BlockCounter(rows, schema, task), partition, roots, centers)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class BlockCounter:
         return plan.owners.demands(owner)
 
 
-def _repaired(
+def _repair(
     draft: BlockPlan,
     rows: BlockCounter,
     partition: PartitionSection,
@@ -241,67 +241,69 @@ def _repaired(
     demands = rows.demands(draft, owner)
     group = merge_small(draft.cuts, owner, counts, centers, demands)
     if counts.shared and counts.counts:
-        group = _merged_again(draft, rows, group, owner, centers)
-    placed = group >= 0
-    sizes = np.bincount(group[placed], counts.n_rows[placed]).astype(np.int64)
+        group = _merge_again(draft, rows, group, owner, centers)
+    has_block = group >= 0
+    sizes = np.bincount(group[has_block], counts.n_rows[has_block]).astype(np.int64)
     bound = partition.max_rows
     dealt = np.where(sizes > IN_TASK * bound, -(-sizes // bound), 1)
-    if any(step.whole for step in partition.steps):
+    if any(step.max_block_rows for step in partition.steps):
         dealt = np.ones_like(dealt)
     group_owner = np.zeros(len(sizes), np.int64)
-    group_owner[group[placed]] = owner[placed]
-    alone = np.bincount(group[placed], minlength=len(sizes)) == 1
-    heavy = [leaf for leaf in draft.heavy.values() if placed[leaf] and alone[group[leaf]]]
+    group_owner[group[has_block]] = owner[has_block]
+    alone = np.bincount(group[has_block], minlength=len(sizes)) == 1
+    heavy = [leaf for leaf in draft.heavy.values() if has_block[leaf] and alone[group[leaf]]]
     while True:
         start = np.cumsum(dealt) - dealt
-        made = replace(
+        plan = replace(
             draft,
-            first=np.where(placed, start[group], 0),
-            buckets=np.where(placed, dealt[group], 1),
+            first=np.where(has_block, start[group], 0),
+            buckets=np.where(has_block, dealt[group], 1),
             sizes=np.repeat(-(-sizes // dealt), dealt),
-            n_merged=int(placed.sum() - len(sizes)),
+            n_merged=int(has_block.sum() - len(sizes)),
             largest=int(sizes.max()),
             spread=tuple(heavy),
         )
         if (dealt == 1).all():
-            return made
-        counts = rows.count(made)
+            return plan
+        counts = rows.count(plan)
         each = np.repeat(np.arange(len(dealt)), dealt)
-        holds = rows.demands(draft, group_owner[each]).held(counts) | (counts.n_rows == 0)
+        holds = rows.demands(draft, group_owner[each]).holds(counts) | (counts.n_rows == 0)
         short = np.unique(each[~holds & (dealt[each] > 1)])
         if not len(short):
-            return made
+            return plan
         dealt[short] //= 2
 
 
-def _merged_again(
+def _merge_again(
     draft: BlockPlan, rows: BlockCounter, group: Ints, owner: Ints, centers: Floats
 ) -> Ints:
-    """int64[b]. The block of each leaf, 0..m-1; -1 for none. Persons with rows in several leaves
-    count several times in the sums of merged leaves, so blocks are counted again, and merged until
-    they hold their models."""
-    placed = group >= 0
+    """int64[b]. The block of each leaf, 0..m-1; -1 for none.
+
+    Sums over merged leaves count a person with rows in several of them several times. So blocks are
+    counted again, and merged until they hold their models.
+    """
+    has_block = group >= 0
     while True:
-        first = np.unique(group[placed], return_index=True)[1]
-        leaves = np.flatnonzero(placed)[first]  # one of each block
-        made = replace(draft, first=np.where(placed, group, 0))
-        counts, demands = rows.count(made), rows.demands(draft, owner[leaves])
+        first = np.unique(group[has_block], return_index=True)[1]
+        leaves = np.flatnonzero(has_block)[first]  # one of each block
+        plan = replace(draft, first=np.where(has_block, group, 0))
+        counts, demands = rows.count(plan), rows.demands(draft, owner[leaves])
         root, none = owner[leaves], no_cuts(centers.shape[1], 0)
         merged = merge_small(none, root, counts, centers[leaves], demands)
         if int(merged.max()) + 1 == len(leaves):
             return group
-        group = np.where(placed, merged[group], -1)
+        group = np.where(has_block, merged[group], -1)
 
 
 def _refuse_large(partition: PartitionSection, n_rows: Ints) -> None:
     for i, step in enumerate(partition.steps):
-        if step.whole is not None and n_rows.max() > step.whole:
+        if step.max_block_rows is not None and n_rows.max() > step.max_block_rows:
             raise ConfigError(
                 [
                     Problem(
                         f"partition.steps.{i}",
                         (
-                            f"one block takes at most {step.whole} rows, the source has "
+                            f"one block takes at most {step.max_block_rows} rows, the source has "
                             f"{n_rows.max()}; use kmeans"
                         ),
                     )
@@ -360,7 +362,7 @@ def _split_by(cuts: Sequence[Cut], scan: Scan) -> tuple[str, ...]:
 
 
 def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
-    """Mean coordinates of the sampled rows of each leaf; 0 where none was sampled."""
+    """The mean coordinates of the sampled rows of each leaf; 0 if none was sampled."""
     count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
     sums = [np.bincount(leaf, values[:, f], n_leaves) for f in range(values.shape[1])]
     return np.column_stack([np.empty((n_leaves, 0)), *sums]) / count[:, None]

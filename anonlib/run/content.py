@@ -1,8 +1,8 @@
-"""The content gate: what columns hold, whatever their roles say.
+"""The content gate: looks at the values of columns, whatever roles the config gives them.
 
-A released column must not show who a person is: it must not have values of an identifying column,
-be a key, repeat a quasi-identifier, or tell whose a row is. Released values come from the source's,
-as digests prove, so the source's are judged.
+A released column must not show who a person is. It must not share values with an identifying
+column, be a key, repeat a quasi-identifier, or have values that belong to one person each. The gate
+looks at the source: digests prove that the release is made of these rows.
 """
 
 import secrets
@@ -23,17 +23,17 @@ from anonlib.errors import Problem
 from anonlib.source import Source
 from anonlib.table.schema import Column, Role, is_atomic
 
-#: The distinct values of a column that a sketch aims at.
-KEPT = 50_000
-#: Columns of so few distinct values identify nobody, and share values by chance.
-FEW = 20
-#: So many shared values, or equal rows, beyond chance are an accident.
-LEAST = 5
-#: Values around an identifier's by which it is told how densely numbers are used there.
-AROUND = 100
-#: A column with so many distinct values, of those that are there, is a key; one that equals another
-#: in so many rows repeats it; one with so many values of one person each tells who it is.
-NEARLY = 0.95
+#: Distinct values of a column that a sketch keeps, about.
+SKETCH_SIZE = 50_000
+#: A column with at most this many distinct values identifies nobody.
+MAX_HARMLESS_VALUES = 20
+#: This many shared values, or equal rows, more than expected by chance are still an accident.
+MAX_ACCIDENTS = 5
+#: Neighbours of a number among an identifier's that tell how densely numbers are used there.
+N_NEIGHBOURS = 100
+#: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
+#: of two columns that repeat each other, values that belong to one person each.
+NEARLY_ALL = 0.95
 #: Texts of whole numbers, also with zeros before them.
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 
@@ -45,10 +45,10 @@ class Overlap:
     Attributes:
         column: The released column.
         identifier: The identifying column.
-        n_values: Values that both have, in the sketch.
-        by_chance: As many would both have by chance.
+        n_values: Values of the sketch that both have.
+        by_chance: The number of shared values that chance explains.
         n_rows: Rows where both are equal, of all rows.
-        rows_by_chance: In as many rows both would at most be equal by chance.
+        rows_by_chance: The largest number of equal rows that chance explains.
     """
 
     column: str
@@ -61,8 +61,8 @@ class Overlap:
     @property
     def shows(self) -> bool:
         """Whether they have more in common than chance explains."""
-        most = self.by_chance + 6 * sqrt(self.by_chance) + LEAST
-        return self.n_values > most or self.n_rows > LEAST + 6 * self.rows_by_chance
+        most = self.by_chance + 6 * sqrt(self.by_chance) + MAX_ACCIDENTS
+        return self.n_values > most or self.n_rows > MAX_ACCIDENTS + 6 * self.rows_by_chance
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ class Content:
     """The figures of the gate, for the private record.
 
     Attributes:
-        share: The share of the values that the sketches have; 1 is all.
-        distinct: By released column: its distinct values, estimated unless share is 1.
-        shared: Pairs of columns with values in common.
+        share: The share of all values that sketches keep; 1 is all.
+        distinct: By released column: the number of its distinct values, an estimate if share < 1.
+        overlaps: Pairs of columns with values in common.
     """
 
     share: float
     distinct: Mapping[str, int]
-    shared: tuple[Overlap, ...]
+    overlaps: tuple[Overlap, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        pairs = [asdict(pair) for pair in self.shared]
+        pairs = [asdict(pair) for pair in self.overlaps]
         return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
 
 
@@ -89,9 +89,9 @@ class Sketch(NamedTuple):
     """A random part of a column's values, the same part for all columns.
 
     Attributes:
-        hashes: The keyed hashes of its values.
-        numbers: float64[u], ascending. Those of its values that are whole numbers or times.
-        n_present: Rows with a value.
+        hashes: Keyed hashes of the values.
+        numbers: float64[u], ascending. The values that are whole numbers or times.
+        n_present: Rows of the whole column that have a value.
     """
 
     hashes: frozenset[int]
@@ -100,38 +100,44 @@ class Sketch(NamedTuple):
 
 
 def judge_content(
-    source: Source, n_rows: int, privacy: PrivacySection, named: frozenset[str]
+    source: Source, n_rows: int, privacy: PrivacySection, protected: frozenset[str]
 ) -> tuple[Content, list[Problem]]:
     """Judges the columns of a source that are released.
 
-    Cost: one aggregate over the source; one more, with a shuffle, for each column that looks like a
-    key or tells whose a row is, and for those that look like another one.
+    Cost: one aggregate over the source. Each column that looks like a key, or as if its values
+    belong to one person each, takes another one with a shuffle; all columns that look like repeated
+    ones take one more together.
 
     Args:
         source: The source.
-        n_rows: Its rows.
-        privacy: Names the columns that are acknowledged.
-        named: Names of the sensitive columns that models protect. These may be rich.
+        n_rows: The number of its rows.
+        privacy: The section of the config that acknowledges columns.
+        protected: Names of sensitive columns with a model. They may have many distinct values.
+
+    Returns:
+        The figures, and what is wrong.
     """
     persons = [c for c in source.schema.columns if _identifies(c, source.schema.unit)]
-    shown = [c for c in source.schema.released if not c.pseudonym]
-    persons, shown = ([c for c in columns if _is_comparable(c)] for columns in (persons, shown))
-    share = min(1.0, KEPT / n_rows)
-    frame = _as_texts(source, dict.fromkeys([*persons, *shown]))
-    sketches, equal = _sketch(frame, persons, shown, share)
-    distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in shown}
-    pairs = [(column, other) for column in shown for other in persons]
-    found = [
+    candidates = [c for c in source.schema.released if not c.pseudonym]
+    persons, candidates = (
+        [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
+    )
+    share = min(1.0, SKETCH_SIZE / n_rows)
+    frame = _as_texts(source, dict.fromkeys([*persons, *candidates]))
+    sketches, equal = _sketch(frame, persons, candidates, share)
+    distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in candidates}
+    pairs = [(column, other) for column in candidates for other in persons]
+    overlaps = [
         _overlap(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id], share)
         for c, p in pairs
         if c.id != p.id
     ]
-    content = Content(share, distinct, tuple(s for s in found if s.n_values or s.n_rows))
+    content = Content(share, distinct, tuple(s for s in overlaps if s.n_values or s.n_rows))
     problems = [
-        *_overlap_problems(found, distinct, privacy),
-        *_key_problems(frame, shown, sketches, distinct, privacy, named),
-        *_repeated_problems(frame, shown, sketches, privacy),
-        *_telling_problems(frame, source, shown, sketches, share, privacy),
+        *_overlap_problems(overlaps, distinct, privacy),
+        *_key_problems(frame, candidates, sketches, distinct, privacy, protected),
+        *_repeated_problems(frame, candidates, sketches, privacy),
+        *_telling_problems(frame, source, candidates, sketches, share, privacy),
     ]
     return content, problems
 
@@ -145,8 +151,8 @@ def _is_comparable(column: Column) -> bool:
 
 
 def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
-    """The columns as texts that are equal where people see one value: 7, 7.0 and " 007", or a date
-    and its midnight."""
+    """The columns as text. Values that people take for one get one text: 7, 7.0 and " 007", or a
+    date and its midnight."""
     typed = source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns])
     return typed.select(*[_as_text(F.col(c.id), c).alias(c.id) for c in columns])
 
@@ -156,18 +162,19 @@ def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
     if at.is_timestamp(column.type):
         return F.regexp_replace(text, " 00:00:00$", "")
     if at.is_floating(column.type) or at.is_decimal(column.type):
-        whole = value.try_cast("bigint")
-        is_whole = whole.cast("double") == value.cast("double")
-        return F.when(is_whole, whole.cast("string")).otherwise(text)
+        integer = value.try_cast("bigint")
+        is_whole = integer.cast("double") == value.cast("double")
+        return F.when(is_whole, integer.cast("string")).otherwise(text)
     if not at.is_string(column.type):
         return text
     plain = F.trim(F.lower(F.collate(text, "UTF8_BINARY")))
-    whole = F.when(plain.rlike(_WHOLE), plain).cast("bigint")
-    return F.nullif(F.coalesce(whole.cast("string"), plain), F.lit(""))
+    integer = F.when(plain.rlike(_WHOLE), plain).cast("bigint")
+    return F.nullif(F.coalesce(integer.cast("string"), plain), F.lit(""))
 
 
 def _number(text: SparkColumn, column: Column) -> SparkColumn:
-    """The place of a value on a line, for values that lie on one: chance lets those agree."""
+    """A whole number, date or time as a number; null for other values. Only numbers and times may
+    agree by chance."""
     if pa.types.is_date(column.type):
         return F.unix_date(text.try_cast("date")).cast("double")
     if pa.types.is_timestamp(column.type):
@@ -176,20 +183,20 @@ def _number(text: SparkColumn, column: Column) -> SparkColumn:
 
 
 def _sketch(
-    frame: DataFrame, persons: list[Column], shown: list[Column], share: float
+    frame: DataFrame, persons: list[Column], others: list[Column], share: float
 ) -> tuple[dict[str, Sketch], dict[tuple[str, str], int]]:
-    """The sketches of columns, by id; and by pair of ids the rows where both are equal."""
-    columns = dict.fromkeys([*persons, *shown])
-    # A key of this run: nobody can prepare values that a sketch misses.
+    """The sketches by column id, and by pair of ids the number of rows where both are equal."""
+    columns = dict.fromkeys([*persons, *others])
+    # A fresh key, so that nobody can prepare values that the sketch misses.
     key, bound = F.lit(secrets.randbits(63)), F.lit(min(2**63 - 1, int(2**64 * share) - 2**63))
     aggregates = []
     for c in columns:
         text = F.col(c.id)
         hashed = F.xxhash64(key, text, key)
         value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
-        kept = F.when(text.isNotNull() & (hashed <= bound), value)
-        aggregates += [F.collect_set(kept).alias(c.id), F.count(text).alias(f"{c.id}_n")]
-    pairs = [(c.id, p.id) for c in shown for p in persons if c.id != p.id]
+        item = F.when(text.isNotNull() & (hashed <= bound), value)
+        aggregates += [F.collect_set(item).alias(c.id), F.count(text).alias(f"{c.id}_n")]
+    pairs = [(c.id, p.id) for c in others for p in persons if c.id != p.id]
     aggregates += [F.count_if(F.col(c) == F.col(p)).alias(f"{c}={p}") for c, p in pairs]
     row = frame.agg(*aggregates).toArrow() if aggregates else pa.table({})
     sketches = {}
@@ -206,22 +213,25 @@ def _overlap(
 ) -> Overlap:
     n_values = len(values.hashes & others.hashes)
     chance = by_chance(values.numbers, others.numbers)
-    # Each value is in so many rows of the identifier; a row meets its own by one in all of these.
+    # The rows of one value of the identifier, on average: by chance, a column is equal in one row
+    # of each value.
     rows_by_chance = others.n_present * share / max(1, len(others.hashes))
     return Overlap(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
 
 
 def by_chance(numbers: Floats, others: Floats) -> float:
-    """How many of the numbers are among the others by chance: each as often as the others fill the
-    line around it. Texts are never equal by chance.
+    """The number of `numbers` that are expected among `others` by chance.
+
+    Where the others use every second number of the line, every second number is expected to be
+    among them. Texts are never equal by chance.
 
     Args:
         numbers: float64[u], ascending.
-        others: float64[v], ascending, of the same part of all numbers.
+        others: float64[v], ascending. From the same sketch.
     """
     if not len(numbers) or len(others) < 2:
         return float(len(numbers) * len(others) > 0)
-    width = min(AROUND, len(others) - 1)
+    width = min(N_NEIGHBOURS, len(others) - 1)
     place = np.searchsorted(others, numbers)
     first = np.clip(place - width // 2, 0, len(others) - 1 - width)
     span = others[first + width] - others[first]
@@ -230,14 +240,14 @@ def by_chance(numbers: Floats, others: Floats) -> float:
 
 
 def _overlap_problems(
-    found: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
+    overlaps: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
 ) -> Iterator[Problem]:
-    for pair in found:
+    for pair in overlaps:
         named = privacy.names_unique(pair.column)
-        if pair.shows and distinct[pair.column] > FEW and not named:
+        if pair.shows and distinct[pair.column] > MAX_HARMLESS_VALUES and not named:
             yield Problem(
                 f"column {pair.column}",
-                f"shows who a person is: it has values of column {pair.identifier}, more than "
+                f"shows who a person is: it shares more values with column {pair.identifier} than "
                 f"chance explains, and equals it in {pair.n_rows} rows; give it `role: drop` or "
                 "mend the source, or name it under privacy.acknowledge_unique",
             )
@@ -245,37 +255,37 @@ def _overlap_problems(
 
 def _key_problems(
     frame: DataFrame,
-    shown: list[Column],
+    columns: list[Column],
     sketches: Mapping[str, Sketch],
     distinct: Mapping[str, int],
     privacy: PrivacySection,
-    named: frozenset[str],
+    protected_names: frozenset[str],
 ) -> Iterator[Problem]:
-    for c in shown:
+    for c in columns:
         n = sketches[c.id].n_present
         # Combinations of insensitive columns are counted elsewhere.
-        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in named
+        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in protected_names
         if protected or privacy.acknowledges_unique(c.name):
             continue
-        if distinct[c.name] <= FEW or distinct[c.name] < 0.9 * NEARLY * n:
+        if distinct[c.name] <= MAX_HARMLESS_VALUES or distinct[c.name] < 0.9 * NEARLY_ALL * n:
             continue
         exact = frame.select(c.id).na.drop().distinct().count()
-        if exact >= NEARLY * n:
+        if exact >= NEARLY_ALL * n:
             yield Problem(
                 f"column {c.name}",
-                f"is a key: {exact} distinct values in {n} rows, published as they are; give it "
+                f"is a key: {exact} distinct values in {n} rows, published unchanged; give it "
                 "`role: drop` or coarsen it, or name it under privacy.acknowledge_unique",
             )
 
 
 def _repeated_problems(
-    frame: DataFrame, shown: list[Column], sketches: Mapping[str, Sketch], privacy: PrivacySection
+    frame: DataFrame, columns: list[Column], sketches: Mapping[str, Sketch], privacy: PrivacySection
 ) -> Iterator[Problem]:
-    """Columns that are released as they are, and equal a quasi-identifier."""
-    quasi = [c for c in shown if c.role is Role.QUASI_IDENTIFIER]
+    """Columns that repeat a quasi-identifier and are released as they are."""
+    quasi = [c for c in columns if c.role is Role.QUASI_IDENTIFIER]
     pairs = [
         (c, q)
-        for c in shown
+        for c in columns
         if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
         for q in quasi
         if _alike(sketches[c.id].hashes, sketches[q.id].hashes)
@@ -284,50 +294,52 @@ def _repeated_problems(
         return
     equal = [F.count_if(F.col(c.id) == F.col(q.id)) for c, q in pairs]
     for (c, q), n in zip(pairs, frame.agg(*equal).collect()[0], strict=True):
-        if n >= NEARLY * max(1, sketches[c.id].n_present):
+        if n >= NEARLY_ALL * max(1, sketches[c.id].n_present):
             yield Problem(
                 f"column {c.name}",
-                f"equals the quasi-identifier {q.name} in {n} rows, and would be published as it "
-                "is; give it `role: drop`, or name it under privacy.acknowledge_unique",
+                f"equals the quasi-identifier {q.name} in {n} rows, and would be published "
+                "unchanged; give it `role: drop`, or name it under privacy.acknowledge_unique",
             )
 
 
 def _alike(a: frozenset[int], b: frozenset[int]) -> bool:
-    """Whether two columns may be one: they have nearly the same values, and several."""
+    """Whether two columns have nearly the same values, and more than one."""
     return len(a) > 1 and len(a & b) >= 0.8 * len(a | b)
 
 
 def _telling_problems(
     frame: DataFrame,
     source: Source,
-    shown: list[Column],
+    columns: list[Column],
     sketches: Mapping[str, Sketch],
     share: float,
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
-    """Columns whose values belong to one person each although they stand in several rows."""
+    """Columns with values that several rows have, but only one person."""
     schema = source.schema
     unit = [schema.by_id(id) for id in schema.unit if id in frame.columns]
     if not unit:
         return
     n_persons = max(len(sketches[c.id].hashes) for c in unit)
-    if n_persons <= FEW * share:
+    if n_persons <= MAX_HARMLESS_VALUES * share:
         return
     person = F.xxhash64(*[F.col(c.id) for c in unit])
-    for c in shown:
+    for c in columns:
         if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
             continue
         if len(sketches[c.id].hashes) < 0.8 * n_persons:
             continue
         by_value = frame.where(F.col(c.id).isNotNull()).groupBy(c.id)
-        found = by_value.agg(
+        repeated_values = by_value.agg(
             F.count("*").alias("n"), F.min(person).alias("low"), F.max(person).alias("high")
         ).where("n > 1")
-        n, alone = found.agg(F.count("*"), F.count_if(F.col("low") == F.col("high"))).collect()[0]
-        if n >= LEAST and alone >= NEARLY * n:
+        n, alone = repeated_values.agg(
+            F.count("*"), F.count_if(F.col("low") == F.col("high"))
+        ).collect()[0]
+        if n >= MAX_ACCIDENTS and alone >= NEARLY_ALL * n:
             yield Problem(
                 f"column {c.name}",
-                f"tells whose a row is: {alone} of the {n} values that stand in several rows are "
-                "of one person each; give it `role: drop` or coarsen it, or name it under "
+                f"tells whose a row is: of the {n} values that several rows have, {alone} belong "
+                "to one person each; give it `role: drop` or coarsen it, or name it under "
                 "privacy.acknowledge_unique",
             )

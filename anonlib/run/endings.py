@@ -1,4 +1,4 @@
-"""Runs that end without publishing: done already, or waiting for more rows."""
+"""Runs that end without publishing: their rows are published already, or wait for more rows."""
 
 import json
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from anonlib.spark.storage import Storage
 def finish(
     spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
 ) -> ReleaseResult:
-    """A committed run: what is known of it, with an interrupted clean-up finished, and the name
-    in the catalog and the record that may be missing.
+    """Ends a run that was committed before: finishes an interrupted clean-up, and adds what may be
+    missing, its record and the table's name in the catalog.
 
-    Raises ConfigError where the run was of another config.
+    Raises ConfigError if the committed run had another config.
     """
     ahead = _ahead(spark, target, run_id)
     kept = ahead or read_record(spark, config.record_path, run_id)
@@ -40,7 +40,7 @@ def finish(
                 )
             ]
         )
-    with lease(spark, target.path, run_id, target.runs) as held:
+    with lease(spark, target.path, run_id, target.runs) as own_lease:
         if ahead is not None:
             _keep(spark, config.record_path, ahead | {"table_version": target.version_of(run_id)})
         newest = next(iter(target.commits()), None)
@@ -49,9 +49,9 @@ def finish(
         if newest is not None and newest.text != there:
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
-        purge(spark, target, held)
+        purge(spark, target, own_lease)
         register(spark, config.release, run_id, target.version_of(run_id))
-    result = _done(spark, config.record_path, target, run_id)
+    result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
     return replace(result, notes=(*notes, *result.notes))
 
@@ -59,7 +59,8 @@ def finish(
 def _describe_published(
     spark: SparkSession, source: SourceSection, records: str, result: ReleaseResult
 ) -> Iterator[str]:
-    """What a run published that is done: its source was not read again."""
+    """Notes on a run that was committed before: what it published, and whether its source has
+    changed since. The source is not read again."""
     kept = read_record(spark, records, result.run_id) or {}
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
@@ -77,7 +78,7 @@ def _describe_published(
 
 
 def require_own_record(spark: SparkSession, records: str, target: Target, run_id: str) -> None:
-    """Raises ConfigError where the run's private record in the folder `records` is that of another
+    """Raises ConfigError if the run's private record in the folder `records` belongs to another
     table."""
     kept = read_record(spark, records, run_id)
     if kept is not None and kept.get("table") != bare(target.path):
@@ -93,9 +94,9 @@ def require_own_record(spark: SparkSession, records: str, target: Target, run_id
 
 
 def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any] | None:
-    """The private record of a run in the folder `records`; None where it is not there.
+    """The private record of a run in the folder `records`; None if there is none.
 
-    Raises InputError where it is damaged.
+    Raises InputError if it is damaged.
     """
     path = record_path(spark, records, run_id)
     storage = Storage(spark, records)
@@ -116,10 +117,11 @@ def waits(
     backlog: Backlog,
     why: InfeasibleError | None = None,
 ) -> ReleaseResult:
-    """A run whose rows wait, `why` if they were added now; or waited until another took them."""
+    """The result of a run whose rows wait in the backlog. why: The reason, if this call added them;
+    None if an earlier call did."""
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
-        result = _done(spark, records, target, left.taken_by or "")
+        result = _describe_done(spark, records, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
         return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
     return ReleaseResult(
@@ -132,37 +134,37 @@ def waits(
     )
 
 
-def _done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
-    """What is known of a committed run."""
+def _describe_done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
+    """The result of a run that was committed before."""
     record = record_path(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
-    kept = storage.exists(record)
-    lost = f"{record} is not there: the run was stopped after its commit, or it was moved"
+    has_record = storage.exists(record)
+    note = f"{record} is not there: the run was stopped after its commit, or it was moved"
     return ReleaseResult(
         run_id=run_id,
         outcome="done",
         table=target.path,
         table_version=target.version_of(run_id),
         manifest=manifest_path(target.path),
-        record=record if kept else "",
-        report=report if kept and storage.exists(report) else "",
-        notes=() if kept else (lost,),
+        record=record if has_record else "",
+        report=report if has_record and storage.exists(report) else "",
+        notes=() if has_record else (note,),
     )
 
 
 def write_ahead(spark: SparkSession, work: str, text: str) -> None:
-    """Keeps the record of a run that is about to commit among its own files."""
+    """Writes the record of a run that is about to commit among its own files."""
     Storage(spark, work).write(f"{work}/{AHEAD}", text)
 
 
 def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] | None:
-    """The record that a run has kept ahead; None where another came between."""
+    """The record that a run wrote before its commit; None if it is gone."""
     path = f"{work_folder(target.path)}/{AHEAD}"
     storage = Storage(spark, path)
-    found: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     with suppress(ValueError, InputError):  # another run is writing, or removing it
-        found = json.loads(storage.read(path)) if storage.exists(path) else {}
-    return found if found.get("run_id") == run_id else None
+        content = json.loads(storage.read(path)) if storage.exists(path) else {}
+    return content if content.get("run_id") == run_id else None
 
 
 def _keep(spark: SparkSession, records: str, content: dict[str, Any]) -> None:

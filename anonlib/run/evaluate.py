@@ -1,4 +1,5 @@
-"""Measuring a release: every measure of the config, the gates, the table of figures."""
+"""Measures a release: runs the measures of the config, judges the gates, and writes the table of
+figures."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping
@@ -45,8 +46,8 @@ METRICS = T.StructType(
 
 
 def marks_of(evaluate: EvaluateSection | None) -> Marks:
-    """What the measures of a config need to know of staged rows; links under a key of this run,
-    which is never written."""
+    """The private columns that the measures of a config need in staged rows. Links have a fresh
+    key, which is never written."""
     measures = () if evaluate is None else evaluate.measures
     return Marks(
         link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
@@ -57,22 +58,22 @@ def marks_of(evaluate: EvaluateSection | None) -> Marks:
 def evaluate_case(
     evaluate: EvaluateSection | None, gates: tuple[Gate, ...], case: SparkCase, progress: Progress
 ) -> Evaluation:
-    """What the measures find, and the gates say."""
+    """Runs the measures, and judges the gates by their figures."""
     findings, seconds = {}, {}
     spark = case.released.sparkSession
     for measure in () if evaluate is None else evaluate.measures:
         stage = f"measure {measure.type}"
         before = progress.seconds.get(stage, 0.0)
         with progress.stage(stage, spark):
-            findings[measure.type] = _found(measure, case)
+            findings[measure.type] = _measure(measure, case)
         seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
     found = Evaluation(findings, seconds=seconds)
     return replace(found, gates=tuple(judge(gate, found) for gate in gates))
 
 
-def _found(measure: Measure, case: SparkCase) -> Findings:
-    """What a measure finds; figures without values where the data or the config stand against it
-    (of too few persons to hold some out, say)."""
+def _measure(measure: Measure, case: SparkCase) -> Findings:
+    """The findings of a measure. Its figures have no values if it can't be computed on this data or
+    config, for example for lack of persons to hold out."""
     try:
         with translate_errors(f"measure {measure.type}"):
             return measure.measure(case)
@@ -85,52 +86,70 @@ def _found(measure: Measure, case: SparkCase) -> Findings:
 def case_of(
     config: Config,
     source: Source,
-    scanned: Scan,
+    scan: Scan,
     released: DataFrame,
     n_released: int,
     work: str,
     progress: Progress,
-    published: DataFrame | None = None,
+    prior_rows: DataFrame | None = None,
     link_key: bytes = b"",
 ) -> SparkCase:
-    """A release of a source as measures look at it; what they have made goes to the folder `work`.
-    `published` are the rows that the source's are added to; link_key: of the staged rows' links."""
+    """A release and its source, as measures see them.
+
+    Args:
+        config: The config.
+        source: The source.
+        scan: The figures of the source.
+        released: The released rows.
+        n_released: Their number.
+        work: The folder for files that measures need.
+        progress: Hears of every stage.
+        prior_rows: The published rows that this batch is added to, if any.
+        link_key: The key of the links between staged rows and source rows.
+    """
     return SparkCase.of(
         config,
         source.schema,
         source=source.rows(),
         released=released,
-        n_source=scanned.n_rows,
+        n_source=scan.n_rows,
         n_released=n_released,
-        encodings={encoding.id: encoding for encoding in scanned.encodings},
-        shadow=_shadow_of(source, config, work, progress, published),
+        encodings={encoding.id: encoding for encoding in scan.encodings},
+        shadow=_shadow_of(source, config, work, progress, prior_rows),
         link_key=link_key,
     )
 
 
 def _shadow_of(
-    source: Source, config: Config, work: str, progress: Progress, published: DataFrame | None
+    source: Source, config: Config, work: str, progress: Progress, prior_rows: DataFrame | None
 ) -> Callable[[float], DataFrame]:
-    """What makes a release without the persons held out, in the folder `work`: of it nothing but
-    measures see anything, and the lease's end removes it. One for each share."""
+    """A function that makes a release without the held-out persons, in the folder `work`. Its
+    argument is their share.
+
+    Only measures see this release, and the end of the lease removes it.
+    """
 
     @cache
     def shadow(share: float) -> DataFrame:
         with progress.stage("shadow", source.raw.sparkSession):
             train = source.where(~is_held_out(source.schema, config.seed, share))
-            scanned = scan(train, config, published)
+            scanned = scan(train, config, prior_rows)
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = new_token_key(), new_token_key()
             folder = f"{work}/shadow-{share:g}"
-            made = stage_release(train, scanned, config, folder, *keys, Marks(), SilentProgress())
-            chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
-            return made.staged if chosen is None else made.staged.where(chosen)
+            staging = stage_release(
+                train, scanned, config, folder, *keys, Marks(), SilentProgress()
+            )
+            released = find_released(
+                config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
+            )
+            return staging.rows if released is None else staging.rows.where(released)
 
     return shadow
 
 
 def table_of_figures(spark: SparkSession, path: str) -> PrivateTable:
-    """Where the figures of runs are."""
+    """The table with the figures of all runs."""
     return PrivateTable(spark, path, "evaluate.metrics")
 
 

@@ -1,7 +1,7 @@
-"""Events of runs and their stages in the format of OpenLineage, as lines of JSON in a file.
+"""Events of runs and their stages, as JSON lines in the format of OpenLineage.
 
-Like logs, events are made to be passed on. So they hold no more than the public manifest: no data,
-and no count of rows that the manifest hides.
+Events are passed on, like logs. So they hold no more than the public manifest: no data, and no
+count of rows that the manifest hides.
 
 Source: the specification of OpenLineage, version 2-0-2, and of the facets that are named below.
 """
@@ -37,8 +37,8 @@ _STORES = {"s3a": "s3", "s3n": "s3"}
 
 
 class Events:
-    """The events of one run. A file that can't be written stops a run before it begins; what can't
-    be written later is left out, since lineage is not worth a release."""
+    """The events of one run. A run whose file of events can't be written does not begin. Events
+    that can't be written later are left out: they must not end a release."""
 
     def __init__(self, account: Account):
         self._account = account
@@ -58,7 +58,7 @@ class Events:
             ) from None
 
     def end(self) -> None:
-        """The run is over, as its account says."""
+        """The run is over; the account has its outcome."""
         account = self._account
         kind = "FAIL" if account.error else "COMPLETE"
         if account.outcome == "interrupted":
@@ -76,7 +76,7 @@ class Events:
         kind, error = ("COMPLETE", "") if failure is None else ("FAIL", type(failure).__name__)
         if isinstance(failure, KeyboardInterrupt):
             kind = "ABORT"
-        self._try(kind, self._stage(name, error), self._judged() if name == "audit" else [])
+        self._try(kind, self._stage(name, error), self._assertions() if name == "audit" else [])
         self._stages.pop()
 
     def _try(self, *event: Any) -> None:
@@ -106,7 +106,7 @@ class Events:
         _append(self._file, json.dumps(event, ensure_ascii=False) + "\n")
 
     def _run(self, error: str = "") -> dict[str, Any]:
-        """Whose events those of the run are."""
+        """The run and job of an event of the run itself."""
         account = self._account
         own = {
             "_producer": self._producer,
@@ -119,7 +119,7 @@ class Events:
         return {"run": {"runId": str(self._id), "facets": facets}, "job": self._job()}
 
     def _stage(self, name: str, error: str = "") -> dict[str, Any]:
-        """Whose events those of the latest stage are."""
+        """The run and job of an event of the latest stage."""
         job = {key: value for key, value in self._job().items() if key != "facets"}
         facets = self._facet("parent", run={"runId": str(self._id)}, job=job) | self._error(error)
         return {"run": {"runId": str(self._stages[-1]), "facets": facets}, "job": self._job(name)}
@@ -161,8 +161,8 @@ class Events:
             counted = self._facet("outputStatistics", rowCount=result.n_rows_out)
         return [{**_dataset(account.target), "facets": facets, "outputFacets": counted}]
 
-    def _judged(self) -> list[dict[str, Any]]:
-        """What the audit looked at: the table as it is, or as it is to be."""
+    def _assertions(self) -> list[dict[str, Any]]:
+        """The verdicts of the audit, as assertions on the table."""
         report = self._account.report
         if report is None:
             return []
@@ -177,20 +177,20 @@ class Events:
 
 
 def _file(account: Account) -> Path | None:
-    """Where the events of a run go; None where nobody wants any."""
-    given = account.config.events or os.environ.get(EVENTS)
-    if not given:
+    """The file for the events of a run; None without one."""
+    place = account.config.events or os.environ.get(EVENTS)
+    if not place:
         return None
-    if has_scheme(given):
+    if has_scheme(place):
         raise InputError(f"{EVENTS}: must be a file or folder of this machine, as a plain path")
-    path = Path(given).absolute()
-    if lies_in(given, account.target):
+    path = Path(place).absolute()
+    if lies_in(place, account.target):
         raise InputError(f"{EVENTS}: lies in the release, which is public; it is private")
-    return path / f"{account.run_id}.jsonl" if given.endswith("/") or path.is_dir() else path
+    return path / f"{account.run_id}.jsonl" if place.endswith("/") or path.is_dir() else path
 
 
 def _append(path: Path, line: str) -> None:
-    """Appends a line at once, so that runs can share a file; only its owner can read it."""
+    """Appends a line in one write, so that runs can share a file. Only its owner can read it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
@@ -200,14 +200,14 @@ def _append(path: Path, line: str) -> None:
 
 
 def _source(source: SourceSection) -> dict[str, str] | None:
-    """The name of what is read; None where it has none (the rows are generated, or a frame's)."""
+    """The name of the source; None for the generator and for DataFrames."""
     if source.table is not None:
         return {"namespace": "spark", "name": source.table}
     return None if source.path is None else _dataset(spell_path(source.path))
 
 
 def _dataset(path: str) -> dict[str, str]:
-    """A table by its path, as OpenLineage names it: the store, and the place in it."""
+    """A table in OpenLineage's terms: the store, and the path in it."""
     scheme, colon, rest = path.partition("://")
     if not colon:
         return {"namespace": "file", "name": path}

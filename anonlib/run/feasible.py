@@ -1,5 +1,5 @@
-"""What a scan rules out: models that all rows together don't hold, also where other protected
-columns are known, and single persons whom a release would disclose past the models."""
+"""Checks that need only the scan: models that the whole table can't hold, also for who knows other
+protected columns; and values of single persons that no model would protect."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ def infeasible(
     values: dict[str, Values],
     own: dict[str, Reference],
 ) -> Iterator[Problem]:
-    """Whether the source as one cell holds every model."""
+    """The models that the whole table, as one cell, does not hold."""
     n = n_rows
     if source.schema.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
@@ -70,22 +70,22 @@ def _n_known(source: Source, id: str, missing_tokens: tuple[str, ...]) -> int | 
 def _distinct(
     source: Source,
     column: Column,
-    wanted: int,
+    min_values: int,
     sample: pa.Table,
     missing_tokens: tuple[str, ...],
 ) -> int:
-    """Distinct present values that persons have: those of the sample if they are enough, else
-    counted exactly."""
+    """The number of distinct present values that persons have: from the sample if it has enough,
+    else an exact count."""
     unit = source.schema.unit
-    named = sample.select([column.id, *unit])
+    persons = sample.select([column.id, *unit])
     for id in unit:
-        named = named.filter(pc.is_valid(named.column(id)))
-    codes = _codes(named, column, missing_tokens)
-    seen = len(np.unique(codes[codes != MISSING]))
-    if seen >= wanted:
-        return seen
-    kept = canonical(source.columns[column.id], column.type, missing_tokens)
-    rows = source.raw.select(kept.alias("v"), *[source.columns[id].alias(id) for id in unit])
+        persons = persons.filter(pc.is_valid(persons.column(id)))
+    codes = _codes(persons, column, missing_tokens)
+    n_values = len(np.unique(codes[codes != MISSING]))
+    if n_values >= min_values:
+        return n_values
+    value = canonical(source.columns[column.id], column.type, missing_tokens)
+    rows = source.raw.select(value.alias("v"), *[source.columns[id].alias(id) for id in unit])
     return rows.na.drop().select("v").distinct().count()
 
 
@@ -102,7 +102,7 @@ def disclosures(
     rows: DataFrame,
     sample: pa.Table,
 ) -> Iterator[Problem]:
-    """Values of single persons that a release would publish past the models."""
+    """Values of single persons that would be published although all models hold."""
     if isinstance(one_row_per_person, str):
         id = source.schema[one_row_per_person].id
         persons = source.raw.select(source.columns[id].alias(id))
@@ -111,7 +111,7 @@ def disclosures(
             text += "does not identify one row per person; name a `unit` instead"
             yield Problem("one_row_per_person", text)
     for target in source.schema.of(Role.TARGET):
-        for column in _determined(source, target, sample, privacy.missing_tokens):
+        for column in _find_determined(source, target, sample, privacy.missing_tokens):
             yield Problem(
                 f"attributes.{target.name}",
                 (f"determines the sensitive column {column.name}: publishing it publishes both"),
@@ -136,11 +136,11 @@ def disclosures(
             )
 
 
-def _determined(
+def _find_determined(
     source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
 ) -> list[Column]:
-    """The sensitive columns that the target determines: one value per target value, not all the
-    same."""
+    """The sensitive columns that the target determines: each target value goes with one value, and
+    not all values are the same."""
     labels = _codes(sample, target, missing_tokens)
     columns = [
         column
@@ -168,7 +168,8 @@ def _determined(
 
 
 def _varies_within(labels: Codes, values: Codes) -> bool:
-    """Whether the sample has a target value with two values of the column: proof enough."""
+    """Whether the sample has two values of the column with one target value. Then the target does
+    not determine it."""
     present = (labels != MISSING) & (values != MISSING)
     pairs = np.unique(np.column_stack([labels[present], values[present]]), axis=0)
     return len(pairs) > len(np.unique(labels[present]))
@@ -187,9 +188,11 @@ def joint_counts(
     missing_tokens: tuple[str, ...],
     by: str,
 ) -> Joint:
-    """How many persons have each combination of the protected columns, for each value 0..n-1 of
-    `by`. Exact; at most one count per row."""
-    return _joint(_grouped(rows, schema, missing_tokens, by).toArrow(), schema, values, by)
+    """The number of persons with each combination of the protected columns, for each value 0..n-1
+    of `by`. They are exact; there is at most one count per row."""
+    return _joint(
+        _count_combinations(rows, schema, missing_tokens, by).toArrow(), schema, values, by
+    )
 
 
 def joint_problems(
@@ -199,14 +202,14 @@ def joint_problems(
     privacy: PrivacySection,
     attributes: Mapping[str, Attribute],
 ) -> Iterator[Problem]:
-    """Models that the whole table as one cell does not hold where other columns are known."""
+    """Models that the whole table, as one cell, does not hold for who knows other columns."""
     if not schema.joint:
         return
     names = [schema.by_id(id).name for id in schema.protected]
     whole = rows.withColumn(WHOLE, F.lit(0))
-    grouped = _grouped(whole, schema, privacy.missing_tokens, WHOLE)
-    found = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
-    if len(found) > MAX_COMBINATIONS:
+    grouped = _count_combinations(whole, schema, privacy.missing_tokens, WHOLE)
+    table = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
+    if len(table) > MAX_COMBINATIONS:
         yield Problem(
             "privacy.joint",
             (
@@ -215,7 +218,7 @@ def joint_problems(
             ),
         )
         return
-    joint = _joint(found, schema, values, WHOLE)
+    joint = _joint(table, schema, values, WHOLE)
     references = {id: each.reference for id, each in values.items()}
     for model in with_ids(bind_models(privacy.models, attributes), schema):
         if model.column is None:
@@ -236,7 +239,7 @@ def joint_problems(
             )
 
 
-def _grouped(
+def _count_combinations(
     rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], by: str
 ) -> DataFrame:
     columns = [
@@ -247,13 +250,13 @@ def _grouped(
     return named.groupBy(by, *schema.protected).agg(count_units(schema.unit).alias("count"))
 
 
-def _joint(found: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:
+def _joint(table: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:
     def codes(id: str) -> Ints:
-        column = found.column(id).combine_chunks()
+        column = table.column(id).combine_chunks()
         if id in values:
             return codes_among(column, (), values[id].categories).astype(np.int64)
         return code_protected(column, ()).astype(np.int64)
 
-    leaf, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
+    leaf, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
     stacked = np.column_stack([codes(id) for id in schema.protected])
     return Joint(schema.protected, leaf, stacked, count)

@@ -1,7 +1,7 @@
-"""Rows to leaves, and exact counts of leaves.
+"""Sends rows to leaves, and counts leaves exactly.
 
 A tree that was grown on a block's columns is compiled to linear cuts of features. The JVM computes
-the features of every row, to the same float32.
+the features of every row, with the same float32 results.
 """
 
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ class CutFeature:
 
     @property
     def width(self) -> int:
-        """How many coordinates it is."""
+        """The number of coordinates."""
         return 1 + max(self.group) if self.form == "groups" else 1
 
 
@@ -142,16 +142,16 @@ def _linear(
 
 def _numeric(encodings: tuple[Encoding, ...], hashes: dict[str, Ints]) -> list[CutFeature]:
     """The features of a block's numeric columns."""
-    found = []
+    features = []
     for e in encodings:
         if e.nominal:
             continue
         if e.scale is Scale.ORDINAL:
-            found.append(CutFeature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
+            features.append(CutFeature(e.id, "rank", e.mean, e.sd, tuple(hashes[e.id].tolist())))
         else:
-            found.append(CutFeature(e.id, "number", e.mean, e.sd))
-        found += [CutFeature(e.id, "missing")] * e.missing
-    return found
+            features.append(CutFeature(e.id, "number", e.mean, e.sd))
+        features += [CutFeature(e.id, "missing")] * e.missing
+    return features
 
 
 def _code(encoding: Encoding, hashes: dict[str, Ints]) -> CutFeature:
@@ -215,14 +215,14 @@ def _indicators(feature: CutFeature) -> Column:
 def with_leaf(
     rows: DataFrame, schema: Schema, features: tuple[CutFeature, ...], cuts: Cuts, root: Column
 ) -> DataFrame:
-    """Adds LEAF to the rows. The tree is walked level by level; each level is three look-ups in
-    arrays of its own, so that the code stays small for any number of leaves."""
+    """Adds LEAF to the rows. Walks the tree level by level; each level is three look-ups in arrays,
+    so the code stays small for any number of leaves."""
     *levels, (_, leaf) = cuts.levels()
     if not levels:
         return rows.withColumn(LEAF, at(leaf, root))
-    kept = rows.columns
+    names = rows.columns
     x, place = "__anonlib_x", "__anonlib_place"
-    frame = rows.select(*kept, coordinates(schema, features).alias(x), root.alias(place))
+    frame = rows.select(*names, coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
     for depth, (weights, child) in enumerate(levels):
         if depth % LEVELS == 0:
@@ -230,13 +230,13 @@ def with_leaf(
             # to its interpreter, which is many times slower.
             frame = frame.coalesce(EVERY)
         cut = F.get(matrix(weights), here)
-        frame, score = _scored(frame, cut, F.col(x), weights.shape[1])
+        frame, score = _score(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")
         frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
-    return frame.select(*kept, at(leaf, here).alias(LEAF))
+    return frame.select(*names, at(leaf, here).alias(LEAF))
 
 
-def _scored(
+def _score(
     frame: DataFrame, weights: Column, features: Column, width: int
 ) -> tuple[DataFrame, Column]:
     """The inner product of two arrays of floats, its products added up as plans do it; and the
@@ -262,8 +262,11 @@ def count_leaves(
     n_leaves: int,
     by: str,
 ) -> BlockCounts:
-    """Counts rows and persons of each leaf exactly, and its protected values: exactly if a model
-    looks at counts, else by a sketch from below. Values that nobody has are not counted."""
+    """Counts the rows, persons and protected values of each leaf.
+
+    Protected values are counted exactly if a model looks at counts, else by a sketch, as a lower
+    bound. Values that nobody has are not counted.
+    """
     words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
     keys = [by, *schema.unit] if schema.unit else [by]
     person = F.lit(1) if not schema.unit else _all_present(schema.unit)
@@ -283,12 +286,12 @@ def count_leaves(
         grouped = grouped.groupBy(by).agg(*outer)
     else:
         grouped = grouped.withColumn("persons", F.col("n"))
-    found = grouped.toArrow()
-    leaf = found.column(by).to_numpy()
+    table = grouped.toArrow()
+    leaf = table.column(by).to_numpy()
 
     def full(name: str) -> Ints:
         result = np.zeros(n_leaves, np.int64)
-        result[leaf] = found.column(name).fill_null(0).to_numpy()
+        result[leaf] = table.column(name).fill_null(0).to_numpy()
         return result
 
     sketched = {
@@ -313,12 +316,12 @@ def _value_counts(
     by: str,
     n_leaves: int,
 ) -> SparseCounts:
-    """How many persons of each leaf have each value of a column."""
+    """The number of persons of each leaf with each value of a column."""
     value = canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias("value")
     named = rows.select(by, value, *schema.unit).na.drop(subset=[*schema.unit])
-    found = named.groupBy(by, "value").agg(count_units(schema.unit).alias("count")).toArrow()
-    cell, count = (found.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
-    code = codes_among(found.column("value").combine_chunks(), (), values.categories)
+    table = named.groupBy(by, "value").agg(count_units(schema.unit).alias("count")).toArrow()
+    cell, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
+    code = codes_among(table.column("value").combine_chunks(), (), values.categories)
     n_missing = np.zeros(n_leaves, np.int64)
     n_missing[cell[code == MISSING]] = count[code == MISSING]
     order = np.lexsort((code, cell))
@@ -341,8 +344,8 @@ def exact_values(
     counts: BlockCounts,
     by: str,
 ) -> BlockCounts:
-    """Replaces the sketches by the exact number of distinct values, up to what any model asks, as
-    values that occur once."""
+    """Replaces the sketches by exact numbers of distinct values, up to the largest that a model
+    requires. Each value counts once."""
     asked = max((model.min_values for model in models), default=0)
     exact = dict(counts.counts)
     types = {id: schema.by_id(id).type for id in counts.sketches}
@@ -366,7 +369,7 @@ def _all_present(unit: tuple[str, ...]) -> Column:
 
 
 def _bit(value: Column, word: int, words: int) -> Column:
-    """The bit of a value in one word of the sketch; 0 where missing or in another word."""
+    """The bit of a value in one word of the sketch; 0 if it is missing or in another word."""
     hashed = F.xxhash64(value)
     place = F.pmod(hashed, F.lit(64)).cast("int")
     bit = F.call_function("shiftleft", F.lit(1).cast("bigint"), place)

@@ -1,5 +1,5 @@
-"""The ledger of a table: keyed tokens of the persons that each of its runs released, and what was
-verified then. It is private, and counts for nothing without its key."""
+"""The ledger of a table: keyed tokens of the persons in each of its runs, and the models that were
+verified then. It is private, and useless without its key."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +45,8 @@ class Entry:
 
 
 class Ledger:
-    """The entries of one table. An entry is written before the commit and counts only if its run
-    was committed: a run that died in between released nobody."""
+    """The entries of one table. An entry is written before the commit, and counts only if its run
+    was committed."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Ledger:
         return [entry for entry in found if entry is not None and entry.n_tokens is not None]
 
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
-        """Why persons of the table's runs may not be recognised; None if all would be."""
+        """Why persons of the table's runs may not be recognised; None if all will be."""
         entries = self.entries(runs)
         if len(entries) < len(runs):
             n = len(runs) - len(entries)
@@ -91,11 +91,11 @@ class Ledger:
         return None
 
     def knows(self, runs: Iterable[str], digest: Digest) -> bool:
-        """Whether one of these runs left a table of just these rows."""
+        """Whether one of these runs left a table with exactly these rows."""
         return any(entry.digest == digest for entry in self.entries(runs))
 
     def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
-        """Whether these models held in the table's rows when persons could be counted."""
+        """Whether a run left exactly these rows and verified these models, with persons counted."""
         wanted = {*verdicts}
         states = ("acknowledged",) if self._acknowledge_unique else ()
         return any(
@@ -106,10 +106,11 @@ class Ledger:
         )
 
     def returning(self, source: Source, runs: Iterable[str]) -> tuple[int, bool]:
-        """The number of the source's persons that these runs released, and whether rows name
-        nobody. Cost: a pass over the columns that identify persons, and a join with the ledger.
+        """The number of the source's persons that these runs released, and whether rows have no
+        person.
 
-        Raises StorageError if tokens are gone.
+        Cost: a pass over the columns that identify persons, and a join with the ledger. Raises
+        StorageError if tokens are gone.
         """
         entries = self.entries(runs)
         paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]
@@ -126,11 +127,11 @@ class Ledger:
         return int(row["n"]), bool(row["unnamed"])
 
     def released(self, person: Mapping[str, str], runs: Iterable[str]) -> dict[str, bool | None]:
-        """Whether each of these runs released a person, whose values are given by column as the
-        source has them; None where the ledger lacks the run, or it was written with another key.
+        """By run: whether it released a person. None if the ledger lacks the run, or has another
+        key.
 
-        Raises InputError where the values are not those that the ledger knows persons by,
-        StorageError when tokens are gone.
+        The person is given by the values of the identifying columns, as in the source. Raises
+        InputError if other columns are given, StorageError if tokens are gone.
         """
         found: dict[str, bool | None] = dict.fromkeys(runs)
         for entry in self.entries(found):
@@ -220,7 +221,7 @@ class Ledger:
         return (schema[name].id,) if isinstance(name, str) else schema.unit
 
     def _tokens(self, source: Source) -> DataFrame:
-        """`token`, 32 bytes, of each person once; null for rows that name nobody."""
+        """`token`, 32 bytes: one row per person, and a null if rows have no person."""
         ids, key = self._ids(source.schema), self._key
         frame = source.raw.select(*[source.columns[id].alias(id) for id in ids])
         # pyspark can't read the annotations of a partial; a lambda has none.
@@ -235,19 +236,19 @@ def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.Record
         yield pa.RecordBatch.from_arrays([found], ["token"])
 
 
-def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: bytes) -> bytes:
-    """The token of a person by the values of columns."""
+def _token(persons: Sequence[tuple[str, str]], values: Mapping[str, str], key: bytes) -> bytes:
+    """The token of a person, from the values of the identifying columns."""
     wanted = [name for name, _ in persons]
-    if {*wanted} != {*given}:
+    if {*wanted} != {*values}:
         raise InputError(f"the ledger knows persons by: {', '.join(wanted)}; name these columns")
     columns = []
     for name, type in persons:
         if type in ("string", FOLDED):
-            text = identify(given[name], folded=type == FOLDED)
+            text = identify(values[name], folded=type == FOLDED)
             columns.append(pa.array([text], pa.string()))
             continue
         try:
-            columns.append(pa.array([given[name]], pa.string()).cast(pa.type_for_alias(type)))
+            columns.append(pa.array([values[name]], pa.string()).cast(pa.type_for_alias(type)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
             raise InputError(
                 f"{name}: the value can't be read as {type}, which the ledger knows"
@@ -255,13 +256,13 @@ def _token(persons: Sequence[tuple[str, str]], given: Mapping[str, str], key: by
     return bytes.fromhex(key_values(columns, key)[0].as_py())
 
 
-def _entry(found: dict[str, Any]) -> Entry:
-    digest = found["digest"]
+def _entry(content: dict[str, Any]) -> Entry:
+    digest = content["digest"]
     return Entry(
         **{
-            **found,
-            "persons": tuple((name, type) for name, type in found["persons"]),
+            **content,
+            "persons": tuple((name, type) for name, type in content["persons"]),
             "digest": None if digest is None else Digest(**digest),
-            "verdicts": tuple(found["verdicts"]),
+            "verdicts": tuple(content["verdicts"]),
         }
     )

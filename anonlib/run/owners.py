@@ -1,5 +1,4 @@
-"""The data controllers of a table, the models that each must hold, and what becomes of those that
-can't."""
+"""Data controllers: which are kept, merged or suppressed, and the models that each must hold."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
 
-#: More controllers than this are another kind of column.
+#: Most controllers. A column with more distinct values hardly names institutions.
 MAX_CONTROLLERS = 100_000
 
 
@@ -39,7 +38,7 @@ class Owners:
         n_rows: int64[c]. Rows of each controller.
         owner: int64[c]. The controller that the rows count for: itself, another one after a
             merger, -1 if suppressed.
-        asked: bool[c, sets]. The `sets` of models that each owner asks; the config's are first.
+        must_hold: bool[c, sets]. The `sets` of models that each owner asks; the config's are first.
         values: By id: the values of protected columns in the rows that are kept.
     """
 
@@ -47,7 +46,7 @@ class Owners:
     hashes: tuple[int, ...]
     n_rows: Ints
     owner: Ints
-    asked: Bools
+    must_hold: Bools
     sets: tuple[tuple[PrivacyModel, ...], ...]
     values: dict[str, Values]
 
@@ -64,16 +63,16 @@ class Owners:
 
     @cached_property
     def own(self) -> dict[int, tuple[PrivacyModel, ...]]:
-        """The models that owners are asked besides those of all."""
-        found = {}
+        """By owner: the models that it must hold besides those of the config."""
+        own = {}
         kept = self.owner == np.arange(len(self.owner))
-        for c in np.flatnonzero(self.asked[:, 1:].any(axis=1) & kept).tolist():
-            which = np.flatnonzero(self.asked[c, 1:]) + 1
-            found[c] = tuple(model for s in which for model in self.sets[s])
-        return found
+        for c in np.flatnonzero(self.must_hold[:, 1:].any(axis=1) & kept).tolist():
+            which = np.flatnonzero(self.must_hold[c, 1:]) + 1
+            own[c] = tuple(model for s in which for model in self.sets[s])
+        return own
 
     def with_own_models(self) -> list[tuple[tuple[int, ...], tuple[PrivacyModel, ...]]]:
-        """The owners that are asked the same models of their own, and these."""
+        """Groups of owners that must hold the same models of their own, and these models."""
         alike: dict[tuple[PrivacyModel, ...], list[int]] = {}
         for owner, models in self.own.items():
             alike.setdefault(models, []).append(owner)
@@ -81,7 +80,7 @@ class Owners:
 
     def demands(self, owner: Ints) -> Demands:
         """The models that the rows of each of these owners must hold."""
-        return Demands(self.sets, self.asked[owner])
+        return Demands(self.sets, self.must_hold[owner])
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
@@ -103,11 +102,12 @@ def resolve_owners(
     scan: Scan,
     partition: PartitionSection,
     attributes: Mapping[str, Attribute],
-    allowed: int,
+    max_suppressed: int,
     task: Task,
 ) -> Owners | None:
-    """Resolves the controllers of a table: which are kept, merged or suppressed. None if the config
-    has no controllers. At most `allowed` rows are suppressed.
+    """Decides which controllers of a table are kept, merged or suppressed.
+
+    At most `max_suppressed` rows are suppressed. None if the config has no controllers.
 
     Raises:
         ConfigError: `models` names controllers that the table does not have.
@@ -117,31 +117,31 @@ def resolve_owners(
     step = partition.controller
     if step is None:
         return None
-    found = _found(rows, schema, scan, attributes, step, build_models(task.models))
+    all_owners = _find_owners(rows, schema, scan, attributes, step, build_models(task.models))
 
     def count(owners: Owners) -> BlockCounts:
         return _counts(rows, schema, task.missing_tokens, owners)
 
     if step.merge:
-        return _merged(found, count(found), _centers(scan, found))
-    return _suppressed(found, count, allowed, scan.n_rows)
+        return _merge(all_owners, count(all_owners), _centers(scan, all_owners))
+    return _suppress(all_owners, count, max_suppressed, scan.n_rows)
 
 
 def _counts(
     rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], owners: Owners
 ) -> BlockCounts:
-    """The counts of the controllers that are kept, exact if they fail by the sketches."""
+    """The counts of the kept controllers. They are exact where the sketches do not suffice."""
     models = tuple(model for models in owners.sets for model in models)
     number = at(owners.owner, owners.number)
     kept = rows.withColumn(CONTROLLER, number).where(F.col(CONTROLLER) >= 0)
     n = len(owners.hashes)
     counts = count_leaves(kept, schema, owners.values, models, missing_tokens, n, by=CONTROLLER)
-    if not owners.demands(np.arange(n)).held(counts)[owners.owner >= 0].all():
+    if not owners.demands(np.arange(n)).holds(counts)[owners.owner >= 0].all():
         counts = exact_values(kept, schema, models, missing_tokens, counts, by=CONTROLLER)
     return counts
 
 
-def _found(
+def _find_owners(
     rows: DataFrame,
     schema: Schema,
     scan: Scan,
@@ -153,8 +153,8 @@ def _found(
     value = F.col(schema.controller)
     counts = rows.groupBy(value.alias("value")).agg(F.count(F.lit(1)).alias("n"))
     hashed = counts.select(F.xxhash64("value").alias("h"), F.col("value").cast("string"), "n")
-    found = hashed.orderBy("h").limit(MAX_CONTROLLERS + 1).collect()
-    if len(found) > MAX_CONTROLLERS:
+    rows_of = hashed.orderBy("h").limit(MAX_CONTROLLERS + 1).collect()
+    if len(rows_of) > MAX_CONTROLLERS:
         raise ConfigError(
             [
                 Problem(
@@ -163,7 +163,7 @@ def _found(
                 )
             ]
         )
-    names = [row["value"] for row in found]
+    names = [row["value"] for row in rows_of]
     if absent := [name for name in step.models if name not in names]:
         raise ConfigError(
             [
@@ -177,26 +177,26 @@ def _found(
                 )
             ]
         )
-    asked = np.zeros((len(names), 1 + len(step.models)), np.bool_)
-    asked[:, 0] = True
+    must_hold = np.zeros((len(names), 1 + len(step.models)), np.bool_)
+    must_hold[:, 0] = True
     for s, name in enumerate(step.models, 1):
-        asked[names.index(name), s] = True
+        must_hold[names.index(name), s] = True
     own = [with_ids(bind_models(each, attributes), schema) for each in step.models.values()]
     return Owners(
         schema.controller,
-        tuple(row["h"] for row in found),
-        np.array([row["n"] for row in found], np.int64),
-        np.arange(len(found)),
-        asked,
+        tuple(row["h"] for row in rows_of),
+        np.array([row["n"] for row in rows_of], np.int64),
+        np.arange(len(rows_of)),
+        must_hold,
         (models, *own),
         scan.values,
     )
 
 
-def _centers(scan: Scan, found: Owners) -> Floats:
-    """float64[c, p]: the mean standardized numbers of the sampled rows of each controller."""
-    owner = np.searchsorted(np.array(found.hashes), scan.sample.column(OWNER).to_numpy())
-    count = np.maximum(np.bincount(owner, minlength=len(found.hashes)), 1)
+def _centers(scan: Scan, owners: Owners) -> Floats:
+    """float64[c, p]. The mean of each standardized column in the sampled rows of a controller."""
+    owner = np.searchsorted(np.array(owners.hashes), scan.sample.column(OWNER).to_numpy())
+    count = np.maximum(np.bincount(owner, minlength=len(owners.hashes)), 1)
     columns = [
         e.numeric(scan.sample.column(e.id).combine_chunks())[:, 0]
         for e in scan.encodings
@@ -206,81 +206,84 @@ def _centers(scan: Scan, found: Owners) -> Floats:
     return np.column_stack([np.zeros((len(count), 1)), *sums]) / count[:, None]
 
 
-def _merged(found: Owners, counts: BlockCounts, centers: Floats) -> Owners:
-    """Merges controllers that fail with the nearest, until all hold. Raises InfeasibleError if none
-    is left to merge with."""
-    n = len(found.hashes)
-    demands = found.demands(found.owner)
+def _merge(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
+    """Merges each failing controller with the nearest, until all hold their models. Raises
+    InfeasibleError if all merged ones still fail."""
+    n = len(owners.hashes)
+    demands = owners.demands(owners.owner)
     group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
     first = np.unique(group, return_index=True)[1]
-    held = demands.merged(group, len(first)).held(counts.merged(group, len(first)))
-    if not (held.all() or counts.shared):  # shared persons are counted from below
+    held = demands.merge(group, len(first)).holds(counts.merge(group, len(first)))
+    if not (held.all() or counts.shared):  # with shared persons, counts are lower bounds
         raise InfeasibleError(
             [
                 Problem(
                     "partition.steps.0.models",
                     (
-                        "all controllers merged don't hold what single ones ask for in "
-                        "`models`; ask less"
+                        "even merged into one, the controllers don't hold the `models` of some of "
+                        "them; weaken these models"
                     ),
                 )
             ]
         )
     owner = first[group]
-    asked = np.zeros_like(found.asked)
-    np.logical_or.at(asked, owner, found.asked)
-    return replace(found, owner=owner, asked=asked)
+    must_hold = np.zeros_like(owners.must_hold)
+    np.logical_or.at(must_hold, owner, owners.must_hold)
+    return replace(owners, owner=owner, must_hold=must_hold)
 
 
-def _suppressed(
-    found: Owners, count: Callable[[Owners], BlockCounts], allowed: int, n_rows: int
+def _suppress(
+    owners: Owners, count: Callable[[Owners], BlockCounts], max_suppressed: int, n_rows: int
 ) -> Owners:
-    """Suppresses controllers that fail, with at most `allowed` rows. The references are then of the
-    others, which may fail now."""
-    everyone = np.arange(len(found.owner))
+    """Suppresses controllers that fail, `max_suppressed` rows at most. The references are
+    then counted without them, so that others may fail in the next round."""
+    everyone = np.arange(len(owners.owner))
     while True:
-        kept = found.owner >= 0
-        counts = count(found)
-        lost = kept & ~found.demands(everyone).held(counts)
+        stays = owners.owner >= 0
+        counts = count(owners)
+        lost = stays & ~owners.demands(everyone).holds(counts)
         if not lost.any():
-            return found
-        kept &= ~lost
-        n_lost = int(found.n_rows[~kept].sum())
-        if n_lost > allowed or not kept.any():
+            return owners
+        stays &= ~lost
+        n_lost = int(owners.n_rows[~stays].sum())
+        if n_lost > max_suppressed or not stays.any():
             raise InfeasibleError(
                 [
                     Problem(
                         "partition.steps.0",
                         (
-                            f"{(~kept).sum()} of {len(kept)} controllers, with {n_lost} of "
+                            f"{(~stays).sum()} of {len(stays)} controllers, with {n_lost} of "
                             f"{n_rows} rows, can't hold their models alone; suppression_limit "
-                            f"allows {allowed} rows. Raise it, ask less, or set `merge: true`"
+                            f"allows {max_suppressed} rows. Raise it, weaken the models, or set "
+                            "`merge: true`"
                         ),
                     )
                 ]
             )
-        found = replace(
-            found,
-            owner=np.where(kept, found.owner, -1),
-            values=_of_kept(counts, found.values, kept),
+        owners = replace(
+            owners,
+            owner=np.where(stays, owners.owner, -1),
+            values=_of_kept(counts, owners.values, stays),
         )
 
 
-def _of_kept(counts: BlockCounts, values: dict[str, Values], kept: Bools) -> dict[str, Values]:
-    """The values of protected columns without the rows of the controllers that are not kept. With a
-    unit they stay: a person may have rows of several controllers, and the config has no model that
-    compares cells with the whole table."""
+def _of_kept(counts: BlockCounts, values: dict[str, Values], stays: Bools) -> dict[str, Values]:
+    """The values of protected columns in the rows of kept controllers.
+
+    With a unit all values stay: a person may have rows at several controllers, and no model of the
+    config compares cells with the whole table.
+    """
     if counts.shared:
         return values
-    return {id: _without(counts, id, each, ~kept) for id, each in values.items()}
+    return {id: _without(counts, id, each, ~stays) for id, each in values.items()}
 
 
-def _without(counts: BlockCounts, id: str, known: Values, gone: Bools) -> Values:
-    of, reference = counts.counts[id], known.reference
+def _without(counts: BlockCounts, id: str, values: Values, gone: Bools) -> Values:
+    of, reference = counts.counts[id], values.reference
     lost = gone[of.cell]
-    n_lost = np.bincount(of.value[lost], of.count[lost], len(known.categories)).astype(np.int64)
+    n_lost = np.bincount(of.value[lost], of.count[lost], len(values.categories)).astype(np.int64)
     total = reference.count - n_lost
     there = total > 0
     levels = None if reference.levels is None else reference.levels[:, there]
     n_missing = reference.n_missing - int(counts.n_rows[gone].sum() - n_lost.sum())
-    return Values(known.categories.filter(there), Reference(total[there], n_missing, levels))
+    return Values(values.categories.filter(there), Reference(total[there], n_missing, levels))

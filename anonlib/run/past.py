@@ -1,5 +1,4 @@
-"""The releases before this run: what they published, which persons they released, and which rows
-wait."""
+"""The releases before this run: their rows and persons, and the rows that wait in the backlog."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -28,14 +27,15 @@ from anonlib.table.schema import Schema
 
 @dataclass(frozen=True)
 class Past:
-    """The ledger and the backlog, if the config has them, and what waits and goes with this run."""
+    """The ledger and the backlog, if the config has them, and the waiting rows that this run
+    publishes."""
 
     ledger: Ledger | None
     backlog: Backlog | None
     waiting: tuple[Waiting, ...]
 
     def waiting_rows(self) -> list[DataFrame]:
-        """The rows that wait, by the run that left them."""
+        """The waiting rows, by the run that added them."""
         return self.backlog.rows(self.waiting) if self.backlog else []
 
     def before_commit(
@@ -43,13 +43,15 @@ class Past:
         run_id: str,
         source: Source,
         after: Digest | None,
-        whole: AuditReport,
+        report: AuditReport,
     ) -> None:
-        """Notes what a run is about to publish: it counts once the run is committed. `after` is
-        the digest of the table as it will be, `whole` its audit."""
+        """Notes what a run is about to publish. The notes count once the run is committed.
+
+        after: The digest of the table after the run. report: The audit of that table.
+        """
         if self.ledger is not None:
-            verdicts = [verdict.model for verdict in whole.verdicts]
-            self.ledger.write(run_id, source, after, verdicts, whole.insensitive)
+            verdicts = [verdict.model for verdict in report.verdicts]
+            self.ledger.write(run_id, source, after, verdicts, report.insensitive)
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
 
@@ -62,7 +64,7 @@ class Past:
 def open_past(
     spark: SparkSession, config: Config, target: Target, ledger_key: bytes, backlog_key: bytes
 ) -> Past:
-    """What is there for the target. Only batches wait, and take along what waits."""
+    """Opens the ledger and the backlog of a target. Only batches use the backlog."""
     ledger = None
     if ledger_key:
         ledger = Ledger(
@@ -80,76 +82,76 @@ def open_past(
     return Past(ledger, backlog, tuple(backlog.waiting(target.runs())))
 
 
-AUDITED = "the rows that are there can't be shown to hold the models, persons counted: "
-
-
 @dataclass(frozen=True)
-class Earlier:
+class PriorRelease:
     """The releases before this run.
 
     Attributes:
-        published: The rows that a batch is appended to: columns in the table's order, named by the
+        rows: The rows that a batch is appended to: columns in the table's order, named by the
             batch's ids. None in other modes.
         digest: Their digest, if the ledger has it.
         notes: What the report must say about them.
     """
 
-    published: DataFrame | None = None
+    rows: DataFrame | None = None
     digest: Digest | None = None
     notes: tuple[str, ...] = ()
 
     def names(self, schema: Schema) -> dict[str, str]:
-        """Id -> name of the released columns, in the order in which they are written."""
+        """By id: the names of the released columns, in the order in which they are written."""
         names = {column.id: column.name for column in schema.released}
-        return names if self.published is None else {id: names[id] for id in self.published.columns}
+        return names if self.rows is None else {id: names[id] for id in self.rows.columns}
 
-    def with_batch(self, staged: DataFrame, schema: Schema) -> DataFrame | None:
-        """The table as it will be, under the names that are published; None unless appended to."""
-        if self.published is None:
+    def with_batch(self, staged_rows: DataFrame, schema: Schema) -> DataFrame | None:
+        """The table with the batch added, under the published names; None without a table to add
+        to."""
+        if self.rows is None:
             return None
         names = self.names(schema)
         # By position: names may hold anything.
-        return self.published.unionAll(staged.select(*names)).toDF(*names.values())
+        return self.rows.unionAll(staged_rows.select(*names)).toDF(*names.values())
 
-    def digest_with(self, added: Digest) -> Digest | None:
-        """The digest of the table as it will be, if it is known what it holds."""
-        if self.published is None or self.digest is None:
-            return added if self.published is None else None
-        return self.digest + added
+    def digest_with(self, batch: Digest) -> Digest | None:
+        """The digest of the table after the run; None if the digest before it is unknown."""
+        if self.rows is None or self.digest is None:
+            return batch if self.rows is None else None
+        return self.digest + batch
 
 
-def look_back(config: Config, target: Target, source: Source, ledger: Ledger | None) -> Earlier:
-    """Looks up what this run must know of the releases before it.
+def look_back(
+    config: Config, target: Target, source: Source, ledger: Ledger | None
+) -> PriorRelease:
+    """Checks this run against the releases before it.
 
     Cost with a ledger: a pass over the target, and one over the columns that identify persons.
 
     Raises:
-        InputError: The target can't take a batch like this one.
+        InputError: This batch does not fit the target.
         ConfigError: Persons return, or may return, and that is not acknowledged.
     """
     mode = config.release.mode
     if target.version < 0 or mode == "error":
-        return Earlier()
+        return PriorRelease()
     promise = make_promise(config, source.schema)
     records = Storage(source.raw.sparkSession, config.record_path)
     if mode == "overwrite":
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
-        return Earlier(notes=tuple(describe_change(promise, target, records)))
-    published = _published(config.release.partition_by, target, source.schema)
+        return PriorRelease(notes=tuple(describe_change(promise, target, records)))
+    rows = _read_target(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
     if ledger is None:
-        return Earlier(published)
-    found = _digest(target.published())
-    gap = ledger.gap(target.runs(), found, source.schema)
+        return PriorRelease(rows)
+    digest = _digest(target.published())
+    gap = ledger.gap(target.runs(), digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
-        _require_counted(models, target, ledger, found)
+        _require_counted(models, target, ledger, digest)
     if not config.release.acknowledge_returning:
         problems = _returning(source, target, ledger, gap)
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
-    return Earlier(published, found if ledger.knows(target.runs(), found) else None)
+    return PriorRelease(rows, digest if ledger.knows(target.runs(), digest) else None)
 
 
 def _digest(table: DataFrame) -> Digest:
@@ -157,9 +159,9 @@ def _digest(table: DataFrame) -> Digest:
         return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
 
 
-def _published(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
-    """The target's rows under the batch's ids. Raises InputError when it has other columns, or its
-    files are not laid out by `partition_by`."""
+def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
+    """The target's rows, with columns named by the batch's ids. Raises InputError if it has other
+    columns, or its files are not laid out by `partition_by`."""
     table = target.published()
     problems = sorted([*_mismatches(table.schema, schema), *_other_trees(target, schema)])
     by = target.partitioned_by()
@@ -185,32 +187,40 @@ def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
         elif name not in ours:
             yield f"the batch has no column {name}"
         elif there[name] != ours[name]:
-            yield f"column {name} is {there[name]} there, and {ours[name]} in the batch"
+            yield f"column {name} is {there[name]} in the table, and {ours[name]} in the batch"
 
 
 def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
-    """Nodes are known by their names, shares by their numbers: in another tree both mean something
-    else."""
+    """Compares hierarchies with the table's. Released nodes are names, and released shares carry
+    the numbers of nodes: in another hierarchy both mean something else."""
     newest = next(iter(target.commits()), None)
     there = {} if newest is None else json.loads(newest.text).get("hierarchies", {})
     for name, ours in schema.hierarchies.items():
-        found = there.get(name, {"names": [], "parents": []})
-        known = zip(found["names"], ours.names, strict=False)
-        same = found["parents"] == ours.tree.parent.tolist()
+        old_tree = there.get(name, {"names": [], "parents": []})
+        known = zip(old_tree["names"], ours.names, strict=False)
+        same = old_tree["parents"] == ours.tree.parent.tolist()
         if not same or any(old not in (None, new) for old, new in known):
-            yield f"the hierarchy of column {name} is another one than the table's"
+            yield f"the hierarchy of column {name} differs from the table's"
 
 
 def _require_counted(
-    asked: Iterable[PrivacyModel], target: Target, ledger: Ledger, found: Digest
+    models: Iterable[PrivacyModel], target: Target, ledger: Ledger, digest: Digest
 ) -> None:
-    """Raises ConfigError unless persons were counted, for these models, in all that is there."""
-    models = [registry.build("audit", registry.spec(model)) for model in asked]
-    counting = [model.label for model in models]
-    if not ledger.proves(target.runs(), found, counting):
-        text = f"{AUDITED}no run of the ledger had these models and left just these rows; append "
-        text += "with the models of that run, or publish all rows anew"
-        raise ConfigError([Problem("unit", text)])
+    """Raises ConfigError unless the ledger proves that the published rows hold these models, with
+    persons counted."""
+    audits = [registry.build("audit", registry.spec(model)) for model in models]
+    counting = [model.label for model in audits]
+    if not ledger.proves(target.runs(), digest, counting):
+        raise ConfigError(
+            [
+                Problem(
+                    "unit",
+                    "the published rows can't be shown to hold the models, persons counted: no run "
+                    "of the ledger had these models and left exactly these rows; append with the "
+                    "models of that run, or publish all rows anew",
+                )
+            ]
+        )
 
 
 def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) -> Iterator[str]:
@@ -221,28 +231,34 @@ def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) 
     if n:
         yield f"{n} persons of the source were released before; leave them out, or set this to true"
     if unnamed:
-        yield "rows of the source name no person; leave them out, or set this to true"
+        yield "rows of the source do not say whose they are; leave them out, or set this to true"
 
 
 def _require_others(target: Target, source: Source, ledger: Ledger | None) -> None:
-    """Raises ConfigError unless it is certain that nobody who was released comes again."""
+    """Raises ConfigError unless it is certain that no person is in both tables."""
     if ledger is None:
-        found = "without a ledger it is unknown who is in it"
+        reason = "without a ledger it is unknown who is in it"
     else:
         there = _digest(target.published())
-        found = ledger.gap(target.runs(), there, source.schema) or ""
-        if not found:
+        reason = ledger.gap(target.runs(), there, source.schema) or ""
+        if not reason:
             n, unnamed = ledger.returning(source, target.runs())
-            found = f"{n} persons of the source are in it" if n else ""
-            found = found or ("rows of the source name no person" if unnamed else "")
-    if found:
-        text = f"a table is there already, and {found}: who kept it can find persons by comparing "
-        text += "it with the new one; set this to true to replace it all the same"
-        raise ConfigError([Problem("release.acknowledge_overwrite", text)])
+            reason = f"{n} persons of the source are in it" if n else ""
+            reason = reason or ("rows of the source do not say whose they are" if unnamed else "")
+    if reason:
+        raise ConfigError(
+            [
+                Problem(
+                    "release.acknowledge_overwrite",
+                    f"a table exists already, and {reason}: anyone who kept it can find persons by "
+                    "comparing it with the new one; set this to true to replace it all the same",
+                )
+            ]
+        )
 
 
 def require_whole(n_there: int, n_added: int, n_audited: int) -> None:
-    """Raises AuditError unless the audited table is what was there and what is added."""
+    """Raises AuditError unless the audited rows are the published and the added ones."""
     if n_there + n_added != n_audited:
         raise AuditError(
             f"rows don't add up, nothing was published: {n_there} there, {n_added} added, "

@@ -1,4 +1,4 @@
-"""What a plan is to the run: it stages the rows of a table as released, and tells the outcome."""
+"""The interface of plans: a plan stages the released rows of a table, and gives the outcome."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ from anonlib.worker.task import Task
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was made of a table.
+    """The figures of a staged release.
 
     Attributes:
-        n_rows: Anonymized rows, suppressed ones included.
+        n_rows: Anonymized rows, with suppressed ones.
         n_cells: Cells.
         n_blocks: Blocks.
-        losses: By metric; None where it is not defined. Suppressed cells count.
-        digest: Of the rows that are released.
-        read: Of the source's rows that these were made of, suppressed ones included.
-        losses_by_column: By metric and numeric column.
+        losses: By metric: its value; None if it is not defined. Suppressed cells count.
+        digest: Digest of the released rows.
+        source_digest: Digest of the source's rows behind them, with suppressed ones.
+        losses_by_column: By metric and numeric column: the value.
     """
 
     n_rows: int
@@ -36,7 +36,7 @@ class Outcome:
     n_blocks: int
     losses: dict[str, float | None]
     digest: Digest
-    read: Digest
+    source_digest: Digest
     losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -59,7 +59,7 @@ class Plan(ABC):
 
     @property
     def own(self) -> Mapping[int, tuple[PrivacyModel, ...]]:
-        """The models that controllers are asked besides those of all."""
+        """By controller: the models that it must hold besides those of the config."""
         return {} if self.owners is None else self.owners.own
 
     @abstractmethod
@@ -88,9 +88,9 @@ class Plan(ABC):
 
     @abstractmethod
     def outcome(
-        self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
-        """The outcome of the staged rows. released: which of them are; None for all."""
+        """The outcome of the staged rows. released: The condition of released rows; None: all."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Plan(ABC):
 
 
 def merge_read(states: Sequence[Mapping[str, Any]]) -> Digest:
-    """The digest of the source's rows that all states together are of."""
+    """The digest of the source's rows behind all states together."""
     digests = (Digest(state["n_rows"], state["low"], state["high"]) for state in states)
     return sum(digests, Digest())
 
@@ -115,7 +115,7 @@ def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float
 def value_losses_by_column(
     task: Task, states: Sequence[Floats | None], schema: Schema
 ) -> dict[str, dict[str, float]]:
-    """The figures of numeric columns by their names, of the metrics that have any."""
+    """By column name: the values of the metrics that have figures of numeric columns."""
     names = []
     for e in task.encodings:
         if not e.nominal:

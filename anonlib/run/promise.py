@@ -1,4 +1,4 @@
-"""What a release promises of its table, and whether a later one keeps it."""
+"""What a release promises about its table, and whether a later release keeps that promise."""
 
 import json
 from collections import Counter
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from anonlib.run.publish import Target
     from anonlib.spark.storage import Storage
 
-#: How persons are known where nothing can check it.
+#: How rows belong to persons, where the config only declares it.
 DECLARED = "declaration"
 
 
 @dataclass(frozen=True)
 class Promise:
-    """All that binds the releases that add to a table. It holds no value of a table.
+    """What a release promises. Releases added to its table must keep it. It holds no values.
 
     Attributes:
         models: The privacy models of all rows, bound to their columns.
-        owners: By the digest of a controller's name: its further models.
-        columns: By name of a released column: its role, and how it is recoded.
-        persons: How persons are known.
-        joint: Whether models hold where the other sensitive columns are known.
+        owners: By the digest of a controller's name: its additional models.
+        columns: By name of a released column: its role and its recoder.
+        persons: What identifies a person: a unit, a column, or a declaration.
+        joint: Whether models also hold for who knows the other sensitive columns.
         tokens: Digests of the texts that mean a missing sensitive value.
     """
 
@@ -74,38 +74,42 @@ class Promise:
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError("the promise in the record is damaged") from None
 
-    def weaknesses(self, earlier: "Promise") -> Iterator[str]:
-        """What this promise lacks of an earlier one; nothing if it is at least as strong."""
-        for model in earlier.models:
+    def weaknesses(self, prior: "Promise") -> Iterator[str]:
+        """What `prior` promises and this does not; nothing if this is at least as strong."""
+        for model in prior.models:
             if not any(own.implies(model) for own in self.models):
-                yield f"{plugin_label(model)} was promised, and no model here implies it"
-        for owner, models in earlier.owners.items():
+                yield f"{plugin_label(model)} was promised, and no model of this config implies it"
+        for owner, models in prior.owners.items():
             mine = (*self.models, *self.owners.get(owner, ()))
             if not all(any(own.implies(model) for own in mine) for model in models):
-                yield "a data controller was promised models that no model here implies"
-        for name in earlier.columns.keys() | self.columns.keys():
-            before, now = earlier.columns.get(name), self.columns.get(name)
+                yield "a data controller was promised models that no model of this config implies"
+        for name in prior.columns.keys() | self.columns.keys():
+            before, now = prior.columns.get(name), self.columns.get(name)
             if before != now:
-                yield f"column {name} was {before or 'not released'}, and is {now or 'not'} here"
-        checked_now = earlier.persons == DECLARED and self.persons.startswith("column ")
-        if self.persons != earlier.persons and not checked_now:
-            yield f"persons were known by {earlier.persons}, and are by {self.persons} here"
-        if earlier.joint and not self.joint:
-            yield "`privacy.joint` was promised"
-        if lacking := len({*earlier.tokens} - {*self.tokens}):
+                none = "not released"
+                yield f"column {name} was {before or none}, and is {now or none} now"
+        checked_now = prior.persons == DECLARED and self.persons.startswith("column ")
+        if self.persons != prior.persons and not checked_now:
+            yield f"persons were identified by {prior.persons}, now by {self.persons}"
+        if prior.joint and not self.joint:
+            yield "`privacy.joint: true` was promised"
+        if lacking := len({*prior.tokens} - {*self.tokens}):
             yield f"`privacy.missing_tokens` lacks {lacking} texts that meant a missing value"
 
 
 def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | None]:
-    """What the newest release of a table promised: its digest, from the public manifest, and the
-    promise itself, from its private record. None where that is not there.
+    """The promise of a table's newest release.
 
     Args:
         target: The table.
         records: The folder of the private records.
 
+    Returns:
+        Its digest, from the public manifest.
+        The promise, from the private record; None without that record.
+
     Raises:
-        InputError: The manifest has no promise, or the record has another one than the manifest.
+        InputError: The manifest has no promise, or not the same one as the record.
     """
     newest = next(iter(target.commits()), None)
     text = target.manifest() if newest is None else newest.text
@@ -126,24 +130,24 @@ def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | N
         raise InputError(f"release.record: {path} is damaged") from None
     if promise.digest != digest:
         raise InputError(
-            f"release.record: {path} has another promise than the manifest of {target.path}: one "
-            "of them was changed, or is another table's"
+            f"release.record: the promise in {path} is not that in the manifest of {target.path}: "
+            "one of them was changed, or belongs to another table"
         )
     return digest, promise
 
 
 def require_kept(promise: Promise, target: "Target", records: "Storage") -> None:
-    """Raises InputError unless a promise is at least as strong as that of the table."""
-    digest, earlier = find_promise(target, records)
+    """Raises InputError unless a promise is at least as strong as the table's."""
+    digest, prior = find_promise(target, records)
     if promise.digest == digest:
         return
-    if earlier is None:
+    if prior is None:
         raise InputError(
             f"release.path: {target.path} was released with other models, roles, columns or "
-            f"persons, and its private record is not in {records.root}, so that nobody can tell "
-            "which are stronger; append with the same ones, or put the record there"
+            f"persons, and its private record is not in {records.root}, so it is unknown "
+            "which promise is stronger; append with the same ones, or put the record there"
         )
-    if lacking := sorted(promise.weaknesses(earlier)):
+    if lacking := sorted(promise.weaknesses(prior)):
         raise InputError(
             f"release.path: the table at {target.path} promises more than this config: "
             f"{'; '.join(lacking)}; a batch may only strengthen it"
@@ -151,17 +155,17 @@ def require_kept(promise: Promise, target: "Target", records: "Storage") -> None
 
 
 def describe_change(promise: Promise, target: "Target", records: "Storage") -> Iterator[str]:
-    """How a promise that replaces that of a table differs from it; nothing if it is as strong."""
+    """Notes on a promise that replaces a table's and is weaker; nothing if it is as strong."""
     try:
-        digest, earlier = find_promise(target, records)
+        digest, prior = find_promise(target, records)
     except InputError:
-        yield "it is unknown what the replaced table promised"
+        yield "what the replaced table promised is unknown"
         return
-    if earlier is not None:
-        lacking = sorted(promise.weaknesses(earlier))
+    if prior is not None:
+        lacking = sorted(promise.weaknesses(prior))
         yield from (f"the replaced table promised more: {text}" for text in lacking)
     elif promise.digest != digest:
-        yield "the replaced table promised something else; its private record is not there"
+        yield "the replaced table promised something else; its private record was not found"
 
 
 def make_promise(config: Config, schema: Schema) -> Promise:

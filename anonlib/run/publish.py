@@ -82,7 +82,7 @@ class Target:
         return int(found.version())
 
     def check_free(self) -> None:
-        """Raises InputError when the mode does not allow to publish here."""
+        """Raises InputError if the mode does not allow to publish here."""
         mode = self._release.mode
         if self.version >= 0:
             if mode == "error":
@@ -104,10 +104,10 @@ class Target:
             return frozenset()
         if self._runs is None:
             with translate_errors("release.path"):
-                self._runs = self._committed()
+                self._runs = self._list_committed()
         return self._runs
 
-    def _committed(self) -> frozenset[str]:
+    def _list_committed(self) -> frozenset[str]:
         if self._snapshot.metadata().configuration().contains(FORGETTING):
             raise InputError(
                 f"release.path: the table property {FORGETTING} makes Delta forget which "
@@ -122,10 +122,10 @@ class Target:
         if self._latest() < 0:
             return []
         if self._commits is None:
-            self._commits = self._described()
+            self._commits = self._list_described()
         return self._commits
 
-    def _described(self) -> list[Commit]:
+    def _list_described(self) -> list[Commit]:
         table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
         mode = F.col("operationParameters")["mode"].alias("mode")
         found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
@@ -196,17 +196,17 @@ class Target:
 
     def publish(
         self,
-        staged: DataFrame,
+        staged_rows: DataFrame,
         names: Mapping[str, str],
-        expected: Digest,
-        held: Lease,
+        want: Digest,
+        lease: Lease,
         run_id: str,
         text: str,
     ) -> int:
         """Copies the staged columns (id -> name, in the order of a table that is appended to) in
         random order in one commit with `text` as its metadata; returns the new version.
 
-        The written files are read again and compared with `expected` before the commit. Raises
+        The written files are read again and compared with `want` before the commit. Raises
         BusyError when the table changed since the run began; StorageError when what was written
         is not what was audited, or the lease is lost: it is looked at right before the commit,
         since on object stores Delta does not keep the commits of two drivers apart. Then, as on
@@ -217,60 +217,60 @@ class Target:
         with translate_errors("release.path"):
             transaction, actions = self._begin(), None
             try:
-                frame = _shuffled(staged.select(*names), self._n_files(expected.n_rows))
+                frame = _shuffle(staged_rows.select(*names), self._n_files(want.n_rows))
                 renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
                 with settle_tasks(self._spark):
                     if self.version < 0:
-                        actions = self._write_new(renamed, transaction, held, run_id, text)
+                        actions = self._write_new(renamed, transaction, lease, run_id, text)
                     else:
                         actions = self._write(renamed, transaction, run_id, text)
                 # With the names and types that the digest of the audited rows is of.
-                written = transaction.read(actions, staged.select(*names).schema)
-                if digest(written) != expected:
+                written = transaction.read(actions, staged_rows.select(*names).schema)
+                if digest(written) != want:
                     raise StorageError("the written files differ from the audited table")
                 operation = self._operation(text)
-                with held.committing(publishing=True):
+                with lease.committing(publishing=True):
                     begun = self.version
                     self.require_unchanged()
                     if self.version != begun:
                         transaction, actions = self._begin_again(transaction, actions)
-                    return self._commit(transaction, actions, operation, held)
+                    return self._commit(transaction, actions, operation, lease)
             except BaseException:
-                if not held.doubtful:
-                    self._remove(actions, held, run_id)
+                if not lease.doubtful:
+                    self._remove(actions, lease, run_id)
                 raise
 
     def _begin(self) -> Transaction:
         self.require_unchanged()
         transaction = Transaction.begin(self._spark, self.path)
-        if int(transaction.begun.readVersion()) != self.version:
+        if int(transaction.handle.readVersion()) != self.version:
             raise BusyError(CHANGED)
         # The audit looked at all of it: Delta then refuses to commit after any other change.
-        transaction.begun.readWholeTable()
+        transaction.handle.readWholeTable()
         return transaction
 
     def _begin_again(self, before: Transaction, actions: Any) -> tuple[Transaction, Any]:
         """A transaction that sees the newest files, and the actions for it: it removes these."""
         transaction = self._begin()
-        metadata = before.begun.metadata()
-        if metadata != transaction.begun.metadata():
-            transaction.begun.updateMetadata(metadata, False)
+        metadata = before.handle.metadata()
+        if metadata != transaction.handle.metadata():
+            transaction.handle.updateMetadata(metadata, False)
         found = [actions.apply(i) for i in range(actions.size())]
         kept = [a for a in found if a.getClass().getSimpleName() != "RemoveFile"]
         removed = []
         if self._release.mode == "overwrite":
-            there = transaction.begun.filterFiles()
+            there = transaction.handle.filterFiles()
             now = time_ns() // 1_000_000
             removed = [there.apply(i).removeWithTimestamp(now, True) for i in range(there.size())]
         return transaction, scala_seq(self._spark, [*kept, *removed])
 
-    def _commit(self, transaction: Transaction, actions: Any, operation: Any, held: Lease) -> int:
+    def _commit(self, transaction: Transaction, actions: Any, operation: Any, lease: Lease) -> int:
         try:
-            return run_uninterrupted(lambda: int(transaction.begun.commit(actions, operation)))
+            return run_uninterrupted(lambda: int(transaction.handle.commit(actions, operation)))
         except Exception as error:
             # Whether another was faster is known; what a silent store has done is not.
-            if held.remote and not isinstance(translate(error, "commit"), BusyError):
-                held.doubt()
+            if lease.remote and not isinstance(translate(error, "commit"), BusyError):
+                lease.doubt()
             raise
 
     def _n_files(self, n_rows: int) -> int:
@@ -280,21 +280,21 @@ class Target:
         )
 
     def _write_new(
-        self, frame: DataFrame, transaction: Transaction, held: Lease, run_id: str, text: str
+        self, frame: DataFrame, transaction: Transaction, lease: Lease, run_id: str, text: str
     ) -> Any:
         """Writes the files of a table that is not there yet among the run's own, lists them, and
         moves them to the table: whatever happens, it is known which files are the run's."""
-        own = Transaction.begin(self._spark, f"{held.work}/table")
+        own = Transaction.begin(self._spark, f"{lease.work}/table")
         try:
             actions = self._write(frame, own, run_id, text)
         finally:
             forget(self._spark, own.root)
-        transaction.begun.updateMetadata(own.begun.metadata(), False)
-        schemas = [each.begun.metadata().schema().json() for each in (own, transaction)]
+        transaction.handle.updateMetadata(own.handle.metadata(), False)
+        schemas = [each.handle.metadata().schema().json() for each in (own, transaction)]
         if schemas[0] != schemas[1]:
             raise StorageError("release.path: Delta gives the table other columns than its files")
         paths = list_added_files(actions)
-        held.list_files(paths)
+        lease.list_files(paths)
         for path in paths:
             self._storage.move(f"{own.root}/{path}", f"{self.path}/{path}")
         return actions
@@ -323,11 +323,11 @@ class Target:
     def _save_mode(self) -> Any:
         return save_mode(self._spark, SAVE_MODES[self._release.mode])
 
-    def _remove(self, actions: Any, held: Lease, run_id: str) -> None:
+    def _remove(self, actions: Any, lease: Lease, run_id: str) -> None:
         """Removes what a failed publication wrote, unless its commit came through all the same."""
         with suppress(Exception):
             if self._latest() < 0:
-                held.remove_files()
+                lease.remove_files()
             elif actions is not None and run_id not in self.runs():
                 for path in list_added_files(actions):
                     self._storage.delete(f"{self.path}/{path}")
@@ -338,9 +338,9 @@ def manifest_path(table: str) -> str:
     return f"{table}/_anonlib/manifest.json"
 
 
-def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
-    """The rows ordered by a hash of their released values with a fresh secret: nothing is left of
-    the source's order, nor of blocks and cells."""
+def _shuffle(frame: DataFrame, n_files: int) -> DataFrame:
+    """Orders rows by a hash of their released values with a fresh secret, so that no order of the
+    source, of blocks or of cells remains."""
     key = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
     keyed = frame.withColumn("__anonlib_order", key)
     ordered = keyed.repartition(n_files, "__anonlib_order").sortWithinPartitions("__anonlib_order")
@@ -348,8 +348,7 @@ def _shuffled(frame: DataFrame, n_files: int) -> DataFrame:
 
 
 def reader_notes(schema: Schema) -> tuple[str, ...]:
-    """What readers without Spark can't do with a release of this schema, as measured on polars 2.1
-    and deltalake 1.6."""
+    """Limits for readers without Spark, as measured with polars 2.1 and deltalake 1.6."""
     types = {column.name: from_arrow_type(column.released_type) for column in schema.released}
     mapped = [n for n, type in types.items() if name_mapping(StructType([StructField(n, type)]))]
     if not mapped:

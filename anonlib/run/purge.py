@@ -37,7 +37,7 @@ def find_owed_purge(target: Target) -> Commit | None:
     return next((c for c in target.commits() if c.mode == "Overwrite" and c.version > 0), None)
 
 
-def purge(spark: SparkSession, target: Target, held: Lease) -> None:
+def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
     """Removes the data files that a replaced version had and all that the log says of it.
 
     The table stays readable at every step: a checkpoint without a trace of the old version comes
@@ -49,13 +49,17 @@ def purge(spark: SparkSession, target: Target, held: Lease) -> None:
     replaced = find_owed_purge(target)
     if replaced is None:
         return
-    with translate_errors(FAILED), _as_metadata(spark, target.commits()[0].text), held.committing():
+    with (
+        translate_errors(FAILED),
+        _as_metadata(spark, target.commits()[0].text),
+        lease.committing(),
+    ):
         name = "delta.`" + target.path.replace("`", "``") + "`"
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
         target.checkpoint()
         storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
         old = [name for name in storage.listed(log) if _version(name) <= replaced.version]
-        _delete_data(storage, target, _named(spark, [f"{log}/{name}" for name in old]))
+        _delete_data(storage, target, _list_named(spark, [f"{log}/{name}" for name in old]))
         last = f"{replaced.version:020}.json"
         for file in old:
             if file != last:
@@ -83,7 +87,7 @@ def _version(name: str) -> float:
     return int(found.group(1)) if found else float("inf")
 
 
-def _named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
+def _list_named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
     """`path` of every file that these files of the log name."""
     actions = spark.createDataFrame([], _NAMED)
     for kind in ("json", "parquet"):
@@ -93,10 +97,10 @@ def _named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
     return actions.select(F.explode(paths).alias("path")).where("path is not null").distinct()
 
 
-def _delete_data(storage: Storage, target: Target, named: DataFrame) -> None:
-    """Deletes the named files that the table does not have now, and the folders that they leave
-    empty, whose names are values."""
-    rows = named.join(target.files(), "path", "left_anti").collect()
+def _delete_data(storage: Storage, target: Target, files: DataFrame) -> None:
+    """Deletes files that the table does not use now, and folders that become empty: their names are
+    values."""
+    rows = files.join(target.files(), "path", "left_anti").collect()
     paths = [PurePosixPath(unquote(row["path"])) for row in rows]
     # Files outside the table (of a clone's source) are not its own.
     own = [
@@ -114,14 +118,14 @@ WHERE = "release.register"
 
 
 def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
-    """Whether the release's name, if it is to have one, is in the catalog, and that of its table.
+    """Whether the catalog has the release's name for this table. False if the release has no name.
 
-    Raises InputError when the catalog has no such schema, or the name is that of something else.
+    Raises InputError if the catalog has no such schema, or the name belongs to another table.
     """
     name = release.catalog_table
     if name is None:
         return False
-    quoted = _quoted(name)
+    quoted = _quote(name)
     schema = quoted.rpartition(".")[0]
     with translate_errors(WHERE):
         if not spark.catalog.databaseExists(schema):
@@ -142,36 +146,36 @@ def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
     return True
 
 
-def _exists(spark: SparkSession, quoted: str) -> bool:
+def _exists(spark: SparkSession, table: str) -> bool:
     try:
-        return spark.catalog.tableExists(quoted)
+        return spark.catalog.tableExists(table)
     except Exception as error:
         condition = getattr(error, "getCondition", str)() or ""
         if not condition.startswith("DELTA_"):
             raise
         raise InputError(
-            f"{WHERE}: {quoted} is in the catalog, and no table is where it points to; "
+            f"{WHERE}: {table} is in the catalog, and no table is where it points to; "
             "drop it there (DROP TABLE), or name another"
         ) from error
 
 
-def _details(spark: SparkSession, quoted: str) -> dict[str, str]:
-    """What the catalog says of a table, without its columns, whose names may be anything."""
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+def _details(spark: SparkSession, table: str) -> dict[str, str]:
+    """The catalog's details on a table, without its columns, whose names may be anything."""
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
     names = [row["col_name"] for row in rows]
     start = names.index("# Detailed Table Information") if names else 0
     return {row["col_name"]: row["data_type"] for row in rows[start:]}
 
 
 def register(spark: SparkSession, release: ReleaseSection, run_id: str, version: int) -> None:
-    """Gives the published table its name, unless it has it.
+    """Gives the published table its name in the catalog, unless it has it.
 
-    Raises StorageError where that fails, with what is published, and what is to be done.
+    Raises StorageError if that fails. It says what is published, and what to do.
     """
     name = release.catalog_table
     if name is None:
         return
-    quoted, path = _quoted(name), Storage(spark, release.path).root
+    quoted, path = _quote(name), Storage(spark, release.path).root
     try:
         if not is_registered(spark, release):
             with translate_errors(WHERE):
@@ -188,5 +192,5 @@ def register(spark: SparkSession, release: ReleaseSection, run_id: str, version:
         ) from error
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return ".".join(f"`{part}`" for part in name.split("."))

@@ -28,11 +28,20 @@ def manifest(
     *,
     promise: Promise,
 ) -> str:
-    """The public manifest: nothing but what is listed here, as JSON text. Verdicts and released
-    rows are of the whole table; the rest is of the run, which may have added a part of it.
-    `split_by` names the columns that single-column cuts of the plan are of; `hierarchies` are those
-    whose nodes the release has, without which it can't be read, and which these are: the shape of
-    the whole trees is public, the names of other nodes are not."""
+    """The public manifest, as JSON text: only what this function lists.
+
+    Args:
+        config: The config.
+        run_id: The run.
+        report: The audit of the whole table. Verdicts and released rows come from it; all else is
+            of the run, which may have added a part of the table.
+        outcome: The outcome of the run.
+        n_rows_in: Rows of the source.
+        split_by: Columns of the plan's single-column cuts.
+        hierarchies: By column that is released as nodes: its hierarchy, and the released nodes.
+            Readers need them. The shape of the whole tree is public; names of other nodes are not.
+        promise: The promise of the release.
+    """
     n_added = outcome.digest.n_rows
     few = 0 < n_rows_in - n_added < config.k
     hidden = few and config.privacy.suppress == "costliest"
@@ -70,8 +79,8 @@ def record(
     plan: "Plan | None",
     promise: Promise,
 ) -> str:
-    """The private record, as JSON text: all figures, seeds and the plan, no raw values. `plan` is
-    None where nothing was made."""
+    """The private record, as JSON text: all figures, seeds and the plan, no raw values. plan: None
+    if nothing was staged."""
     content = {
         "anonlib_record": 1,
         **result.to_dict(),
@@ -114,9 +123,9 @@ def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: Rel
 
 
 def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict[str, Any]:
-    """What `anonlib.encode.published_hierarchies` reads, by column: the names of nodes that are
-    released, and of those above them. The others may be values that the release hides."""
-    found = {}
+    """By column: what `anonlib.encode.published_hierarchies` reads, the names of released nodes and
+    of their ancestors. Other names may be values that the release hides."""
+    nodes = {}
     for name, (each, released) in hierarchies.items():
         parent = each.tree.parent.tolist()
         named = {*released}
@@ -124,10 +133,10 @@ def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict
             if node in named:
                 named.add(above)
         names = [text if node in named else None for node, text in enumerate(each.names)]
-        found[name] = {"names": names, "parents": parent}
-    return found
+        nodes[name] = {"names": names, "parents": parent}
+    return nodes
 
 
 def _coarse(n_rows: int, k: int) -> str:
-    """A number of rows of which a few may not be told."""
+    """A number of rows, as public text: small numbers are hidden."""
     return f"<{k}" if 0 < n_rows < k else str(n_rows)

@@ -1,4 +1,4 @@
-"""What the verbs return: plain values that the command line prints and records keep."""
+"""The results of the verbs: plain values that the command line prints and records keep."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""The private table of runs: a row for each that ended, whatever its end."""
+"""The private table of runs: a row for every run that ended, successful or not."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,8 +25,8 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 
 
-def _judged(name: str) -> T.ArrayType:
-    """What was judged, and how."""
+def _verdict_type(name: str) -> T.ArrayType:
+    """The type of a list of verdicts."""
     verdict = "passed" if name == "gate" else "holds"
     fields = [T.StructField(name, T.StringType()), T.StructField(verdict, T.BooleanType())]
     return T.ArrayType(T.StructType(fields))
@@ -52,8 +52,8 @@ RUNS = T.StructType(
         T.StructField("anonlib", T.StringType()),
         T.StructField("k", T.IntegerType()),
         T.StructField("models", T.ArrayType(T.StringType())),
-        T.StructField("verdicts", _judged("model")),
-        T.StructField("gates", _judged("gate")),
+        T.StructField("verdicts", _verdict_type("model")),
+        T.StructField("gates", _verdict_type("gate")),
         T.StructField("rows_in", T.LongType()),
         T.StructField("rows_out", T.LongType()),
         T.StructField("rows_suppressed", T.LongType()),
@@ -68,7 +68,7 @@ RUNS = T.StructType(
 
 
 class Accounting:
-    """What notes a run: in events as it goes, in the table of runs when it has ended."""
+    """Notes a run: in events while it runs, in the table of runs at its end."""
 
     def __init__(self, account: Account, progress: Progress, events: Events):
         self.account = account
@@ -79,25 +79,26 @@ class Accounting:
         self._path = ""
 
     def begin(self) -> None:
-        """The run begins: its stages are told of it."""
+        """Begins the run: from now on stages send events."""
         self._events.begin()
         progress = self._progress
         progress.run_id, progress.target = self.account.run_id, self.account.target
         progress.watcher = self._events
 
-    def opened(self, spark: SparkSession) -> None:
-        """There is a session: from now on the run ends in the table, and its jobs are named."""
+    def use_session(self, spark: SparkSession) -> None:
+        """Sets the session: from now on the run gets a row in the table of runs, and Spark's jobs
+        have its name."""
         self._spark = spark
         self._group = set_group(spark, self._progress.group())
 
-    def aimed(self, path: str) -> None:
-        """The target has been found: its path as Spark has it, whatever the default store."""
+    def set_target(self, path: str) -> None:
+        """Sets the path of the target, as Spark resolved it."""
         self._path = path
         self.account.target = self._progress.target = spell_path(path)
 
     def note(self) -> None:
-        """Adds the run's row; nothing for a run that was done, unless its row is missing: then its
-        driver died between the commit and this."""
+        """Adds the run's row. A run that was committed before gets one only if it is missing,
+        because its driver died after the commit."""
         if self._spark is None:
             return
         config = self.account.config
@@ -105,7 +106,7 @@ class Accounting:
         set_group(self._spark, self._progress.group())
         row = self.account.row()
         if self.account.outcome == "done":
-            if _noted(table, self.account):
+            if _note(table, self.account):
                 return
             waited = self.account.result is not None and self.account.result.waited
             row |= {"outcome": "waiting" if waited else "published", "begun": None}
@@ -121,19 +122,20 @@ class Accounting:
                 forget(self._spark, self._path)
 
 
-def table_of_runs(spark: SparkSession, configured: str, release: str) -> PrivateTable:
-    """The table that runs are noted in; the paths are as `runs_path` takes them."""
-    return PrivateTable(spark, runs_path(configured, release), "accountability.runs")
+def table_of_runs(spark: SparkSession, path: str, release: str) -> PrivateTable:
+    """The table of runs. Its arguments are those of `runs_path`."""
+    return PrivateTable(spark, runs_path(path, release), "accountability.runs")
 
 
 @contextmanager
 def keep_account(
     verb: str, config: Config, run_id: str, progress: Progress
 ) -> Iterator[Accounting]:
-    """Notes a run, whatever its end; one that fails before there is a session only in its events.
+    """Notes a run, successful or not. A run that fails before there is a session is only in its
+    events.
 
-    Raises ConfigError where the operator asks for words that the config lacks; StorageError when
-    a run that went well can't be noted.
+    Raises ConfigError if the config lacks fields that the operator requires, StorageError if a
+    successful run can't be noted.
     """
     if verb == "release":
         require_words(config.accountability)
@@ -144,7 +146,7 @@ def keep_account(
         try:
             yield accounting
         except BaseException as error:
-            account.failed(error)
+            account.fail(error)
             with suppress(Exception):  # what is wrong with the run is what must be told
                 accounting.note()
             raise
@@ -159,13 +161,14 @@ def _note_success(accounting: Accounting) -> None:
         accounting.note()
     except AnonlibError as error:
         account = accounting.account
-        text = f"run {account.run_id} ended well ({account.outcome}), but could not be noted in "
         again = f"; run it again with `--run-id {account.run_id}`"
-        more = again if account.outcome in ("published", "done") else ""
-        raise StorageError(f"{text}the table of runs: {error}{more}") from error
+        raise StorageError(
+            f"run {account.run_id} ended well ({account.outcome}), but could not be noted in the "
+            f"table of runs: {error}{again if account.outcome in ('published', 'done') else ''}"
+        ) from error
 
 
-def _noted(table: PrivateTable, account: Account) -> bool:
+def _note(table: PrivateTable, account: Account) -> bool:
     rows = table.rows()
     if rows is None:
         return False
@@ -177,8 +180,10 @@ def _noted(table: PrivateTable, account: Account) -> bool:
 def past_runs(
     path: str, since: datetime | None = None, target: str | None = None
 ) -> list[dict[str, Any]]:
-    """The rows of a table of runs, newest first; those that ended at `since` or later, and were of
-    `target`. Raises InputError where there is no such table."""
+    """The rows of a table of runs, newest first. Raises InputError if there is no such table.
+
+    since: Only runs that ended then or later. target: Only runs on this target.
+    """
     spark = session()
     table = PrivateTable(spark, path, "table of runs")
     rows = table.rows()
@@ -197,7 +202,7 @@ def past_runs(
 
 
 def _column(field: T.StructField) -> Column:
-    """A column as JSON has it; times are in UTC."""
+    """A column as it is in JSON; times are in UTC."""
     column = F.col(field.name)
     if isinstance(field.dataType, T.TimestampType):
         return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss'Z'").alias(field.name)
@@ -205,8 +210,8 @@ def _column(field: T.StructField) -> Column:
 
 
 def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool | None]:
-    """Whether each run that published to a config's target released a person, as its ledger of
-    persons says; None where that can't tell. Raises ConfigError without a ledger."""
+    """By run that published to a config's target: whether it released a person, by its ledger; None
+    if that is unknown. Raises ConfigError without a ledger."""
     key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     if not key:
         raise ConfigError(

@@ -1,4 +1,5 @@
-"""The scan: counts, ranges, categories and the seeded sample of a source; what they rule out."""
+"""The scan: counts, ranges, categories and a seeded sample of the source, and the problems that
+these show."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class Scan:
         values: By id: the values of protected columns whose distribution models look at.
         target: Encoding of the target; None if nothing looks at it.
         context: Encodings of the insensitive columns; empty if nothing looks at them.
-        read: Digest of the rows as they were read.
+        source_digest: Digest of the rows as they were read.
         content: Figures of the content gate.
         n_nobody: Rows without a person: a column of the unit is missing.
     """
@@ -61,30 +62,30 @@ class Scan:
     encodings: tuple[Encoding, ...]
     sample: pa.Table
     values: dict[str, Values]
-    read: Digest
+    source_digest: Digest
     content: Content
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()
     n_nobody: int = 0
 
 
-def scan(source: Source, config: Config, published: DataFrame | None = None) -> Scan:
-    """Reads the source three times: for the figures of all columns, the sample and the categories;
-    and again for whatever the sample does not prove to be in order.
+def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
+    """Reads the source three times: for the figures of all columns, for the sample, and for the
+    categories. Columns whose sample leaves a model in doubt are read once more.
 
     Args:
         source: The source.
         config: The config.
-        published: The rows of the target that a batch is added to, under the source's ids. Models
+        prior_rows: The rows of the target that a batch is added to, under the source's ids. Models
             with a reference measure cells against these and the batch together.
 
     Raises:
-        ConfigError, InfeasibleError: All that the figures rule out.
+        ConfigError, InfeasibleError: All problems that the figures show.
         BusyError: A database changed in the meantime.
     """
     require_one_state(source, config.source.where)
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         figures = _figures(source, privacy.missing_tokens)
         problems = [*_problems(source, figures), *_unfit(source, config.release.partition_by)]
         if figures["n"] == 0:
@@ -96,15 +97,15 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
             raise ConfigError([*problems, *error.problems]) from None
         if problems:
             raise ConfigError(problems)
-        values, own = _values(source, config, published)
+        values, own = _values(source, config, prior_rows)
         problems = [
             *infeasible(source, privacy, attributes, figures["n"], rows, sample, values, own),
             *joint_problems(rows, source.schema, values, privacy, attributes),
             *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
         ]
         named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
-        content, shown = judge_content(source, figures["n"], privacy, named)
-        problems += shown
+        content, content_problems = judge_content(source, figures["n"], privacy, named)
+        problems += content_problems
         if problems:
             raise InfeasibleError(problems)
     encodings, context = (
@@ -114,15 +115,26 @@ def scan(source: Source, config: Config, published: DataFrame | None = None) -> 
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
     missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    read, nobody = make_digest(figures), int(figures.get("nobody", 0))
-    found = missing, hashes, encodings, sample, values, read, content, label, context, nobody
-    return Scan(read.n_rows, *found)
+    source_digest, nobody = make_digest(figures), int(figures.get("nobody", 0))
+    rest = (
+        missing,
+        hashes,
+        encodings,
+        sample,
+        values,
+        source_digest,
+        content,
+        label,
+        context,
+        nobody,
+    )
+    return Scan(source_digest.n_rows, *rest)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
     """Raises ConfigError where values can't be read as their column's type, or are infinite. One
     aggregate over the source."""
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         if problems := [*_problems(source, _figures(source, missing_tokens))]:
             raise ConfigError(problems)
 
@@ -143,16 +155,20 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
             if column.scale is Scale.CONTINUOUS:
                 x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
-    read = {f"{id}_read": column for id, column in source.columns.items()}
+    raw_columns = {f"{id}_read": column for id, column in source.columns.items()}
     if unit := source.schema.unit:
         named = [F.col(f"{id}_read").isNotNull() for id in unit]
         aggregates.append(F.count_if(~reduce(and_, named)).alias("nobody"))
-    row = with_halves(source.raw.withColumns(read), [*read]).agg(*aggregates, *sums()).head()
+    row = (
+        with_halves(source.raw.withColumns(raw_columns), [*raw_columns])
+        .agg(*aggregates, *sums())
+        .head()
+    )
     return row.asDict() if row else {}
 
 
 def _value(source: Source, column: Column) -> SparkColumn:
-    """The column as kernels see it: NaN is missing in a target, too."""
+    """The column as kernels see it: NaN is missing, also in a target."""
     value = source.columns[column.id]
     return F.when(~F.isnan(value), value) if pa.types.is_floating(column.type) else value
 
@@ -177,8 +193,8 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
-    """Columns that files can't be laid out by: some of their texts would be read as missing. One
-    aggregate, if any is text."""
+    """Columns that files can't be laid out by, since some of their texts would be read as missing.
+    Cost: one aggregate, if there is a text column."""
     columns = [source.schema[name] for name in partition_by]
     texts = [c for c in columns if pa.types.is_string(c.type)]
     counts = [F.count_if(source.columns[c.id].isin(*READ_AS_MISSING)).alias(c.id) for c in texts]
@@ -206,9 +222,10 @@ def _too_many(column: Column, most: int) -> Problem:
 def _categories(
     source: Source, most: int, sample: pa.Table
 ) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
-    """The distinct values of each nominal and ordinal column, sorted (declared orders as declared,
-    by a hierarchy in the order of its leaves), and their hashes; 0 for a declared value that does
-    not occur."""
+    """By id: the sorted distinct values of each nominal and ordinal column, and their hashes.
+
+    Declared orders and hierarchies give the order. A declared value that does not occur has hash 0.
+    """
     columns = [c for c in source.schema.columns if c.by_category]
     if not columns:
         return {}, {}
@@ -219,22 +236,22 @@ def _categories(
     sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
     hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
-    problems, found, hashes = [], {}, {}
+    problems, categories, hashes = [], {}, {}
     for column in columns:
         values = table.column(column.id).combine_chunks().flatten()
         hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
         if len(values) > most:
             problems.append(_too_many(column, most))
         try:
-            found[column.id] = sort_categories(column, values)
+            categories[column.id] = sort_categories(column, values)
         except ConfigError as error:
             problems += error.problems
             continue
-        place = pc.index_in(found[column.id], value_set=values)
+        place = pc.index_in(categories[column.id], value_set=values)
         hashes[column.id] = hash_of.take(place).fill_null(0).to_numpy(zero_copy_only=False)
     if problems:
         raise ConfigError(problems)
-    return found, hashes
+    return categories, hashes
 
 
 def _hash(value: SparkColumn) -> SparkColumn:
@@ -243,10 +260,10 @@ def _hash(value: SparkColumn) -> SparkColumn:
 
 
 def _values(
-    source: Source, config: Config, published: DataFrame | None
+    source: Source, config: Config, prior_rows: DataFrame | None
 ) -> tuple[dict[str, Values], dict[str, Reference]]:
-    """How many persons have each value in the columns that models look at the counts of: in the
-    whole table, and in the source alone. With a unit, nobody is counted of what is published.
+    """The number of persons with each value of the columns whose counts models look at: in the
+    whole table, and in the source alone. With a unit, published rows count for nobody.
 
     Raises ConfigError for a column with more than MAX_VALUES.
     """
@@ -255,26 +272,30 @@ def _values(
     names = {m.column: m.type for m in models if m.looks_at == "counts"}
     hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
     orders = find_orders(config.all_models, config.attributes)
-    found, own, problems = {}, {}, []
+    values, own, problems = {}, {}, []
     for name, model in names.items():
         column = source.schema[name or ""]
         value = canonical(source.columns[column.id], column.type, tokens).alias("value")
         unit = source.schema.unit
         persons = [source.columns[id].alias(id) for id in unit]
         frame = source.raw.select(value, F.lit(1).alias("own"), *persons)
-        if published is not None:
+        if prior_rows is not None:
             value = canonical(F.col(column.id), column.type, tokens)
-            frame = frame.unionAll(published.select(value, F.lit(0), *[F.lit(None) for _ in unit]))
+            frame = frame.unionAll(prior_rows.select(value, F.lit(0), *[F.lit(None) for _ in unit]))
         own_count = count_units(unit) if unit else F.sum("own")
         counts = frame.groupBy("value").agg(
             count_units(unit).alias("count"), own_count.alias("own")
         )
-        counted = counts.limit(MAX_VALUES + 2).toArrow()
-        if len(counted) > MAX_VALUES:
-            text = f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it"
-            problems.append(Problem(f"column {name}", text))
+        table = counts.limit(MAX_VALUES + 2).toArrow()
+        if len(table) > MAX_VALUES:
+            problems.append(
+                Problem(
+                    f"column {name}",
+                    f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it",
+                )
+            )
             continue
-        all_rows, own_rows = _as_values(counted, "count"), _as_values(counted, "own")
+        all_rows, own_rows = _as_values(table, "count"), _as_values(table, "own")
         if name in orders:
             try:
                 all_rows = all_rows.ordered(orders[name])
@@ -283,22 +304,22 @@ def _values(
                 text = f"{error}; add them, or list them under privacy.missing_tokens"
                 problems.append(Problem(f"attributes.{name}.order", text))
                 continue
-        found[column.id], own[column.id] = all_rows, own_rows.reference
+        values[column.id], own[column.id] = all_rows, own_rows.reference
         if name in hierarchies:
             try:
-                found[column.id] = found[column.id].along(hierarchies[name])
+                values[column.id] = values[column.id].along(hierarchies[name])
             except InputError as error:
                 text = f"{error}; add them, or list them under privacy.missing_tokens"
                 problems.append(Problem(f"attributes.{name}.hierarchy", text))
     if problems:
         raise ConfigError(problems)
-    return found, own
+    return values, own
 
 
-def _as_values(counted: pa.Table, counts: str) -> Values:
-    """The values in the order in which the audit has them: that of Spark's folded text."""
-    values = counted.column("value").combine_chunks()
-    count = counted.column(counts).combine_chunks()
+def _as_values(table: pa.Table, counts: str) -> Values:
+    """The values in the order that the audit uses: that of Spark's folded text."""
+    values = table.column("value").combine_chunks()
+    count = table.column(counts).combine_chunks()
     missing = values.is_null()
     n_missing = int(pc.sum(count.filter(missing)).as_py() or 0)
     values, count = values.drop_null(), count.filter(pc.invert(missing))
@@ -313,8 +334,8 @@ def _as_values(counted: pa.Table, counts: str) -> Values:
     return Values(values, Reference(rows, n_missing))
 
 
-def _sample(source: Source, rows: DataFrame, n: int, wanted: int, seed: int) -> pa.Table:
-    """At most `wanted` rows: those of the smallest seeded hash, in its order."""
+def _sample(source: Source, rows: DataFrame, n: int, size: int, seed: int) -> pa.Table:
+    """At most `size` rows: those of the smallest seeded hash, in its order."""
     seeded = F.xxhash64(F.lit(seed), F.col(HASH))
     wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     schema = source.schema
@@ -323,13 +344,13 @@ def _sample(source: Source, rows: DataFrame, n: int, wanted: int, seed: int) -> 
     owner = [] if schema.controller is None else [F.xxhash64(schema.controller).alias(OWNER)]
     tuples = tuple_hash(rows, schema).alias(TUPLE)
     rows = rows.select(*dict.fromkeys(ids), HASH, seeded.alias("seeded"), tuples, *owner)
-    if n > wanted:
-        # A little more than wanted, so that a sample short by chance is out of the question.
-        bound = -(2**63) + int(2**64 * min(1.0, 1.1 * wanted / n + 1e-6))
+    if n > size:
+        # A little more than `size`, so that chance can't leave the sample too small.
+        bound = -(2**63) + int(2**64 * min(1.0, 1.1 * size / n + 1e-6))
         rows = rows.where(F.col("seeded") < F.lit(bound))
     table = rows.toArrow()
     order = np.lexsort((table.column(HASH).to_numpy(), table.column("seeded").to_numpy()))
-    return table.take(pa.array(order[:wanted])).drop(["seeded"]).combine_chunks()
+    return table.take(pa.array(order[:size])).drop(["seeded"]).combine_chunks()
 
 
 def tuple_hash(rows: DataFrame, schema: Schema) -> SparkColumn:

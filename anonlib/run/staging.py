@@ -1,4 +1,4 @@
-"""Making a release in staging: plan, then anonymize and write the rows."""
+"""Stages a release: plans it, anonymizes the rows and writes them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -51,19 +51,19 @@ class Staging:
     Attributes:
         plan: Its plan.
         task: Its worker's task.
-        staged: The staged rows.
+        rows: The staged rows.
         left_out: Digest of the source's rows that are not staged.
     """
 
     plan: Plan
     task: Task
-    staged: DataFrame
+    rows: DataFrame
     left_out: Digest
 
 
 def stage_release(
     source: Source,
-    scanned: Scan,
+    scan: Scan,
     config: Config,
     staging: str,
     pseudonym_key: bytes,
@@ -80,20 +80,20 @@ def stage_release(
     """
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
     with progress.stage("partition", spark), translate_errors("partition"):
-        task = task_of(config, schema, scanned, pseudonym_key, token_key, marks)
-        partition, allowed = config.partition, config.privacy.may_suppress(scanned.n_rows)
+        task = task_of(config, schema, scan, pseudonym_key, token_key, marks)
+        partition, allowed = config.partition, config.privacy.may_suppress(scan.n_rows)
         plan: Plan
         if partition.by_tuples:
-            plan = plan_tuples(rows, schema, scanned, partition, allowed, task)
+            plan = plan_tuples(rows, schema, scan, partition, allowed, task)
         else:
             attributes = config.attributes
-            plan = plan_blocks(rows, schema, scanned, partition, attributes, allowed, task)
+            plan = plan_blocks(rows, schema, scan, partition, attributes, allowed, task)
         own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
         task = replace(task, own=own, values=plan.values)
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
-        marked = _marked(rows, schema, config.seed, scanned.n_rows, marks)
+        marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
         frame = plan.stage(
             marked,
             schema,
@@ -106,15 +106,15 @@ def stage_release(
         no_statistics = {"delta.dataSkippingNumIndexedCols": "0"}
         new = save_mode(spark, "ErrorIfExists")
         written = transaction.write(frame, new, (), {}, no_statistics)
-        staged = transaction.read(written, frame.schema)
+        staged_rows = transaction.read(written, frame.schema)
         forget(spark, staging)
         left_out = Digest()
-        if plan.n_rows < scanned.n_rows:
+        if plan.n_rows < scan.n_rows:
             left_out = digest_halves(plan.left_out(rows, schema))
-    return Staging(plan, task, staged, left_out)
+    return Staging(plan, task, staged_rows, left_out)
 
 
-def _marked(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:
+def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:
     if marks.link_key:
         # Not null: pandas would make floats of hashes among nulls.
         link = F.when(is_sampled(n_rows), F.col(DEAL)).otherwise(NO_LINK)
@@ -127,7 +127,7 @@ def _marked(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Mark
 def task_of(
     config: Config,
     schema: Schema,
-    scanned: Scan,
+    scan: Scan,
     pseudonym_key: bytes = b"",
     token_key: bytes = b"",
     marks: Marks = Marks(),
@@ -137,9 +137,9 @@ def task_of(
     costs = config.privacy.suppress == "costliest"
     steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
     return Task(
-        encodings=scanned.encodings,
-        target=scanned.target,
-        context=scanned.context,
+        encodings=scan.encodings,
+        target=scan.target,
+        context=scan.context,
         recoders=tuple(
             (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
             for c in schema.quasi_identifiers
@@ -154,11 +154,11 @@ def task_of(
         pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
         pseudonym_key=pseudonym_key,
         output=output_schema(
-            schema, costs=costs, pairs=bool(marks.link_key), held=bool(marks.share)
+            schema, costs=costs, pairs=bool(marks.link_key), marks_held_out=bool(marks.share)
         ),
         max_rows=_task_rows(config.partition),
         link_key=marks.link_key,
-        values=scanned.values,
+        values=scan.values,
         steps=tuple(registry.spec(step) for step in steps),
         seed=config.seed,
         joint=schema.joint,
@@ -166,10 +166,11 @@ def task_of(
 
 
 def output_schema(
-    schema: Schema, *, costs: bool = False, pairs: bool = False, held: bool = False
+    schema: Schema, *, costs: bool = False, pairs: bool = False, marks_held_out: bool = False
 ) -> pa.Schema:
-    """The staged columns: the released ones by id, the person's token, the controller, the cost of
-    the cell, what links a row to its person or tells it apart, the loss states."""
+    """The staged columns: the released ones by id; then, if needed, the person's token, the
+    controller, the cost of the cell, and what links a row to its person or holds it out; the loss
+    states."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))
@@ -179,14 +180,14 @@ def output_schema(
         fields.append(pa.field(COST, pa.int32()))
     if pairs:
         fields.append(pa.field(LINK, pa.int64()))
-    if held:
+    if marks_held_out:
         fields.append(pa.field(HELD, pa.bool_()))
     return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
 
 
 def _task_rows(partition: PartitionSection) -> int:
     """Most rows that a kernel sees at once: a single block is not cut in its task."""
-    limits = [step.whole or 0 for step in partition.steps]
+    limits = [step.max_block_rows or 0 for step in partition.steps]
     return max(partition.max_rows, *limits)
 
 

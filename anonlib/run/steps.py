@@ -1,4 +1,4 @@
-"""One run that makes a release: staged, audited, measured, and then published or not."""
+"""One run that makes a release: stages, audits and measures it, then publishes it or not."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
 from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
-from anonlib.run.past import Earlier, Past
+from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.promise import make_promise
 from anonlib.run.publish import Target, manifest_path, reader_notes
@@ -48,19 +48,19 @@ class AuditedRelease:
     """A staged release that passed its audit.
 
     Attributes:
-        made: The staged rows, and how they were made.
+        staging: The staged rows, and how they were made.
         rows: The staged rows that are released.
-        found: The outcome.
+        outcome: Counts, losses and digests of the released rows.
         report: The audit of these rows.
-        whole: The audit of the table with these rows.
+        table_report: The audit of the table with these rows.
         nodes: By column: the nodes of its hierarchy that the release has.
     """
 
-    made: Staging
+    staging: Staging
     rows: DataFrame
-    found: Outcome
+    outcome: Outcome
     report: AuditReport
-    whole: AuditReport
+    table_report: AuditReport
     nodes: dict[str, frozenset[int]]
 
 
@@ -75,7 +75,7 @@ class Run:
         account: What the table of runs keeps of this run.
         target: The table to publish.
         key: Key of the pseudonyms.
-        earlier: What was published before.
+        prior: The releases before this run.
         past: Ledger, backlog and waiting rows.
     """
 
@@ -85,149 +85,151 @@ class Run:
     account: Account
     target: Target
     key: bytes
-    earlier: Earlier
+    prior: PriorRelease
     past: Past
 
     @property
     def run_id(self) -> str:
         return self.account.run_id
 
-    def through(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
+    def through(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """Stages, audits, measures, judges by the gates, publishes and records.
 
         Raises GateError if a gate is not passed: the figures are recorded, nothing is published.
         """
-        done = self._audited(source, scanned, held)
-        evaluation = self._evaluated(source, scanned, done, held)
+        release = self._audit(source, scan, lease)
+        evaluation = self._evaluate(source, scan, release, lease)
         try:
             if evaluation is not None:
                 evaluation.require()
         except GateError:
-            self._keep(self._result(scanned, done, evaluation, "stopped"), source, scanned, done)
+            self._keep(self._result(scan, release, evaluation, "stopped"), source, scan, release)
             raise
         with self.progress.stage("publish", self.spark):
-            result = self._result(scanned, done, evaluation, "published")
-            notes = (*self.earlier.notes, *reader_notes(source.schema))
+            result = self._result(scan, release, evaluation, "published")
+            notes = (*self.prior.notes, *reader_notes(source.schema))
             result = replace(result, notes=notes)
             text = record(
                 self.config,
                 result,
                 source,
-                scanned,
-                done.made.plan,
+                scan,
+                release.staging.plan,
                 make_promise(self.config, source.schema),
             )
-            held.require()
-            write_ahead(self.spark, held.work, text)
-            version = self._publish(source, scanned, done, held)
+            lease.require()
+            write_ahead(self.spark, lease.work, text)
+            version = self._publish(source, scan, release, lease)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
-        result = self._keep(result, source, scanned, done)
+        result = self._keep(result, source, scan, release)
         register(self.spark, self.config.release, self.run_id, version)
         return result
 
-    def trial(self, source: Source, scanned: Scan, held: Lease) -> ReleaseResult:
-        """The same without publishing, whatever the gates say."""
-        done = self._audited(source, scanned, held)
-        evaluation = self._evaluated(source, scanned, done, held)
-        result = self._result(scanned, done, evaluation, "evaluated")
-        return self._keep(result, source, scanned, done)
+    def trial(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
+        """The same without publishing, and gates don't stop it."""
+        release = self._audit(source, scan, lease)
+        evaluation = self._evaluate(source, scan, release, lease)
+        result = self._result(scan, release, evaluation, "evaluated")
+        return self._keep(result, source, scan, release)
 
-    def _audited(self, source: Source, scanned: Scan, held: Lease) -> AuditedRelease:
+    def _audit(self, source: Source, scan: Scan, lease: Lease) -> AuditedRelease:
         config, schema = self.config, source.schema
         token = new_token_key() if schema.unit else b""
-        staging = f"{held.work}/staging"
+        folder = f"{lease.work}/staging"
         marks = marks_of(config.evaluate)
-        made = stage_release(
-            source, scanned, config, staging, self.key, token, marks, self.progress
-        )
+        staging = stage_release(source, scan, config, folder, self.key, token, marks, self.progress)
         require_same_files(source.files, source.fresh)
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
-            chosen = find_released(config.privacy, made.staged, scanned.n_rows, made.plan.n_rows)
-            found = made.plan.outcome(made.staged, chosen, schema, made.task)
-            require_same(scanned.read, found.read + made.left_out)
-            rows = made.staged if chosen is None else made.staged.where(chosen)
-            table = self.earlier.with_batch(rows, schema)
+            released = find_released(config.privacy, staging.rows, scan.n_rows, staging.plan.n_rows)
+            outcome = staging.plan.outcome(staging.rows, released, schema, staging.task)
+            require_same(scan.source_digest, outcome.source_digest + staging.left_out)
+            rows = staging.rows if released is None else staging.rows.where(released)
+            table = self.prior.with_batch(rows, schema)
             spec = make_published_spec(config)
-            report = audit_staged(rows, spec, schema, made.plan, table)
+            report = audit_staged(rows, spec, schema, staging.plan, table)
             self.account.report = report
-            require(report, found, made.plan, scanned, config.privacy)
-            whole = report
+            require(report, outcome, staging.plan, scan, config.privacy)
+            table_report = report
             if table is not None:
-                whole = audit_with_published(table, spec, report, self.target.published().count())
-                self.account.report = whole
+                table_report = audit_with_published(
+                    table, spec, report, self.target.published().count()
+                )
+                self.account.report = table_report
             nodes = find_released_nodes(
-                _published(rows, schema) if table is None else table, schema
+                _with_published_names(rows, schema) if table is None else table, schema
             )
-        return AuditedRelease(made, rows, found, report, whole, nodes)
+        return AuditedRelease(staging, rows, outcome, report, table_report, nodes)
 
-    def _evaluated(
-        self, source: Source, scanned: Scan, done: AuditedRelease, held: Lease
+    def _evaluate(
+        self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease
     ) -> Evaluation | None:
         if self.config.evaluate is None:
             return None
         with translate_errors("evaluate"):
-            n_released, published = done.found.digest.n_rows, self.earlier.published
+            n_released, prior_rows = release.outcome.digest.n_rows, self.prior.rows
             case = case_of(
                 self.config,
                 source,
-                scanned,
-                done.rows,
+                scan,
+                release.rows,
                 n_released,
-                held.work,
+                lease.work,
                 self.progress,
-                published,
-                done.made.task.link_key,
+                prior_rows,
+                release.staging.task.link_key,
             )
         return evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
 
-    def _publish(self, source: Source, scanned: Scan, done: AuditedRelease, held: Lease) -> int:
-        """Notes the persons, commits, writes the manifest; the new version."""
-        schema, found = source.schema, done.found
-        split_by = tuple(schema.by_id(id).name for id in done.made.plan.split_by)
-        trees = {name: (tree, done.nodes[name]) for name, tree in schema.hierarchies.items()}
+    def _publish(self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease) -> int:
+        """Notes the persons, commits, and writes the manifest. Returns the new version."""
+        schema, outcome = source.schema, release.outcome
+        split_by = tuple(schema.by_id(id).name for id in release.staging.plan.split_by)
+        trees = {name: (tree, release.nodes[name]) for name, tree in schema.hierarchies.items()}
         text = manifest(
             self.config,
             self.run_id,
-            done.whole,
-            found,
-            scanned.n_rows,
+            release.table_report,
+            outcome,
+            scan.n_rows,
             split_by,
             trees,
             promise=make_promise(self.config, schema),
         )
-        held.require()
-        names = self.earlier.names(schema)
+        lease.require()
+        names = self.prior.names(schema)
         self.target.require_unchanged()
-        expected = found.digest
+        digest_of_rows = outcome.digest
         if [*names] != [column.id for column in schema.released]:
-            expected = digest(done.rows.select(*names))  # hashes go by the order of columns
-        after = self.earlier.digest_with(expected)
-        self.past.before_commit(self.run_id, source, after, done.whole)
+            digest_of_rows = digest(
+                release.rows.select(*names)
+            )  # hashes go by the order of columns
+        after = self.prior.digest_with(digest_of_rows)
+        self.past.before_commit(self.run_id, source, after, release.table_report)
         require_same_files(source.files, source.fresh)
-        version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
+        version = self.target.publish(release.rows, names, digest_of_rows, lease, self.run_id, text)
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target)
         if self.config.release.mode != "overwrite":
             return version
-        purge(self.spark, self.target, held)
+        purge(self.spark, self.target, lease)
         return self.target.version_of(self.run_id)
 
     def _result(
-        self, scanned: Scan, done: AuditedRelease, evaluation: Evaluation | None, ending: Ending
+        self, scan: Scan, release: AuditedRelease, evaluation: Evaluation | None, ending: Ending
     ) -> ReleaseResult:
-        found = done.found
+        outcome = release.outcome
         return ReleaseResult(
             run_id=self.run_id,
             outcome=ending,
-            n_rows_in=scanned.n_rows,
-            n_rows_out=found.digest.n_rows,
-            n_suppressed=scanned.n_rows - found.digest.n_rows,
-            n_nobody=scanned.n_nobody,
-            n_blocks=found.n_blocks,
-            n_cells=found.n_cells,
-            audit=done.whole,
-            losses=found.losses,
-            losses_by_column=found.losses_by_column,
+            n_rows_in=scan.n_rows,
+            n_rows_out=outcome.digest.n_rows,
+            n_suppressed=scan.n_rows - outcome.digest.n_rows,
+            n_nobody=scan.n_nobody,
+            n_blocks=outcome.n_blocks,
+            n_cells=outcome.n_cells,
+            audit=release.table_report,
+            losses=outcome.losses,
+            losses_by_column=outcome.losses_by_column,
             evaluation=evaluation,
             table=self.target.path,
             auditable=counts_persons(self.config),
@@ -237,11 +239,11 @@ class Run:
         )
 
     def _keep(
-        self, result: ReleaseResult, source: Source, scanned: Scan, done: AuditedRelease
+        self, result: ReleaseResult, source: Source, scan: Scan, release: AuditedRelease
     ) -> ReleaseResult:
-        kept = keep(self.spark, self.config, result, source, scanned, done.made.plan)
-        self.account.result = kept
-        return kept
+        complete = keep(self.spark, self.config, result, source, scan, release.staging.plan)
+        self.account.result = complete
+        return complete
 
 
 def keep(
@@ -249,12 +251,12 @@ def keep(
     config: Config,
     result: ReleaseResult,
     source: Source,
-    scanned: Scan,
+    scan: Scan,
     plan: Plan | None,
 ) -> ReleaseResult:
     """Writes the private record of a run, its figures if it was measured, and the report."""
     promise = make_promise(config, source.schema)
-    text = record(config, result, source, scanned, plan, promise)
+    text = record(config, result, source, scan, plan, promise)
     Storage(spark, result.record).write(result.record, text)
     # Whatever is wrong with figures or a page, the run is over and in its record.
     try:
@@ -271,6 +273,6 @@ def keep(
         return replace(result, notes=(*result.notes, note))
 
 
-def _published(staged: DataFrame, schema: Schema) -> DataFrame:
+def _with_published_names(staged_rows: DataFrame, schema: Schema) -> DataFrame:
     """The released columns under the names that will be published."""
-    return staged.select(*[F.col(column.id).alias(column.name) for column in schema.released])
+    return staged_rows.select(*[F.col(column.id).alias(column.name) for column in schema.released])

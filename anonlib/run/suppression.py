@@ -1,4 +1,4 @@
-"""Which staged rows are released, where the costliest cells are suppressed."""
+"""Suppresses the costliest cells: finds the staged rows that are released."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,32 +8,35 @@ from anonlib.table.columns import COST
 
 
 def find_released(
-    privacy: PrivacySection, staged: DataFrame, n_rows: int, n_planned: int
+    privacy: PrivacySection, staged_rows: DataFrame, n_rows: int, n_planned: int
 ) -> Column | None:
     """The condition of the staged rows that are released; None if all are.
 
     Args:
         privacy: How rows are suppressed, and how many may be.
-        staged: The staged rows.
+        staged_rows: The staged rows.
         n_rows: Rows of the source.
-        n_planned: Rows that the plan kept.
+        n_planned: Rows of the plan: those that it did not suppress itself.
     """
     if privacy.suppress != "costliest":
         return None
-    allowed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
-    cost = _least_cost_suppressed(staged, allowed)
+    max_suppressed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
+    cost = _least_cost_suppressed(staged_rows, max_suppressed)
     return None if cost is None else F.col(COST) < cost
 
 
-def _least_cost_suppressed(staged: DataFrame, allowed: int) -> int | None:
-    """The least cost of the cells to suppress: they have at most `allowed` rows together. None to
-    suppress no cell. Cells of one cost are suppressed all or not at all."""
-    costs = staged.groupBy(COST).count().orderBy(F.col(COST).desc())
-    counts = costs.limit(max(allowed, 0) + 1).collect()  # each has a row at least
-    found, rows = None, 0
+def _least_cost_suppressed(staged_rows: DataFrame, max_suppressed: int) -> int | None:
+    """The least cost of the cells to suppress; None to suppress no cell.
+
+    Cells of that cost or more have at most `max_suppressed` rows together. Cells of equal cost are
+    suppressed all or not at all.
+    """
+    costs = staged_rows.groupBy(COST).count().orderBy(F.col(COST).desc())
+    counts = costs.limit(max(max_suppressed, 0) + 1).collect()  # each has a row at least
+    least, rows = None, 0
     for row in counts:
         rows += row["count"]
-        if rows > allowed or row[COST] == 0:
+        if rows > max_suppressed or row[COST] == 0:
             break
-        found = int(row[COST])
-    return found
+        least = int(row[COST])
+    return least

@@ -1,5 +1,5 @@
-"""One search over the distinct tuples of a whole table: counted in Spark, searched in one task, and
-every row released as its tuple is, by a broadcast join."""
+"""Plans by tuples: the distinct tuples of a whole table are counted in Spark and searched in one
+task, and a broadcast join gives every row the released values of its tuple."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,7 +69,9 @@ class TuplePlan(Plan):
         frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
         frame = frame.join(F.broadcast(self.released), TUPLE).select(*names, LOW, HIGH)
         # pyspark can't read the annotations of a partial; a lambda has none.
-        return frame.mapInArrow(lambda batches: _staged(batches, task), spark_schema(task.output))
+        return frame.mapInArrow(
+            lambda batches: _stage_batches(batches, task), spark_schema(task.output)
+        )
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows of suppressed tuples."""
@@ -77,20 +79,23 @@ class TuplePlan(Plan):
         return frame.join(F.broadcast(self.released.select(TUPLE)), TUPLE, "left_anti")
 
     def outcome(
-        self, staged: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
-        hashed = with_halves(staged, [column.id for column in schema.released])
+        hashed = with_halves(staged_rows, [column.id for column in schema.released])
         states = F.collect_list(STATE).alias("states")
         row = hashed.agg(*sums(released), states).collect()[0]
-        digest, read = make_digest(row), merge_read([state.asDict() for state in row.states])
+        digest, source_digest = (
+            make_digest(row),
+            merge_read([state.asDict() for state in row.states]),
+        )
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
-        return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, read, by_column)
+        return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, source_digest, by_column)
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
-        found = {"n_tuples": self.n_tuples, "n_cells": self.n_cells}
-        return found if self.levels is None else {**found, "levels": self.levels}
+        content = {"n_tuples": self.n_tuples, "n_cells": self.n_cells}
+        return content if self.levels is None else {**content, "levels": self.levels}
 
 
 def plan_tuples(
@@ -98,13 +103,15 @@ def plan_tuples(
     schema: Schema,
     scan: Scan,
     partition: PartitionSection,
-    allowed: int,
+    max_suppressed: int,
     task: Task,
 ) -> TuplePlan:
-    """Runs the search, which suppresses at most `allowed` rows. Raises BlockError if there are too
-    many tuples, or too few can be placed."""
+    """Runs the search, which suppresses at most `max_suppressed` rows.
+
+    Raises BlockError if there are too many tuples, or if too few of them can be placed.
+    """
     step = next(step for step in partition.steps if isinstance(step, TuplesPartitioner))
-    bounds = Bounds(step.max_tuples, allowed)
+    bounds = Bounds(step.max_tuples, max_suppressed)
     quasi = [column.id for column in schema.quasi_identifiers]
     apart = [id for id in schema.protected if id not in quasi]
     frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
@@ -114,18 +121,18 @@ def plan_tuples(
     )
     hashed = F.xxhash64(TUPLE, *[F.col(id).isNull() for id in apart], *apart)
     limited = counted.withColumn(HASH, hashed).limit(bounds.max_tuples + 1)
-    result = search_schema(task)
-    found = (
+    output = search_schema(task)
+    result = (
         limited.withColumn(BLOCK, F.lit(0))
         .groupBy(BLOCK)
         # pyspark can't read the annotations of a partial; a lambda has none.
-        .applyInArrow(lambda table: search(table, task, bounds), spark_schema(result))
+        .applyInArrow(lambda table: search(table, task, bounds), spark_schema(output))
         .toArrow()
         .combine_chunks()
     )
-    summary = found.column(SUMMARY).drop_null()[0].as_py()
+    summary = result.column(SUMMARY).drop_null()[0].as_py()
     return TuplePlan(
-        released=rows.sparkSession.createDataFrame(found.drop([SUMMARY])),
+        released=rows.sparkSession.createDataFrame(result.drop([SUMMARY])),
         n_rows=summary["n_rows"],
         n_tuples=summary["n_tuples"],
         n_cells=summary["n_cells"],
@@ -142,8 +149,8 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
     return dict(zip(nominal, levels, strict=True))
 
 
-def _staged(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """As they are staged: with pseudonyms and links, and the state of what was read."""
+def _stage_batches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """The staged batches: adds pseudonyms, links and the state of the rows as read."""
     for batch in batches:
         if batch.num_rows:
             yield run_sanitized(f"{batch.num_rows} rows", partial(_with_keys, batch, task))

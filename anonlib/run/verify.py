@@ -1,5 +1,5 @@
-"""The checks before a run publishes: its audit, the count of its rows, and the nodes of hierarchies
-that its table has."""
+"""The checks before a run publishes: the audit, the count of rows, and the released nodes of
+hierarchies."""
 
 from dataclasses import replace
 
@@ -26,8 +26,11 @@ CONTROLLERS = (
 
 
 def audit_published(table: DataFrame, config: Config) -> AuditReport:
-    """Audits a published table by its own columns. Persons of a unit can be counted only if the
-    unit is one column that is released as a pseudonym; controllers can't be told apart."""
+    """Audits a published table by its own columns.
+
+    Persons of a unit are counted only if the unit is one column with a released pseudonym. Rows of
+    different controllers can't be separated.
+    """
     spec = make_published_spec(config)
     if named := _pseudonym_of_unit(config):
         spec = replace(spec, persons="token", token=named)
@@ -41,7 +44,7 @@ def counts_persons(config: Config) -> bool:
 
 
 def _pseudonym_of_unit(config: Config) -> str | None:
-    """The column of a published table that tells which rows are one person's, if there is one."""
+    """The published pseudonym that identifies persons, if there is one."""
     by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
     # Who was released twice has two pseudonyms then, and would count as two.
     changed = by_release and config.release.acknowledge_returning
@@ -51,61 +54,64 @@ def _pseudonym_of_unit(config: Config) -> str | None:
 
 
 def audit_staged(
-    staged: DataFrame,
+    staged_rows: DataFrame,
     spec: AuditSpec,
     schema: Schema,
     plan: Plan,
     table: DataFrame | None,
 ) -> AuditReport:
-    """Audits the staged rows independently, under their published names and as a part of the table
-    that they are added to. With controllers, also the rows of each controller. `spec` is that of
-    the published table."""
+    """Audits the staged rows independently: alone, as a part of the table that they are added to,
+    and, with controllers, the rows of each.
+
+    spec: The spec of the published table. table: The table with these rows; None if they are not
+    added to one.
+    """
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
     if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    report = auditing.audit_table(staged.select(*columns), spec, table)
+    report = auditing.audit_table(staged_rows.select(*columns), spec, table)
     if plan.owners is None:
         return report
-    frame = staged.select(*columns, CONTROLLER)
+    frame = staged_rows.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
     report = report.and_("each controller", auditing.audit_table(frame, apart, table))
     for owners, models in plan.owners.with_own_models():
-        asked = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
+        own_spec = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
         label = f"{len(owners)} controllers with their own models"
         if not frame.where(F.col(CONTROLLER).isin(*owners)).isEmpty():  # else all suppressed
-            report = report.and_(label, auditing.audit_table(frame, asked, table))
+            report = report.and_(label, auditing.audit_table(frame, own_spec, table))
     return report
 
 
 def audit_with_published(
-    table: DataFrame, spec: AuditSpec, added: AuditReport, n_published: int
+    table: DataFrame, spec: AuditSpec, batch_report: AuditReport, n_published: int
 ) -> AuditReport:
-    """Audits the table as it will be: the published rows and the added rows.
+    """Audits the published and the added rows together.
 
     Raises AuditError unless the audit passed.
     """
     report = auditing.audit_table(table, spec)
     if spec.persons == "unknown":  # what is there was audited by tokens that are gone
-        report = by_parts(report, added)
+        report = by_parts(report, batch_report)
     _require_passed(report, "the audit of the table with the batch")
-    require_whole(n_published, added.n_rows, report.n_rows)
+    require_whole(n_published, batch_report.n_rows, report.n_rows)
     return report
 
 
 def require(
-    report: AuditReport, found: Outcome, plan: Plan, scanned: Scan, privacy: PrivacySection
+    report: AuditReport, outcome: Outcome, plan: Plan, scan: Scan, privacy: PrivacySection
 ) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
     suppressed than allowed."""
     _require_passed(report, "the audit")
-    n_kept = found.digest.n_rows
-    allowed = privacy.may_suppress(scanned.n_rows)
-    complete = n_kept == report.n_rows and found.n_rows == plan.n_rows
-    if not complete or not 0 <= scanned.n_rows - n_kept <= allowed:
+    n_kept = outcome.digest.n_rows
+    max_suppressed = privacy.may_suppress(scan.n_rows)
+    complete = n_kept == report.n_rows and outcome.n_rows == plan.n_rows
+    if not complete or not 0 <= scan.n_rows - n_kept <= max_suppressed:
         raise AuditError(
-            f"rows don't add up, nothing was published: {scanned.n_rows} scanned, "
-            f"{plan.n_rows} planned, {found.n_rows} anonymized, {n_kept} kept, "
+            f"rows don't add up, nothing was published: {scan.n_rows} scanned, "
+            f"{plan.n_rows} planned, {outcome.n_rows} anonymized, {n_kept} kept, "
             f"{report.n_rows} audited"
         )
 
@@ -119,22 +125,22 @@ def _require_passed(report: AuditReport, what: str) -> None:
 
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
-    """By column that is released as nodes of its hierarchy: the numbers of the nodes in the table,
-    which has its published names. Cost: one pass, and one more for each column of shares."""
+    """By column that is released as nodes of its hierarchy: the numbers of its nodes in the table,
+    which has published names. Cost: one pass, and one more for each column of shares."""
     place = {name: f"n{i}" for i, name in enumerate(table.columns)}
     plain = table.toDF(*place.values())
     columns = {name: schema[name] for name in schema.hierarchies}
     by_name = [n for n, c in columns.items() if pa.types.is_string(c.released_type)]
     sets = [F.collect_set(place[name]) for name in by_name]
     texts = plain.agg(*sets).collect()[0] if sets else ()
-    found = {}
+    nodes = {}
     for name, values in zip(by_name, texts, strict=True):
         names = schema.hierarchies[name].names
         number = {each: i for i, each in enumerate(names)}
-        found[name] = frozenset(number[value] for value in values)
+        nodes[name] = frozenset(number[value] for value in values)
     for name in columns.keys() - {*by_name}:
         node = plain.select(F.explode(F.col(place[name]).getField("node")).alias("node"))
         # The number after the last node is that of missing values.
         n = len(schema.hierarchies[name].names)
-        found[name] = frozenset(row.node for row in node.distinct().collect() if row.node < n)
-    return found
+        nodes[name] = frozenset(row.node for row in node.distinct().collect() if row.node < n)
+    return nodes

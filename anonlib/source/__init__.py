@@ -1,4 +1,4 @@
-"""Reading a source: any Spark format, a catalog table, a DataFrame, or the generator."""
+"""Opens a source: any Spark format, a catalog table, a DataFrame, or the generator."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,14 +39,14 @@ from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
 from anonlib.text import fold_text
 
-#: Columnar formats, which are quick to read again. The rows of other formats are read once and kept
-#: on local disks during the run, encrypted as spills are.
+#: Formats that are quick to read again. Rows of other formats are read once, and kept on local
+#: disks during the run, encrypted like Spark's spilled data.
 COLUMNAR = ("delta", "parquet", "orc")
 
-#: Roles of columns in which NaN always is a missing value. (A unit may have the role drop.)
+#: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
 WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
 
-#: The types that text of a continuous CSV column is tried as, in this order.
+#: Types to try for a continuous CSV column, in this order, and the pattern of their text.
 NUMBER_TYPES = {
     "bigint": WHOLE_TEXT,
     "double": DECIMAL_TEXT,
@@ -55,7 +55,7 @@ NUMBER_TYPES = {
 }
 
 
-#: A row as it is, beside its columns as `source.where` sees them.
+#: The unchanged row, beside its columns as `source.where` sees them.
 _ROW = f"{RESERVED_PREFIX}row"
 
 
@@ -65,33 +65,36 @@ class Source:
 
     Attributes:
         raw: The rows, with the source's columns renamed c0..cN.
-        fresh: `raw` without the rows that waited for this run.
-        columns: Id -> how the column is read from `raw`: cast, with NaN as null in
-            quasi-identifiers.
-        casts: Id -> type that text is cast to.
+        fresh: `raw` without rows of the backlog.
+        columns: By id: the expression that reads the column from `raw`. It casts, and turns NaN of
+            quasi-identifiers into null.
+        casts: By id: the type that text is cast to.
         schema: The columns of the run.
         version: The pinned version of a Delta source; else None.
         fields: All columns of the source, after the casts.
-        files: The files that it is read from, as they were when it was opened.
-        seen_as: By the name of a column of text: the type as which `source.where` sees it.
+        files: The files of the source when it was opened.
+        seen_as: By name of a text column: its type in `source.where`.
         database: The connection of `format: jdbc`; else None.
     """
 
     raw: DataFrame
     fresh: DataFrame
     columns: dict[str, Column]
-    casts: dict[str, str]  # id -> type
+    casts: dict[str, str]
     schema: Schema
     version: int | None
-    fields: tuple[Field, ...]  # all columns, after the casts
+    fields: tuple[Field, ...]
     files: Listing
     seen_as: Mapping[str, str]
     database: Database | None = None
 
     def rows(self) -> DataFrame:
-        """The rows as blocks need them: their columns; HASH, the hash of these columns; DEAL, the
-        hash of these columns and the identifiers, which also deals out rows that differ in
-        identifiers only; and LOW and HIGH, of which the digest of the rows as read is made."""
+        """The rows as blocks need them, with these further columns:
+
+        - HASH, the hash of the columns of the block.
+        - DEAL, the hash of these and of identifiers, to deal out rows that have the same HASH.
+        - LOW and HIGH, the halves of the hash for the digest of the source.
+        """
         private = (*self.schema.unit, self.schema.controller)
         ids = [c.id for c in self.schema.columns if c.released or c.id in private]
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
@@ -99,7 +102,7 @@ class Source:
         return with_halves(frame, frame.columns).select(*ids, *hashes, LOW, HIGH)
 
     def where(self, condition: Column) -> "Source":
-        """The rows for which a condition on the columns of `rows` is true."""
+        """The source with only the rows for which a condition on the columns of `rows` is true."""
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
         deal = row_hash(frame).alias(DEAL)
         kept = frame.select("*", deal).where(condition).drop(DEAL)
@@ -107,7 +110,7 @@ class Source:
         return replace(self, raw=kept, fresh=kept, columns=same, casts={})
 
     def close(self) -> None:
-        """Frees the kept rows, and closes the connection."""
+        """Frees the persisted rows, and closes the connection."""
         self.fresh.unpersist()
         if self.database is not None:
             self.database.close()
@@ -125,29 +128,29 @@ def open_source(
         spark: The session.
         config: The config.
         frame: A DataFrame to release; the config's source by default.
-        waiting: Rows of earlier runs that wait to be released, added to the source's.
+        waiting: Rows of the backlog to add.
 
     Raises:
         ConfigError: All mismatches of config and source.
         InputError, StorageError: The source can't be read.
     """
     if frame is not None or config.source.format != "jdbc":
-        return _opened(spark, config, frame, waiting)
-    with translate_errors("source", denied=InputError):
+        return _open(spark, config, frame, waiting)
+    with translate_errors("source", permission_error=InputError):
         database = open_database(spark, config.source)
     try:
-        return replace(_opened(spark, config, database.frame, waiting), database=database)
+        return replace(_open(spark, config, database.frame, waiting), database=database)
     except BaseException:
         database.close()
         raise
 
 
-def _opened(
+def _open(
     spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
 ) -> Source:
     version = None
     keep = frame is not None or config.source.format not in COLUMNAR
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         if frame is None:
             frame, version = read_source(spark, config.source, find_used(config))
         files = list_files(frame)
@@ -164,41 +167,43 @@ def _opened(
     fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
     _require_known_equality(schema)
-    kept = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
-    kept |= {
-        c.id: canonical_identity(kept[c.id], c.source_type, config.person.fold_case)
+    plain_columns = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    plain_columns |= {
+        c.id: canonical_identity(plain_columns[c.id], c.source_type, config.person.fold_case)
         for c in schema.columns
         if c.role is Role.IDENTIFIER or c.id in schema.unit
     }
     if keep:
-        with translate_errors("source", denied=InputError):
-            fresh = fresh.select(*kept).persist(StorageLevel.DISK_ONLY)
-            raw = _together(fresh, [rows.select(*kept) for rows in before])
-    casts = {id: type for id, type in casts.items() if id in kept}
-    return Source(raw, fresh, kept, casts, schema, version, fields, files, seen_as)
+        with translate_errors("source", permission_error=InputError):
+            fresh = fresh.select(*plain_columns).persist(StorageLevel.DISK_ONLY)
+            raw = _together(fresh, [rows.select(*plain_columns) for rows in before])
+    casts = {id: type for id, type in casts.items() if id in plain_columns}
+    return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as)
 
 
 def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
-    """Raises ConfigError for files of the source that are the release's, or private."""
+    """Raises ConfigError if the source reads files of the release, or private ones."""
     places = {"release.path": config.release.path, **private_places(config)}
     own = {where: spelling(spark, path) for where, path in places.items() if where != "events"}
     folders = {spelling(spark, path.rpartition("/")[0]) for path in files}
     read = {where for where, place in own.items() if any(lies_in(f, place) for f in folders)}
     if any(lies_in(folder, work_folder(own["release.path"])) for folder in folders):
         read.add("release.path")
-    text = "the source reads files there: a run would read what it writes; name another folder, or "
-    text += "a source that does not reach there"
     if read:
+        text = (
+            "the source reads files in this folder, so a run would read what it writes; name "
+            "another folder, or a source outside of it"
+        )
         raise ConfigError([Problem(where, text) for where in read])
 
 
 def _require_known_equality(schema: Schema) -> None:
-    """Raises ConfigError for columns of persons whose collation leaves open which texts are one."""
+    """Raises ConfigError if it is unknown which texts of a person's column are equal."""
     problems = [
         Problem(
             f"column {column.name}",
-            f"of type {column.source_type} it leaves open which persons are the same; read it "
-            "with another collation: UTF8_BINARY, UTF8_LCASE, UNICODE or UNICODE_CI",
+            f"its type {column.source_type} does not say which persons are the same; read it with "
+            "the collation UTF8_BINARY, UTF8_LCASE, UNICODE or UNICODE_CI",
         )
         for column in schema.columns
         if (column.role is Role.IDENTIFIER or column.id in schema.unit)
@@ -211,12 +216,12 @@ def _require_known_equality(schema: Schema) -> None:
 def rename_columns(
     frame: DataFrame, where: str | None, types: Mapping[str, str]
 ) -> tuple[DataFrame, DataFrame]:
-    """The rows of a source for which `source.where` is true, and the same with columns c0..cN.
+    """The rows for which `source.where` is true, and the same rows with columns c0..cN.
 
     Args:
         frame: The rows.
-        where: The condition.
-        types: By the name of a column of text: the type as which the condition sees it.
+        where: The condition; None for all rows.
+        types: By name of a text column: its type in the condition.
     """
     names, ids = frame.columns, [f"c{i}" for i in range(len(frame.columns))]
     raw = frame.toDF(*ids)
@@ -232,10 +237,9 @@ def rename_columns(
 
 
 def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
-    """The types as which `source.where` sees columns of text: declared ones, and those that are
-    inferred for the release, here from all rows.
+    """The types of text columns in `source.where`: declared ones, and those inferred from all rows.
 
-    Raises InputError if values of these columns can't be read: the condition would lose their rows.
+    Raises InputError if values can't be read as their type: the condition would lose their rows.
     """
     where = (config.source.where or "").casefold()
     ids = {
@@ -247,7 +251,7 @@ def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
         return {}
     raw = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
     declared = {n: a.type for n, a in config.attributes.items() if a.type not in (None, "string")}
-    inferred = {id for id in _inferred(config, frame.columns, raw) if id in ids}
+    inferred = {id for id in _infer(config, frame.columns, raw) if id in ids}
     tokens = config.privacy.missing_tokens
     types = {id: declared[name] for id, name in ids.items() if name in declared}
     _require_readable(raw, types, tokens, ids)
@@ -256,11 +260,11 @@ def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
 
 
 def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
-    """Columns of the config's source as nominal quasi-identifiers are read, renamed v0, v1, ...
+    """Columns of the config's source, read like nominal quasi-identifiers and renamed v0, v1, ...
 
     Raises ConfigError when the source lacks one, else as `open_source`.
     """
-    with translate_errors("source", denied=InputError):
+    with translate_errors("source", permission_error=InputError):
         frame, _ = read_source(spark, config.source, find_used(config) | {*names})
         seen_as = _condition_types(config, frame)
         frame, raw = rename_columns(frame, config.source.where, seen_as)
@@ -292,8 +296,10 @@ def _require_readable(
     missing_tokens: tuple[str, ...],
     names: Mapping[str, str],
 ) -> None:
-    """Raises InputError with the number of values that can't be read as their column's type; casts
-    and names are by the column's id."""
+    """Raises InputError if values can't be read as their column's type; it says how many.
+
+    casts: By id: the type. names: By id: the name.
+    """
     counts = [F.count_if(is_unreadable(F.col(id), t, missing_tokens)) for id, t in casts.items()]
     row = raw.agg(*counts).collect()[0] if counts else ()
     found = [
@@ -316,18 +322,17 @@ def _like(
     rows: DataFrame,
     frame: DataFrame,
     attributes: Mapping[str, Attribute],
-    needed: Collection[str | None],
+    names: Collection[str | None],
 ) -> DataFrame:
-    """Rows that wait, with the columns of the source, renamed c0..cN.
+    """Rows of the backlog with the columns of the source, renamed c0..cN.
 
     Args:
-        rows: The rows that wait. A column that is dropped, and not needed, may be missing: then it
-            is null.
+        rows: The rows. They may lack columns with `role: drop`, which are then null.
         frame: The source.
         attributes: The columns of the config, by name.
-        needed: The columns of the unit and of the data controller.
+        names: Columns that rows may not lack: the unit and the data controller.
 
-    Raises InputError when the rows are not of the source's columns and types.
+    Raises InputError if the rows have other columns or types than the source.
     """
     there = {field.name: i for i, field in enumerate(rows.schema)}
     plain = rows.toDF(*[f"w{i}" for i in range(len(there))])
@@ -336,27 +341,28 @@ def _like(
         attribute = attributes.get(field.name)
         dropped = attribute is None or attribute.role is Role.DROP
         place = there.get(field.name)
-        if place is None and (not dropped or field.name in needed):
-            raise InputError(f"release.backlog: the rows that wait have no column {field.name}")
+        if place is None and (not dropped or field.name in names):
+            raise InputError(f"release.backlog: waiting rows have no column {field.name}")
         waits = field.dataType if place is None else rows.schema[place].dataType
         if waits.simpleString() != field.dataType.simpleString():
-            text = f"column {field.name} is {waits.simpleString()} in the rows that wait, and "
-            text += f"{field.dataType.simpleString()} in the source"
-            raise InputError(f"release.backlog: {text}; read it as it was")
+            raise InputError(
+                f"release.backlog: column {field.name} is {waits.simpleString()} in waiting rows, "
+                f"and {field.dataType.simpleString()} in the source; read it with its former type"
+            )
         value = F.lit(None).cast(field.dataType) if place is None else F.col(f"w{place}")
         columns.append(value.alias(f"c{i}"))
     return plain.select(*columns)
 
 
 def read_source(
-    spark: SparkSession, source: SourceSection, used: Collection[str]
+    spark: SparkSession, source: SourceSection, names: Collection[str]
 ) -> tuple[DataFrame, int | None]:
-    """The source as it is, and its version if it is a Delta table's.
+    """The source, and its version if it is a Delta table.
 
     Args:
         spark: The session.
         source: The source.
-        used: The columns that must be in every file of it.
+        names: The columns that must be in every file.
     """
     if source.format == "dataframe":
         raise ConfigError(
@@ -376,7 +382,7 @@ def read_source(
         version = latest_version(spark, source.path or "")
     options = {**source.options, **read_secret_options(source)}
     if source.format in FORMATS:
-        return read_files(spark, source.format, source.path, options, used), None
+        return read_files(spark, source.format, source.path, options, names), None
     reader = spark.read.options(**options)
     if version is not None:
         reader = reader.option("versionAsOf", version)
@@ -386,7 +392,7 @@ def read_source(
 
 
 def find_used(config: Config) -> set[str]:
-    """The columns of the source that its rows are released, counted or chosen by."""
+    """The columns that a run uses: to release them, to count persons, or to choose rows."""
     used = {name for name, a in config.attributes.items() if a.role is not Role.DROP}
     used |= {name for name in config.attributes if name == config.one_row_per_person}
     condition = (config.source.where or "").casefold()
@@ -403,19 +409,19 @@ def latest_version(spark: SparkSession, path: str) -> int:
 
 
 def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
-    """Types to read columns as: declared ones, and numbers that CSV keeps as text."""
+    """By id: the type to cast a column to. Types are declared, or inferred from the text of CSV."""
     attributes = [config.attributes.get(name) for name in names]
     declared = {
         f"c{i}": a.type
         for i, a in enumerate(attributes)
         if a is not None and a.role is not Role.DROP and a.type is not None
     }
-    inferred = _inferred(config, names, raw)
+    inferred = _infer(config, names, raw)
     return {**declared, **_infer_types(raw, inferred, config.privacy.missing_tokens)}
 
 
-def _inferred(config: Config, names: list[str], raw: DataFrame) -> list[str]:
-    """The ids of the columns of CSV whose type shows in their text."""
+def _infer(config: Config, names: list[str], raw: DataFrame) -> list[str]:
+    """The ids of CSV columns whose type must be inferred from their text."""
     if config.source.format != "csv":
         return []
     ordered = find_ordered_columns(config.all_models, config.attributes)
@@ -432,7 +438,7 @@ def _inferred(config: Config, names: list[str], raw: DataFrame) -> list[str]:
 
 
 def _infer_types(raw: DataFrame, ids: list[str], missing_tokens: tuple[str, ...]) -> dict[str, str]:
-    """The first of NUMBER_TYPES that every value of a text column can be read as."""
+    """By id: the first of NUMBER_TYPES that all values of a text column can be read as."""
     if not ids:
         return {}
     failures = [
@@ -453,12 +459,12 @@ def _infer_types(raw: DataFrame, ids: list[str], missing_tokens: tuple[str, ...]
 
 
 def is_unreadable(column: Column, type: str, missing_tokens: tuple[str, ...]) -> Column:
-    """Whether a value is there but can't be read as the type."""
+    """Whether a value is present and can't be read as the type."""
     return column.isNotNull() & ~_is_token(column, missing_tokens) & column.try_cast(type).isNull()
 
 
 def _is_token(column: Column, missing_tokens: tuple[str, ...]) -> Column:
-    """Whether a text means a missing value. Look-alikes of a token do not: they are unreadable."""
+    """Whether a text means a missing value. Texts that only look like a token do not."""
     if not missing_tokens:
         return F.lit(False)
     text = F.trim(F.regexp_replace(F.lower(column.cast("string")), BLANKS, " "))
@@ -470,8 +476,8 @@ def _read_as(column: Column, type: str | None) -> Column:
 
 
 def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:
-    """Floats with one zero, since hashes don't tell -0.0 from 0.0 and the order of rows rests on
-    them, and NaN as null where kernels look, and where it would be a person."""
+    """Floats with 0.0 for -0.0, so that equal values have equal hashes; with null for NaN in the
+    roles of WITHOUT_NAN."""
     if not pa.types.is_floating(type):
         return column
     column = column + F.lit(0.0).cast("float" if pa.types.is_float32(type) else "double")

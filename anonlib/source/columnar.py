@@ -1,4 +1,4 @@
-"""Parquet and ORC: whether a column is the same in all files of a source."""
+"""Checks Parquet and ORC files: the same columns, with the same types, in every file."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -11,24 +11,24 @@ from pyspark.sql.types import StructType
 from anonlib.errors import InputError, Problem
 from anonlib.spark.jvm import java_class
 
-#: Footers that are read at once.
+#: Footers read in parallel.
 N_THREADS = 16
 _SQL = "org.apache.spark.sql.execution.datasources"
 
 
 def require_same_columns(
-    spark: SparkSession, kind: str, paths: Collection[str], used: Collection[str]
+    spark: SparkSession, kind: str, paths: Collection[str], names: Collection[str]
 ) -> None:
-    """Reads the footers of all files, if there are several.
+    """Checks that all files have the columns, with one type. Reads the footer of every file.
 
     Args:
         spark: The session.
         kind: parquet or orc.
         paths: The files.
-        used: The columns that must be in every file, with one type.
+        names: The columns to check.
 
-    Raises InputError, with the number of files that lack a column or have it with another type than
-    most, and the path of one.
+    Raises InputError with the number of files that lack a column, or have another type than most
+    files, and the path of one.
     """
     if len(paths) < 2:
         return
@@ -36,13 +36,13 @@ def require_same_columns(
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
-    problems = [*_differences(footers, used, exact=exact)]
+    problems = [*_differences(footers, names, exact=exact)]
     if problems:
         raise InputError("\n".join(map(str, problems)))
 
 
 def _differences(
-    footers: Mapping[str, StructType], used: Collection[str], *, exact: bool
+    footers: Mapping[str, StructType], names: Collection[str], *, exact: bool
 ) -> Iterable[Problem]:
     def key(name: str) -> str:
         return name if exact else name.casefold()
@@ -51,20 +51,26 @@ def _differences(
         path: {key(field.name): field.dataType.simpleString() for field in schema}
         for path, schema in footers.items()
     }
-    for name in used:
-        found = {path: columns.get(key(name)) for path, columns in types.items()}
-        there = [type for type in found.values() if type is not None]
+    for name in names:
+        types_of = {path: columns.get(key(name)) for path, columns in types.items()}
+        there = [type for type in types_of.values() if type is not None]
         if not there:
             continue
         usual = max(sorted(set(there)), key=there.count)
-        lacking = sorted(path for path, type in found.items() if type is None)
-        other = sorted(path for path, type in found.items() if type not in (None, usual))
+        lacking = sorted(path for path, type in types_of.items() if type is None)
+        other = sorted(path for path, type in types_of.items() if type not in (None, usual))
         if lacking:
-            text = f"{len(lacking)} of {len(found)} files lack it, such as {lacking[0]}"
-            yield Problem(f"column {name}", f"{text}; add it there, or give it `role: drop`")
+            yield Problem(
+                f"column {name}",
+                f"{len(lacking)} of {len(types_of)} files lack it, such as {lacking[0]}; add it "
+                "there, or give it `role: drop`",
+            )
         if other:
-            text = f"is {usual}, but of another type in {len(other)} of {len(found)} files, such as"
-            yield Problem(f"column {name}", f"{text} {other[0]}; write them with one type")
+            yield Problem(
+                f"column {name}",
+                f"is {usual}, but {len(other)} of {len(types_of)} files have another type, such as "
+                f"{other[0]}; write them with one type",
+            )
 
 
 def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
@@ -73,7 +79,7 @@ def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
     file = java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile")
     reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
     convert = java_class(spark, f"{_SQL}.parquet.ParquetToSparkSchemaConverter")(state.conf())
-    known: dict[str, StructType] = {}
+    cache: dict[str, StructType] = {}
 
     def read(place: str) -> StructType:
         opened = reader.open(file.fromPath(path(place), conf))
@@ -82,9 +88,9 @@ def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
         finally:
             opened.close()
         text = schema.toString()
-        if text not in known:
-            known[text] = _as_struct(convert.convert(schema))
-        return known[text]
+        if text not in cache:
+            cache[text] = _as_struct(convert.convert(schema))
+        return cache[text]
 
     return read
 

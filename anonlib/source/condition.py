@@ -1,5 +1,7 @@
-"""SQL in configs: what it may say of a row. It is read in the session of the run, so it could reach
-other tables and any Java method there."""
+"""SQL in configs: only expressions on the columns of one row are allowed.
+
+The SQL runs in the session of the run, where it could reach other tables and any Java method.
+"""
 
 import json
 import re
@@ -13,27 +15,26 @@ from anonlib.errors import ConfigError, Problem
 from anonlib.spark.jvm import java_class
 from anonlib.spark.translation import translate_errors
 
-#: Columns, values and functions in a condition; Spark takes the square of it to tell what they are.
+#: Most columns, values and functions in a condition: Spark's analysis takes quadratic time.
 MAX_PARTS = 5_000
 SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
-#: Expressions of Spark's by the name of their class -> why they are refused.
+#: By class name of an expression of Spark: why it is refused.
 _REFUSED = {
     "CallMethodViaReflection": "reflect and java_method call any code",
     "RaiseError": "raise_error and assert_true show values in Spark's own logs",
     "ApplyFunctionExpression": "functions of catalogs may be any code",
 }
-#: Those that fail on what they can't read, and say so by no field of theirs.
+#: Expressions that fail on values they can't read, and have no field that says so.
 _FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
 _CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
-_READ = "a value that can't be read would stand in Spark's event log and UI: use the try_ form of "
-_TIME = "now, current_date, current_user and the like say other things at other times"
+_TIME = "now, current_date, current_user and the like change from one reading to the next"
 
 
 def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
     """The rows for which the config's `source.where` is true; all rows without a condition.
 
-    Raises ConfigError if it is more than a condition on the columns of a row, InputError if it is
+    Raises ConfigError if the condition needs more than the columns of one row, InputError if it is
     not SQL.
     """
     if not condition:
@@ -41,29 +42,36 @@ def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
     with translate_errors("source.where"):
         expression = require_plain(frame, condition, "source.where")
         if fallible := _fallible(expression, condition, frame.sparkSession):
-            text = _READ + ", ".join(sorted(fallible))
-            raise ConfigError([Problem("source.where", text)])
+            raise ConfigError(
+                [
+                    Problem(
+                        "source.where",
+                        "would show values that can't be read in Spark's event log and UI; use the "
+                        f"try_ form of {', '.join(sorted(fallible))}",
+                    )
+                ]
+            )
         return frame.where(condition)
 
 
 def require_plain(frame: DataFrame, text: str, where: str) -> Any:
-    """An SQL expression on a frame's columns, as Spark has it.
+    """Spark's expression for SQL on the columns of a DataFrame.
 
-    Raises ConfigError unless it has no subquery, calls nothing but Spark's own functions, and says
-    the same of a row whenever it is asked: rows are read several times.
+    Raises ConfigError if it has a subquery, calls functions that are not Spark's own, or may give
+    different results for the same row: rows are read several times.
     """
     if "${" in text:
         raise ConfigError(
             [
                 Problem(
                     where,
-                    "Spark would replace ${ here, by a variable or a setting; rename the column",
+                    "Spark would replace ${ by a variable or a setting; rename the column",
                 )
             ]
         )
     spark: Any = frame.sparkSession
     parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
-    # Before Spark looks for other tables.
+    # Must come before Spark's analysis, which looks for other tables.
     if java_class(spark, SUBQUERY).hasSubquery(parsed):
         raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
     plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
@@ -82,15 +90,15 @@ def _wrong(expression: Any) -> Iterator[str]:
     names = {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}
     yield from (_REFUSED[name] for name in sorted(names & {*_REFUSED}))
     if any(name.endswith("UDF") or name.startswith("SQLFunction") for name in names):
-        yield "functions that users define may be any code"
+        yield "user-defined functions may be any code"
     if any(name.startswith("Current") or name in ("Now", "LocalTimestamp") for name in names):
         yield _TIME
     if not expression.deterministic() and not names & {*_REFUSED}:
-        yield "rand, uuid, input_file_name and the like say other things of a row each time"
+        yield "rand, uuid, input_file_name and the like change from one reading to the next"
 
 
 def _fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:
-    """What in an expression fails on texts, or numbers, that it can't read."""
+    """The parts of an expression that fail on texts or numbers they can't read."""
     found = {"FAILFAST"} if "failfast" in text.lower() else set()  # readers of JSON, CSV, XML
     nodes = json.loads(expression.toJSON())
     strict = {
@@ -100,8 +108,8 @@ def _fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:
 
 
 def _fallible_parts(expression: Any, strict: set[str], casts: Any) -> Iterator[str]:
-    """Functions that read texts, and casts, written or implied: of texts to other types, of numbers
-    to narrower ones. Constants are read before a row is."""
+    """Functions that parse text; and casts, explicit or not, of text to other types or of numbers
+    to narrower ones. Constants don't count: they are evaluated before any row is read."""
     kind, children = expression.getClass().getName(), expression.children()
     below = [children.apply(i) for i in range(children.size())]
     if kind == _CAST and str(expression.evalMode()) == "ANSI" and not below[0].foldable():

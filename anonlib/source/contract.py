@@ -1,5 +1,7 @@
-"""Files of a source, read by a contract: every column by its name in every file, every row whole.
-What breaks it ends a run, and is told by counts and paths, never by values."""
+"""Reads files by a contract: every column by its name in every file, and no row lost or cut.
+
+A source that breaks the contract ends the run. Errors give counts and paths, never values.
+"""
 
 import json
 import re
@@ -17,9 +19,9 @@ from anonlib.source.columnar import require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
 from anonlib.source.file_list import list_files, relations, require_all_read, require_same_files
 
-#: Where Spark puts rows that it can't read.
+#: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
-#: What says which files are read.
+#: Options that choose the files.
 _PLACES = ("basepath", "recursivefilelookup", "pathglobfilter")
 
 
@@ -28,40 +30,42 @@ def read_files(
     kind: str,
     path: str | None,
     options: Mapping[str, str],
-    used: Collection[str],
+    names: Collection[str],
 ) -> DataFrame:
     """The rows of a file, of a folder or of what a glob names.
 
     Args:
         spark: The session.
         kind: csv, json, parquet or orc.
-        path: Where they are; None if the options say so.
-        options: Of Spark's reader.
-        used: The columns that must be in every file.
+        path: The file, folder or glob; None if `options` has it.
+        options: Options of Spark's reader.
+        names: The columns that must be in every file.
 
     Raises:
-        InputError: Files differ, or rows can't be read as they are meant.
-        BusyError: Files changed meanwhile.
+        InputError: Files differ, or rows can't be read in full.
+        BusyError: Files changed while they were read.
     """
-    given = {name.lower(): text for name, text in options.items()}
-    place = path or given.pop("path", None)
-    strict = _strict(kind, given)
+    spelled_options = {name.lower(): text for name, text in options.items()}
+    place = path or spelled_options.pop("path", None)
+    strict = _strict(kind, spelled_options)
     frame = spark.read.format(kind).options(**strict).load(place)
     if len([*relations(frame)]) != 1:
         raise InputError(
-            f"source.format: {kind} is read by another reader than Spark's own; remove it from "
-            "Spark's classes, and spark.sql.sources.useV1SourceList from its settings"
+            f"source.format: {kind} is not read by Spark's own reader; remove the other one from "
+            "the class path, and spark.sql.sources.useV1SourceList from Spark's settings"
         )
     require_all_read(frame)
     files = list_files(frame)
     if kind in ("parquet", "orc"):
-        require_same_columns(spark, kind, files, used)
+        require_same_columns(spark, kind, files, names)
         return frame
-    lines = spark.read.options(**{n: t for n, t in given.items() if n in (*_PLACES, "linesep")})
+    lines = spark.read.options(
+        **{n: t for n, t in spelled_options.items() if n in (*_PLACES, "linesep")}
+    )
     text = lines.format("text").load(place)
     schema = _file_schema(frame)
     if kind == "csv":
-        dialect = Dialect(given)
+        dialect = Dialect(spelled_options)
         require_headers(spark, dialect, files, schema.names)
         require_quotes(text, dialect)
         ids = [f"c{i}" for i in range(len(schema))]
@@ -70,7 +74,7 @@ def read_files(
             [StructField(id, f.dataType) for id, f in zip(ids, schema, strict=True)]
         )
     else:
-        _require_keys(text, given, schema, used)
+        _require_keys(text, spelled_options, schema, names)
         again = F.lit(False)
     bad = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(place)
     _require_whole_rows(bad, again)
@@ -79,8 +83,11 @@ def read_files(
 
 
 def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options with which nothing is lost. The mode, which gives texts of rows away, and Spark's
-    own check of headers, which gives away headers, are replaced by the contract."""
+    """The options with which no row is lost.
+
+    The contract replaces the option `mode`, whose errors quote rows, and Spark's own check of
+    headers, whose errors quote headers.
+    """
     plain = {name: text for name, text in options.items() if name not in ("mode", "enforceschema")}
     lossless = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
     if kind in ("parquet", "orc"):
@@ -89,32 +96,35 @@ def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _file_schema(frame: DataFrame) -> StructType:
-    """The columns that are in the files, not in the names of their folders."""
+    """The columns of the files, without those from names of folders."""
     (relation,) = relations(frame)
     schema = StructType.fromJson(json.loads(relation.dataSchema().json()))
     return StructType([field for field in schema if field.name != _BAD])
 
 
 def _require_whole_rows(rows: DataFrame, again: Column) -> None:
-    """Raises InputError with the number of rows that can't be read, or are `again` a header, and
-    the path of a file."""
+    """Raises InputError if rows can't be read, or repeat the header; it says how many, and in which
+    file.
+
+    again: Whether a row repeats the header.
+    """
     if rows.columns == [_BAD]:
         raise InputError("source: no row can be read")
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
     first = F.count(F.col(f"`{rows.columns[0].replace('`', '``')}`"))  # Spark wants another column
-    found = rows.agg(
+    counts = rows.agg(
         F.count_if(bad),
         F.min(F.when(bad, file)),
         F.count_if(again),
         F.min(F.when(again, file)),
         first,
     )
-    n_bad, of_bad, n_again, of_again, _ = found.collect()[0]
+    n_bad, of_bad, n_again, of_again, _ = counts.collect()[0]
     problems = []
     if n_bad:
-        text = f"{n_bad} rows have too few or too many fields, or can't be read, as in {of_bad}"
         problems.append(
-            f"source: {text}; mend them, or set source.options (sep, quote, escape; multiLine: "
+            f"source: {n_bad} rows have too few or too many fields, or can't be read, as in "
+            f"{of_bad}; mend them, or set source.options (sep, quote, escape; multiLine: "
             '"true" where values hold line breaks)'
         )
     if n_again:
@@ -124,11 +134,11 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
 
 
 def _require_keys(
-    lines: DataFrame, options: Mapping[str, str], schema: StructType, used: Collection[str]
+    lines: DataFrame, options: Mapping[str, str], schema: StructType, columns: Collection[str]
 ) -> None:
-    """Raises InputError for columns of JSON that a file never names, or that are text in some rows
-    and no text in others."""
-    names = [field.name for field in schema if field.name in used]
+    """Raises InputError for JSON columns that a whole file lacks, or that are text in some rows and
+    another type in others."""
+    names = [field.name for field in schema if field.name in columns]
     if not names:
         return
     nested = any(isinstance(f.dataType, StructType | ArrayType | MapType) for f in schema)
@@ -146,35 +156,35 @@ def _require_keys(
     by_file = lines.where("trim(value) != ''").groupBy(file).agg(*aggregates)
     lacks = {i: ~F.col(f"k{i}") for i in range(len(names))}
     mixed = {i: F.col(f"t{i}") for i, name in enumerate(names) if name in texts}
-    found = by_file.agg(
+    counts = by_file.agg(
         F.count("*").alias("n"),
         *[F.count_if(lack).alias(f"n{i}") for i, lack in lacks.items()],
         *[F.min(F.when(lack, F.col("file"))).alias(f"f{i}") for i, lack in lacks.items()],
         *[F.sum(n).alias(f"m{i}") for i, n in mixed.items()],
         *[F.min(F.when(n > 0, F.col("file"))).alias(f"g{i}") for i, n in mixed.items()],
     ).collect()[0]
-    if problems := [*_key_problems(names, found.asDict())]:
+    if problems := [*_key_problems(names, counts.asDict())]:
         raise InputError("\n".join(map(str, problems)))
 
 
-def _key_problems(names: list[str], found: Mapping[str, Any]) -> Iterator[Problem]:
+def _key_problems(names: list[str], counts: Mapping[str, Any]) -> Iterator[Problem]:
     for i, name in enumerate(names):
-        if n := found[f"n{i}"]:
+        if n := counts[f"n{i}"]:
             yield Problem(
                 f"column {name}",
-                f"{n} of {found['n']} files never name it, such as {found[f'f{i}']}; write null "
-                "where it has no value, or give it `role: drop`",
+                f"{n} of {counts['n']} files lack it, such as {counts[f'f{i}']}; write null where "
+                "it has no value, or give it `role: drop`",
             )
-        if n := found.get(f"m{i}"):
+        if n := counts.get(f"m{i}"):
             yield Problem(
                 f"column {name}",
-                f"is text, but {n} rows have it as a number or truth value, as in {found[f'g{i}']}"
+                f"is text, but {n} rows have it as a number or truth value, as in {counts[f'g{i}']}"
                 "; write it as one type",
             )
 
 
 def _key(name: str, options: Mapping[str, str]) -> str:
-    """A Java pattern of a key of JSON."""
+    """A Java pattern for a key of JSON."""
     quoted = f'"{"".join(map(_letter, name))}"'
     loose = ("allowunquotedfieldnames", "allowsinglequotes")
     if any(options.get(option, "").lower() == "true" for option in loose):
@@ -183,7 +193,7 @@ def _key(name: str, options: Mapping[str, str]) -> str:
 
 
 def _letter(letter: str) -> str:
-    """A Java pattern of the ways in which JSON writes a letter in quotes."""
+    """A Java pattern for all ways in which JSON can write a letter."""
     units = letter.encode("utf-16-be", "surrogatepass").hex()
     escaped = "".join(rf"\\u(?i:{units[i : i + 4]})" for i in range(0, len(units), 4))
     short = re.escape(json.dumps(letter, ensure_ascii=False)[1:-1])
@@ -191,5 +201,5 @@ def _letter(letter: str) -> str:
     return f"(?:{short}|{escaped}{slash})"
 
 
-#: The formats that are read by the contract.
+#: The formats that the contract covers.
 FORMATS = tuple(SAFE)

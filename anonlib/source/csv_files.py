@@ -1,4 +1,4 @@
-"""CSV: whether every file has the same header, and every row its number of fields."""
+"""Checks CSV files: the same header in every file, quotes that open and close fields."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from anonlib.errors import InputError
 from anonlib.spark.jvm import java_class, scala_map
 
-#: Headers that are read at once.
+#: Headers read in parallel.
 N_THREADS = 16
 _UNIVOCITY = "com.univocity.parsers.csv.CsvParser"
 _OPTIONS = "org.apache.spark.sql.catalyst.csv.CSVOptions"
@@ -19,7 +19,7 @@ _STREAMS = "org.apache.spark.sql.execution.datasources.CodecStreams"
 
 
 class Dialect:
-    """How CSV is written: the options of a reader, their names in lower case."""
+    """How CSV files are written: the options of their reader, with names in lower case."""
 
     def __init__(self, options: Mapping[str, str]):
         self.options = dict(options)
@@ -33,7 +33,7 @@ class Dialect:
 
     @property
     def line(self) -> str:
-        """A Java pattern of lines in which every quote that opens a field closes it, too."""
+        """A Java pattern for lines in which every quote that opens a field also closes it."""
         sep, quote = rf"\Q{self.sep}\E", rf"\Q{self.quote}\E"
         inside = rf"(?:(?!{quote}).)*+"
         if self.escape == self.quote:
@@ -50,7 +50,7 @@ class Dialect:
 def require_headers(
     spark: SparkSession, dialect: Dialect, paths: Collection[str], names: Sequence[str]
 ) -> None:
-    """Reads the first line of every file.
+    """Checks that all files have the same header. Reads the first line of every file.
 
     Args:
         spark: The session.
@@ -58,13 +58,13 @@ def require_headers(
         paths: The files.
         names: The columns that Spark has found.
 
-    Raises InputError, with the number of files with another header and the path of one.
+    Raises InputError with the number of files whose header differs, and the path of one.
     """
     if not dialect.header:
         if len(paths) > 1:
             raise InputError(
-                f"source.options.header: {len(paths)} files without column names can't be proved "
-                "to have the same columns; give them headers, or make one file of them"
+                f"source.options.header: without headers it is unknown whether the {len(paths)} "
+                "files have the same columns; give them headers, or make one file of them"
             )
         return
     with ThreadPoolExecutor(N_THREADS) as threads:
@@ -78,9 +78,8 @@ def require_headers(
         header[:] = [f"_c{i}" if n in ("", null) else n for i, n in enumerate(header)]
     if other := [path for path, header in found.items() if header != [*names]]:
         raise InputError(
-            f"source: the header differs in {_files(other)} of {len(paths)}; columns are read by "
-            "their names, so give all files the same header, in one order, and quotes as in "
-            "source.options"
+            f"source: the header differs in {_files(other)} of {len(paths)}; give all files the "
+            "same header, in the same order, and with the quotes of source.options"
         )
 
 
@@ -114,7 +113,7 @@ def _header_reader(spark: SparkSession, dialect: Dialect) -> Any:
 
 
 def is_header(dialect: Dialect, names: Sequence[str], ids: Sequence[str]) -> Column:
-    """Whether a row has the names of the columns as values, in any order."""
+    """Whether the values of a row are the names of the columns, in any order."""
     if not dialect.header or not names:
         return F.lit(False)
     values = [F.coalesce(F.col(id).cast("string"), F.lit("")) for id in ids]
@@ -124,7 +123,8 @@ def is_header(dialect: Dialect, names: Sequence[str], ids: Sequence[str]) -> Col
 
 
 def require_quotes(lines: DataFrame, dialect: Dialect) -> None:
-    """Raises InputError with the number of lines in which quotes don't fit, and the path of a file.
+    """Raises InputError if quotes don't open and close fields; it says in how many lines, and in
+    which file.
 
     Args:
         lines: The files as text.
@@ -153,7 +153,7 @@ def require_quotes(lines: DataFrame, dialect: Dialect) -> None:
     n, path = lines.agg(F.count_if(wrong), F.min(F.when(wrong, file))).collect()[0]
     if n:
         raise InputError(
-            f"source: the quotes of {n} lines don't open and close a field, as in {path}; where "
-            'quotes hold line breaks, set source.options.multiLine: "true"; where they are doubled '
-            "inside of quotes, source.options.escape: '\"'"
+            f"source: in {n} lines quotes don't open and close a field, as in {path}; if quoted "
+            'values hold line breaks, set source.options.multiLine: "true"; if quotes in them are '
+            "doubled, set source.options.escape: '\"'"
         )

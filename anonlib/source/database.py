@@ -1,5 +1,5 @@
-"""Reading from databases through JDBC: secrets and defaults among the options, PostgreSQL's driver,
-and one state of a table for all the connections of a run."""
+"""Reads from databases through JDBC: options with secrets and defaults, PostgreSQL's driver, and
+one state of a table for all connections of a run."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,9 +14,9 @@ from anonlib.spark.jars import postgresql_jar
 from anonlib.spark.jvm import find_class, java_class, scala_map
 
 URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
-#: Rows at a time: PostgreSQL's driver would else hold a whole part of the table in memory.
+#: Rows per fetch. Without it, PostgreSQL's driver holds a whole part of the table in memory.
 FETCH_ROWS = "10000"
-#: What a session says first. Session-wide settings of the config come after it.
+#: The option with a session's first statement. The config's own statement comes after it.
 FIRST = "sessionInitStatement"
 PATIENCE_SECONDS = 10
 REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
@@ -26,9 +26,12 @@ REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
 class Database:
     """A table of a database as one run reads it.
 
-    `connection` keeps the state of the table that all others see; where it is None, the database
-    has no such thing, and rows may differ from one reading to the next. `in_parts` is whether
-    several connections read it; `again` reads it anew.
+    Attributes:
+        frame: Its rows.
+        connection: The connection that pins the table's state. None if the database can't do that:
+            then rows may differ from one reading to the next.
+        in_parts: Whether several connections read it.
+        again: Reads it anew.
     """
 
     frame: DataFrame
@@ -43,19 +46,19 @@ class Database:
 
     @property
     def lost(self) -> bool:
-        """Whether it was pinned, and is no more."""
+        """Whether it was pinned and the connection is gone."""
         return self.pinned and not self.connection.isValid(PATIENCE_SECONDS)
 
     def close(self) -> None:
-        """Lets the table go."""
+        """Releases the table."""
         if self.pinned:
             with suppress(Exception):  # the connection is lost, so the table is free
                 self.connection.close()
 
 
 def open_database(spark: SparkSession, source: SourceSection) -> Database:
-    """Opens the source's table. A table of PostgreSQL is pinned until `close`: as during a dump by
-    pg_dump, it can't be truncated or altered."""
+    """Opens the source's table. PostgreSQL pins its state until `close`; until then the table can't
+    be truncated or altered, as during pg_dump."""
     options = jdbc_options(spark, source)
     in_parts = "partitioncolumn" in _names(options)
     connection = None
@@ -77,17 +80,17 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
 def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     """The options of a JDBC reader, with secret options and defaults. Adds PostgreSQL's driver to
     the session's jars if it is needed."""
-    given = {**source.options, **read_secret_options(source)}
-    url = next(text for name, text in given.items() if name.lower() == "url")
-    # Times without a zone are what they are, wherever the JVM runs.
+    options = {**source.options, **read_secret_options(source)}
+    url = next(text for name, text in options.items() if name.lower() == "url")
+    # Times without a zone stay the same in every time zone of the JVM.
     usual = {"url": url, "fetchsize": FETCH_ROWS, "preferTimestampNTZ": "true"}
     if url.startswith(URL):
         usual |= {"driver": DRIVER, "tcpKeepAlive": "true"}
-        if "driver" not in _names(given):
+        if "driver" not in _names(options):
             _add_driver(spark)
-    names = _names(given)
+    names = _names(options)
     added = {name: text for name, text in usual.items() if name.lower() not in names}
-    return {**{n: t for n, t in given.items() if n.lower() != "url"}, **added, "url": url}
+    return {**{n: t for n, t in options.items() if n.lower() != "url"}, **added, "url": url}
 
 
 def _names(options: Mapping[str, str]) -> set[str]:
@@ -104,7 +107,7 @@ def _add_driver(spark: SparkSession) -> None:
 
 
 def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:
-    """A connection with an open transaction, and the name of its snapshot, which others share.
+    """A connection with an open transaction, and the name of its snapshot for other connections.
 
     https://www.postgresql.org/docs/current/sql-set-transaction.html
     """
@@ -121,7 +124,7 @@ def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str
         found = statement.executeQuery("SELECT pg_export_snapshot()")
         found.next()
         snapshot = str(found.getString(1))
-        # Locks the table against TRUNCATE and ALTER, which snapshots don't see through.
+        # Locks the table against TRUNCATE and ALTER, which change what a snapshot sees.
         statement.execute(f"SELECT 1 FROM {java.tableOrQuery()} LIMIT 0")
     except BaseException:
         connection.close()
@@ -130,7 +133,7 @@ def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str
 
 
 def _first(options: Mapping[str, str], snapshot: str) -> dict[str, str]:
-    """The options, with the snapshot taken before all else that sessions are to say."""
+    """The options, with a first statement that takes the snapshot."""
     rest = {name: text for name, text in options.items() if name.lower() != FIRST.lower()}
     said = [text for name, text in options.items() if name.lower() == FIRST.lower()]
     level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"

@@ -1,4 +1,4 @@
-"""The files that a frame reads, as Spark has listed them: paths, lengths, times of change."""
+"""The files that a DataFrame reads, as Spark lists them: paths, lengths, times of modification."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,19 +10,19 @@ from anonlib.errors import BusyError, InputError
 from anonlib.spark.jvm import scala_seq
 from anonlib.spark.translation import translate_errors
 
-#: Length and time of change by the path of a file.
+#: By path of a file: its length and its time of modification.
 Listing = Mapping[str, tuple[int, int]]
 
-#: Spark's lists of files. Those of Delta are pinned by versions.
+#: Spark's classes of file lists, without those of Delta, whose versions pin the files.
 _INDEXES = ("InMemoryFileIndex", "CatalogFileIndex")
-#: A file in the text of such a list.
+#: A file in the text of a list.
 _STATUS = re.compile(
     r"FileStatus\{path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+)", re.DOTALL
 )
 
 
 def relations(frame: DataFrame) -> Iterator[Any]:
-    """The folders of files that a frame reads, as Spark's HadoopFsRelation."""
+    """What a DataFrame reads from files, as Spark's HadoopFsRelation."""
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     for i in range(leaves.size()):
         leaf = leaves.apply(i)
@@ -33,11 +33,11 @@ def relations(frame: DataFrame) -> Iterator[Any]:
 
 
 def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
-    """The files that a frame reads, empty ones left out; `again` lists them anew.
+    """The files that a DataFrame reads, without empty ones and those of Delta tables.
 
-    Files of Delta tables, which have versions, are not among them.
+    again: Whether to list them anew.
     """
-    found: dict[str, tuple[int, int]] = {}
+    files: dict[str, tuple[int, int]] = {}
     none = scala_seq(frame.sparkSession, [])
     for relation in relations(frame):
         index = relation.location()
@@ -46,12 +46,12 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
         if again:
             index.refresh()
         text = index.listFiles(none, none).mkString("\n")
-        found |= {path: (int(size), int(at)) for path, size, at in _STATUS.findall(text)}
-    return found
+        files |= {path: (int(size), int(at)) for path, size, at in _STATUS.findall(text)}
+    return files
 
 
 def require_all_read(frame: DataFrame) -> None:
-    """Raises InputError if there are files in folders below that Spark would not read."""
+    """Raises InputError if there are files in subfolders that Spark would not read."""
     for relation in relations(frame):
         index = relation.location()
         if index.getClass().getSimpleName() != "InMemoryFileIndex":
@@ -68,7 +68,7 @@ def require_all_read(frame: DataFrame) -> None:
 
 
 def require_same_files(before: Listing, frame: DataFrame) -> None:
-    """Raises BusyError unless the files of a frame are as they were when it was opened."""
+    """Raises BusyError unless the files of a DataFrame are the same as before."""
     with translate_errors("source"):
         now = list_files(frame, again=True) if before else before
     if now == before:
@@ -78,6 +78,6 @@ def require_same_files(before: Listing, frame: DataFrame) -> None:
     parts = (("added", added), ("gone", gone), ("changed", changed))
     found = ", ".join(f"{len(paths)} {said} ({paths[0]})" for said, paths in parts if paths)
     raise BusyError(
-        f"source: its files changed while they were read: {found}; nothing was published; run it "
-        "again, when nobody writes to them or on a copy"
+        f"source: its files changed while they were read: {found}; nothing was published; run "
+        "again when nobody writes to them, or on a copy"
     )

@@ -1,6 +1,6 @@
-"""The identity of persons: one text for each person, whatever the ways to write it.
+"""The identity of persons: one text for each person, however the source writes it.
 
-Units, unique identifiers, pseudonyms and the ledger all see this text.
+Units, unique identifiers, pseudonyms and the ledger all use this text.
 """
 
 import re
@@ -11,33 +11,35 @@ from pyspark.sql import functions as F
 
 from anonlib.auditing.canonical import BLANKS
 
-#: Collations whose equality is known here. Those that end in CI or LCASE do not tell case apart.
+#: Collations whose equality is known here. Those that end in CI or LCASE ignore case.
 _COLLATION = re.compile(r"string(?: collate (UTF8_BINARY|UTF8_LCASE|UNICODE|UNICODE_CI)(_RTRIM)?)?")
 _ENDS = re.compile(r"^[\s\u2800]+|[\s\u2800]+$")
 
 
 def is_known_equality(source_type: str) -> bool:
-    """Whether it is known here which texts of a column of this type are equal."""
+    """Whether this module knows which texts of a column of this type are equal."""
     return not source_type.startswith("string") or _COLLATION.fullmatch(source_type) is not None
 
 
 def is_folded(source_type: str, fold_case: bool) -> bool:
-    """Whether texts that differ in case only are one person."""
+    """Whether texts that differ only in case are one person."""
     found = _COLLATION.fullmatch(source_type)
     collation = "" if found is None else found[1] or ""
     return found is not None and (fold_case or collation in ("UTF8_LCASE", "UNICODE_CI"))
 
 
 def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Column:
-    """A column that tells persons apart: text in NFC, without blanks around it, folded where the
-    column does not tell case apart; null where blank. Other types stay as they are.
+    """The identity of persons from a column that identifies them.
 
-    Spark takes it for nondeterministic: project it before it is grouped or aggregated.
+    Text is put into NFC, surrounding blanks are removed, and blank text is null. Case is folded if
+    the column's collation ignores it. Columns of other types are returned unchanged.
+
+    Spark takes the result for nondeterministic: select it before you group or aggregate by it.
 
     Args:
         column: The column.
         source_type: Its type, as Spark writes it.
-        fold_case: Whether case is folded whatever the column's collation is.
+        fold_case: Whether to fold case for every collation.
     """
     if not source_type.startswith("string"):
         return column
@@ -55,7 +57,7 @@ def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Col
 
 
 def identify(text: str, *, folded: bool) -> str:
-    """The identity of one text, as `canonical_identity` has it; empty where blank."""
+    """The identity of one text, equal to that of `canonical_identity`; empty if it is blank."""
     found = _ENDS.sub("", normalize("NFC", text))
     return normalize("NFC", found.upper().casefold()) if folded else found
 

@@ -27,7 +27,7 @@ def count_values(config: Config, names: Sequence[str], progress: Progress) -> pa
     """
     with progress.stage("start"):
         spark = session(config.spark.conf)
-    with progress.stage("count", spark), translate_errors("source", denied=InputError):
+    with progress.stage("count", spark), translate_errors("source", permission_error=InputError):
         frame = open_columns(spark, config, names)
         counts = frame.groupBy(*frame.columns).agg(F.count("*").alias("count"))
         table = counts.limit(MOST_COUNTED + 1).toArrow()

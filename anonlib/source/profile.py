@@ -68,7 +68,7 @@ class _Where:
 
 def profile(
     source: str,
-    given: str | None,
+    source_format: str | None,
     options: dict[str, str],
     progress: Progress,
     secrets: dict[str, str] | None = None,
@@ -82,12 +82,12 @@ def profile(
     """
     secrets = secrets or {}
     secret = read_secret_options(
-        SourceSection.model_validate({"format": given or "", "secrets": secrets})
+        SourceSection.model_validate({"format": source_format or "", "secrets": secrets})
     )
     with progress.stage("start"):
         spark = session()
     with progress.stage("look", spark), translate_errors("source"):
-        where = _where(spark, source, given, dict(options))
+        where = _where(spark, source, source_format, dict(options))
         frame = where.read(spark, secret)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
@@ -115,21 +115,23 @@ def _name_notes(names: list[str]) -> list[str]:
     return ["some column names differ in case only; rename them in the source"]
 
 
-def _where(spark: SparkSession, source: str, given: str | None, options: dict[str, str]) -> _Where:
-    if given == "table" or (given is None and _is_table(spark, source)):
+def _where(
+    spark: SparkSession, source: str, source_format: str | None, options: dict[str, str]
+) -> _Where:
+    if source_format == "table" or (source_format is None and _is_table(spark, source)):
         return _Where("table", table=source, options=options)
-    if given == "jdbc":
+    if source_format == "jdbc":
         return _Where("jdbc", options={**options, "dbtable": source})
     storage = Storage(spark, source)
-    found = given or _format(storage, source)
-    if found is None:
+    kind = source_format or _format(storage, source)
+    if kind is None:
         raise InputError(f"{source}: its format is not clear; name it with --format")
-    where = _Where(found, path=source, options=options)
-    if found in ("csv", "json"):
+    where = _Where(kind, path=source, options=options)
+    if kind in ("csv", "json"):
         head = _head(spark, source)
         if not head:
             raise InputError(f"{source}: is empty")
-        sniff(found, head, where.options, where.notes)
+        sniff(kind, head, where.options, where.notes)
     return where
 
 
@@ -183,7 +185,7 @@ def _columns(
     columns = []
     for id, name in zip(types, names, strict=True):
         present, distinct, flags = counted[id]
-        parses_as, emails = _parsed(flags)
+        parses_as, emails = _parse_head(flags)
         columns.append(
             ColumnProfile(
                 name=name,
@@ -236,16 +238,16 @@ def _flags(text: Column) -> Column:
     return flags
 
 
-def _counts(seen: pa.Table, id: str) -> tuple[int, int, Any]:
+def _counts(table: pa.Table, id: str) -> tuple[int, int, Any]:
     """Present values, distinct ones, and the flags of texts."""
-    if f"h{id}" not in seen.column_names:
+    if f"h{id}" not in table.column_names:
         return 0, 0, None
-    hashes = seen[f"h{id}"].drop_null().to_numpy()
-    flags = seen[f"f{id}"].drop_null().to_numpy() if f"f{id}" in seen.column_names else None
+    hashes = table[f"h{id}"].drop_null().to_numpy()
+    flags = table[f"f{id}"].drop_null().to_numpy() if f"f{id}" in table.column_names else None
     return len(hashes), len(np.unique(hashes)), flags
 
 
-def _parsed(flags: Any) -> tuple[str | None, float]:
+def _parse_head(flags: Any) -> tuple[str | None, float]:
     """The narrowest type that all texts can be read as, and the share of e-mail addresses."""
     if flags is None or not len(flags):
         return None, 0.0
@@ -276,18 +278,18 @@ _BROKEN = "\ufffd"
 
 def sniff(kind: str, head: Sequence[str], options: dict[str, str], notes: list[str]) -> None:
     """Adds the reader's options that the user has not given, and notes for the draft."""
-    given = {key.lower() for key in options}
+    names = {key.lower() for key in options}
     if kind == "json":
-        if head[0].lstrip().startswith("[") and "multiline" not in given:
+        if head[0].lstrip().startswith("[") and "multiline" not in names:
             options["multiLine"] = "true"
         return
     found = _csv(head, options.get("delimiter", options.get("sep")))
-    if "sep" in given:
+    if "sep" in names:
         found.pop("delimiter", None)
-    options |= {key: text for key, text in found.items() if key.lower() not in given}
+    options |= {key: text for key, text in found.items() if key.lower() not in names}
     if options.get("header") == "false":
         notes.append("the first line does not look like column names")
-    if "encoding" in found and "encoding" not in given:
+    if "encoding" in found and "encoding" not in names:
         notes.append("the file is not UTF-8; the encoding is a guess")
 
 

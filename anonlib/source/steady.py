@@ -1,4 +1,4 @@
-"""Whether a source kept still, or could be kept still, while a run read it."""
+"""Checks that a source did not change while a run read it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,26 +10,26 @@ from anonlib.spark.translation import translate_errors
 
 
 def require_same(before: Digest, now: Digest) -> None:
-    """Raises BusyError unless two readings of a source saw the same rows."""
+    """Raises BusyError unless two readings of a source gave the same rows."""
     if before != now:
         raise BusyError(
-            "source: it changed while it was read, nothing was published; run it again, when "
-            "nobody writes to it or on a copy"
+            "source: it changed while it was read, nothing was published; run again when nobody "
+            "writes to it, or on a copy"
         )
 
 
 def require_one_state(source: Source, where: str | None) -> None:
-    """Raises BusyError unless all connections saw one state of a database's table.
+    """Raises BusyError unless all connections saw the same state of a database's table.
 
-    Where several connections read it, each at its own moment, a row that moves from one part of
-    the table to another may be read twice, or never.
+    Several connections read at different moments. A row that moves from one part of the table to
+    another meanwhile may be read twice, or never.
 
     Args:
         source: The source.
         where: The condition on its rows, `source.where`.
 
-    Cost: two passes over the table; the first keeps its rows for the passes that follow. None if
-    it is pinned, or if one connection reads it.
+    Cost: two passes over the table; the first one keeps its rows for later passes. Nothing if the
+    table is pinned, or if one connection reads it.
     """
     database = source.database
     if database is None or database.pinned or not database.in_parts:
@@ -42,7 +42,7 @@ def require_one_state(source: Source, where: str | None) -> None:
 
 @contextmanager
 def explain_lost_pin(source: Source) -> Iterator[None]:
-    """Explains a failure of the body that comes from a lost pin on the source's table."""
+    """Explains errors of its body that come from a lost connection that pinned the source."""
     try:
         yield
     except StorageError as error:

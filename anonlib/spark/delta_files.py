@@ -31,13 +31,13 @@ class Transaction:
         spark: The session.
         root: The path of the table.
         log: Delta's log object.
-        begun: Delta's transaction object.
+        handle: Delta's transaction object.
     """
 
     spark: SparkSession
     root: str
     log: Any
-    begun: Any
+    handle: Any
 
     @classmethod
     def begin(cls, spark: SparkSession, root: str) -> "Transaction":
@@ -80,7 +80,7 @@ class Transaction:
             absent,
             False,
         )
-        return command.write(self.begun, session, absent, False)
+        return command.write(self.handle, session, absent, False)
 
     def read(self, actions: Any, like: StructType) -> DataFrame:
         """Reads the rows of the files that some actions add.
@@ -88,7 +88,7 @@ class Transaction:
         Names and types are those of `like`, the written columns in their order. Any value may be
         null.
         """
-        schema = StructType.fromJson(json.loads(self.begun.metadata().schema().json()))
+        schema = StructType.fromJson(json.loads(self.handle.metadata().schema().json()))
         inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)

@@ -1,4 +1,4 @@
-"""The row count and an order-free hash of a table: do two tables hold the same rows?"""
+"""Digests of tables: a row count and a hash that does not depend on the order of rows."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from pyspark.sql.types import StructField
 from anonlib.spark.values import hashable
 from anonlib.table.columns import HIGH, LOW
 
-#: Hashes are summed in pieces of so many bits: a sum of 64-bit integers then has room for 2**47
-#: rows. Spark would refuse the sum of whole hashes as an overflow, and decimals are slow.
+#: Hashes are summed in pieces of 16 bits, so that 64-bit sums have room for 2**47 rows. Spark would
+#: refuse the sum of whole hashes as an overflow, and decimals are slow.
 PIECE_BITS = 16
 PIECES = [
     (f"{half}_{shift}", half, shift) for half in (LOW, HIGH) for shift in range(0, 64, PIECE_BITS)
@@ -24,7 +24,7 @@ PIECES = [
 class Digest:
     """The digest of a multiset of rows; the order of rows does not matter.
 
-    It is a sum, not an exclusive or: rows that are there twice count twice.
+    Hashes are added up, not combined by exclusive or: a row that occurs twice counts twice.
 
     Attributes:
         n_rows: The number of rows.
@@ -46,8 +46,8 @@ class Digest:
 
 
 def with_halves(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """A frame with LOW and HIGH, the halves of the 128-bit hash of some of its columns: two hashes
-    that don't depend on each other. Text is what its bytes are, whatever its collation."""
+    """Adds LOW and HIGH, the halves of a 128-bit hash of some columns: two independent hashes of 64
+    bits. Text is hashed by its bytes, whatever its collation."""
     fields = frame.select(*names).schema.fields
     nulls, values = [F.col(field.name).isNull() for field in fields], [*map(_binary, fields)]
     low, high = F.xxhash64(*nulls, *values), F.xxhash64(F.lit(1), *nulls, *values)
@@ -60,10 +60,12 @@ def _binary(field: StructField) -> Column:
     return column if plain == type or "map<" in type else column.cast(plain)
 
 
-def sums(kept: Column | None = None) -> list[Column]:
-    """The aggregates that `make_digest` reads, of rows with LOW and HIGH: over all rows, or over
-    rows where `kept` is true."""
-    counted = F.lit(True) if kept is None else kept
+def sums(condition: Column | None = None) -> list[Column]:
+    """The aggregates that `make_digest` reads.
+
+    condition: Which rows count; all by default. The rows must have LOW and HIGH.
+    """
+    counted = F.lit(True) if condition is None else condition
     mask = F.lit(2**PIECE_BITS - 1)
     found = [F.count_if(counted).alias("digest_n")]
     for name, half, shift in PIECES:
@@ -73,7 +75,7 @@ def sums(kept: Column | None = None) -> list[Column]:
 
 
 def make_digest(row: Row | Mapping[str, Any]) -> Digest:
-    """The digest from a row with the aggregates of `sums`."""
+    """Makes the digest from a row of the aggregates of `sums`."""
     found = dict.fromkeys((LOW, HIGH), 0)
     for name, half, shift in PIECES:
         found[half] += int(row[name] or 0) << shift

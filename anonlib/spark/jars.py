@@ -155,14 +155,14 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
     return wanted
 
 
-def ensure(wanted: Mapping[Path, Jar]) -> None:
+def ensure(jars: Mapping[Path, Jar]) -> None:
     """Verifies jars, by their paths in or below `jar_dir()`, and fetches missing ones. Raises
     InputError like `ensure_jars`."""
     folder = jar_dir()
     try:
-        if missing := {path: jar for path, jar in wanted.items() if not path.is_file()}:
+        if missing := {path: jar for path, jar in jars.items() if not path.is_file()}:
             _fetch(missing, folder)
-        for path, jar in wanted.items():
+        for path, jar in jars.items():
             _verify(jar, path)
     except OSError as error:
         raise InputError(
@@ -257,7 +257,7 @@ def _lacking(jars: Sequence[Jar], folder: Path) -> list[Jar]:
 
 def _run(command: list[str], jar: Jar) -> str:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -269,7 +269,7 @@ def _run(command: list[str], jar: Jar) -> str:
         )
     except subprocess.TimeoutExpired:
         raise _unreachable(jar, f"no answer in {TIMEOUT_SECONDS} seconds") from None
-    return done.stdout
+    return process.stdout
 
 
 def _trust_options(store: Path) -> list[str]:

@@ -86,7 +86,7 @@ LOCAL = {
 
 
 def session(
-    settings: Mapping[str, str] | None = None, given: SparkSession | None = None
+    settings: Mapping[str, str] | None = None, existing: SparkSession | None = None
 ) -> SparkSession:
     """The session to use: the given one, else the active one (as in a notebook), else a new one.
 
@@ -95,14 +95,14 @@ def session(
     Args:
         settings: Settings by Spark's names. On an existing session only those that can change at
             run time take effect.
-        given: The session, if there is one.
+        existing: The session, if there is one.
 
     Raises:
         InputError: Java or Delta is missing; the session is one of Spark Connect; or a setting that
             keeps raw values out of files and plans has no effect.
     """
     settings = dict(settings or {})
-    found = given or SparkSession.getActiveSession() or _start(settings)
+    found = existing or SparkSession.getActiveSession() or _start(settings)
     _refuse_connect(remote="connect" in type(found).__module__)
     for key, value in {**REQUIRED, **settings}.items():
         if found.conf.isModifiable(key):
@@ -121,14 +121,14 @@ def _refuse_connect(*, remote: bool) -> None:
         )
 
 
-def _require_settings(found: SparkSession) -> None:
+def _require_settings(spark: SparkSession) -> None:
     """Raises InputError if a setting that a release relies on has another value."""
     for key in FIXED:
-        if found.conf.get(key) != REQUIRED[key]:
+        if spark.conf.get(key) != REQUIRED[key]:
             raise InputError(
                 f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
             )
-    submitted = found.sparkContext.getConf()
+    submitted = spark.sparkContext.getConf()
     on = (submitted.get(key, "false") or "" for key in (ENCRYPTION, ENCRYPTED_DISKS))
     if "true" not in map(str.lower, on):
         raise InputError(
@@ -142,15 +142,15 @@ def _start(settings: dict[str, str]) -> SparkSession:
     _refuse_connect(remote="SPARK_REMOTE" in os.environ or "spark.remote" in settings)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # With spark-submit the JVM runs already, with its own master, jars and logging.
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    by_spark_submit = "PYSPARK_GATEWAY_PORT" in os.environ
     with as_file(files("anonlib.spark") / "log4j2.properties") as quiet:
         conf = {"spark.app.name": "anonlib", **STARTED, **REQUIRED}
-        if not submitted and settings.get("spark.master", "local").startswith("local"):
+        if not by_spark_submit and settings.get("spark.master", "local").startswith("local"):
             conf |= LOCAL
-        if not submitted and "spark.jars.packages" not in settings:
+        if not by_spark_submit and "spark.jars.packages" not in settings:
             settings = {**settings, "spark.jars": _jars(settings)}
         conf |= settings
-        if not submitted:
+        if not by_spark_submit:
             options = conf.get("spark.driver.extraJavaOptions", "")
             log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
             conf["spark.driver.extraJavaOptions"] = f"{log} {options}".strip()
@@ -165,7 +165,7 @@ def _start(settings: dict[str, str]) -> SparkSession:
                 "or in JAVA_HOME, and the settings under `spark` must be valid "
                 f"({type(error).__name__})"
             ) from error
-    if submitted and not os.environ.get("ANONLIB_DEBUG"):
+    if by_spark_submit and not os.environ.get("ANONLIB_DEBUG"):
         started.sparkContext.setLogLevel("OFF")
     return started
 
@@ -206,10 +206,10 @@ def _files_for_no_other_writer() -> Iterator[None]:
         os.umask(before)
 
 
-def _require_delta(found: SparkSession) -> None:
+def _require_delta(spark: SparkSession) -> None:
     """Raises InputError if the session has no Delta."""
     try:
-        find_class(found, "io.delta.sql.DeltaSparkSessionExtension")
+        find_class(spark, "io.delta.sql.DeltaSparkSessionExtension")
     except Exception:
         raise InputError(
             "Delta is not on Spark's class path; give spark-submit the jars that `python "

@@ -116,14 +116,14 @@ class Storage:
             self._write_local(Path(self.local_path(path)), text, new, 0o644 if public else 0o600)
             return
         with translate_errors(f"path {path}"):
-            written = self._stored(path, text, new)
+            written = self._store(path, text, new)
         if not written:
             raise FileExistsError(path)
 
-    def _stored(self, path: str, text: str, new: bool) -> bool:
+    def _store(self, path: str, text: str, new: bool) -> bool:
         """Writes a file. Returns False if it must be `new`, and exists already."""
         try:
-            stream = self._created(path) if new else self._fs.create(self._path(path), True)
+            stream = self._create(path) if new else self._fs.create(self._path(path), True)
             stream.write(text.encode("utf-8"))
             stream.close()
         except Exception as error:
@@ -132,7 +132,7 @@ class Storage:
             raise
         return True
 
-    def _created(self, path: str) -> Any:
+    def _create(self, path: str) -> Any:
         """A stream to a file that is not there yet."""
         self.require_conditional()
         place = self._path(path)
@@ -174,17 +174,17 @@ class Storage:
         """Makes a folder that only its owner can read. Object stores have no permissions on
         folders, so there the bucket's policy must keep others out."""
         with translate_errors(f"path {path}"):
-            if not (self._made_local(path) if self.local else self._made(path)):
+            if not (self._make_local_folder(path) if self.local else self._make_folder(path)):
                 raise StorageError(f"path {path}: the folder can't be made; permission denied?")
 
-    def _made(self, path: str) -> bool:
+    def _make_folder(self, path: str) -> bool:
         mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
         made = bool(self._fs.mkdirs(self._path(path), mode))
         if made:
             self._fs.setPermission(self._path(path), mode)
         return made
 
-    def _made_local(self, path: str) -> bool:
+    def _make_local_folder(self, path: str) -> bool:
         # Hadoop would start a process to set the mode.
         place = Path(self.local_path(path))
         try:

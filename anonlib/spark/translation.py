@@ -169,14 +169,16 @@ _OURS = re.compile(r"(?:[ \t][^\n]*\n)*anonlib\.errors\.BlockError: ([^\n]*)")
 
 
 @contextmanager
-def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> Iterator[None]:
+def translate_errors(
+    what: str, permission_error: type[AnonlibError] = StorageError
+) -> Iterator[None]:
     """Translates failures of Spark in the body to errors of anonlib.
 
     KeyboardInterrupt and errors of anonlib pass through. The cause is kept for `--debug`.
 
     Args:
         what: What the error texts begin with.
-        denied: The type of the error for a missing permission.
+        permission_error: The type of the error for a missing permission.
     """
     try:
         with _unlogged:
@@ -184,10 +186,10 @@ def translate_errors(what: str, denied: type[AnonlibError] = StorageError) -> It
     except AnonlibError:
         raise
     except Exception as error:
-        raise translate(error, what, denied) from error
+        raise translate(error, what, permission_error) from error
 
 
-class _Unlogged:
+class _LogSilencer:
     """Keeps pyspark from logging while any thread is inside, such as the thread of a lease."""
 
     def __init__(self) -> None:
@@ -212,11 +214,11 @@ class _Unlogged:
                     logger.disabled = disabled
 
 
-_unlogged = _Unlogged()
+_unlogged = _LogSilencer()
 
 
 def translate(
-    error: Exception, what: str, denied: type[AnonlibError] = StorageError
+    error: Exception, what: str, permission_error: type[AnonlibError] = StorageError
 ) -> AnonlibError:
     """The error of anonlib for an exception of Spark. Arguments as for `translate_errors`."""
     text = _full_text(error)
@@ -224,7 +226,7 @@ def translate(
         return BlockError(f"{what}: {ours}")
     for pattern, kind, meaning in _KNOWN:
         if re.search(pattern, text):
-            return (denied if meaning == DENIED else kind)(f"{what}: {meaning}")
+            return (permission_error if meaning == DENIED else kind)(f"{what}: {meaning}")
     return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
 
 

@@ -110,28 +110,28 @@ def look_up(key: Column, hashes: Sequence[int], values: Iterable[int], default: 
         values: The value of each.
         default: The value of a key that is not in `hashes`.
     """
-    found = list(zip(hashes, values, strict=True))
-    if len(found) <= LONGEST:
-        if not found:
+    pairs = list(zip(hashes, values, strict=True))
+    if len(pairs) <= LONGEST:
+        if not pairs:
             return F.lit(default)
-        place = F.array_position(_array([h for h, _ in found], "bigint"), key)
-        return F.get(_array([default, *[v for _, v in found]], "int"), place.cast("int"))
-    n_buckets = 2 ** ceil(log2(len(found)))
+        place = F.array_position(_array([h for h, _ in pairs], "bigint"), key)
+        return F.get(_array([default, *[v for _, v in pairs]], "int"), place.cast("int"))
+    n_buckets = 2 ** ceil(log2(len(pairs)))
     keys: list[list[int]] = [[] for _ in range(n_buckets)]
     results = [[default] for _ in range(n_buckets)]
-    for h, v in found:
+    for h, v in pairs:
         keys[h % n_buckets].append(h)
         results[h % n_buckets].append(v)
     bucket = F.pmod(key, F.lit(n_buckets)).cast("int")
-    place = F.array_position(F.get(_nested(keys, "bigint"), bucket), key)
-    return F.get(F.get(_nested(results, "int"), bucket), place.cast("int"))
+    place = F.array_position(F.get(_nest(keys, "bigint"), bucket), key)
+    return F.get(F.get(_nest(results, "int"), bucket), place.cast("int"))
 
 
 def _array(values: Sequence[int], type: str) -> Column:
     return F.split(F.lit(",".join(map(str, values))), ",").cast(f"array<{type}>")
 
 
-def _nested(values: Sequence[Sequence[int]], type: str) -> Column:
+def _nest(values: Sequence[Sequence[int]], type: str) -> Column:
     text = ",".join("[" + ",".join(map(str, row)) + "]" for row in values)
     return F.from_json(F.lit(f"[{text}]"), f"array<array<{type}>>")
 

@@ -14,7 +14,7 @@ from anonlib.table.schema import Column
 
 
 def compare_clusters(
-    made: InMemory, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
+    release: InMemory, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
 ) -> dict[str, float | None]:
     """How far k-means clusters of released rows agree with those of the same rows of the table.
 
@@ -22,7 +22,7 @@ def compare_clusters(
     one. Missing and rare categories have the mean code. Source: TA_DA, section VI-C, uses codes.
 
     Args:
-        made: The release.
+        release: The release.
         table: The table that it was made of.
         columns: The columns to cluster by.
         cluster: The settings.
@@ -37,16 +37,16 @@ def compare_clusters(
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     names = [f"{prefix}{name}" for prefix in ("", "raw_") for name in ("ari", "nmi")]
-    if not columns or len(made.rows) < cluster.clusters:
+    if not columns or len(release.rows) < cluster.clusters:
         return dict.fromkeys(names)
-    raw = table.take(pa.array(made.rows))
+    raw = table.take(pa.array(release.rows))
     features = fit(columns, raw)
     original = features.matrix(raw, released=False)
-    released = features.matrix(made.released, released=True)
+    released = features.matrix(release.released, released=True)
     if cluster.nominal == "codes":
         original, released = (
-            _coded(features, original, original),
-            _coded(features, released, original),
+            _to_codes(features, original, original),
+            _to_codes(features, released, original),
         )
     found = _clusters(original, cluster, 2 * seed)
     pairs = {
@@ -61,12 +61,12 @@ def compare_clusters(
     }
 
 
-def _coded(features: Features, given: Sparse, like: Sparse) -> Floats:
+def _to_codes(features: Features, matrix: Sparse, like: Sparse) -> Floats:
     """Replaces the indicators of each column's categories by one column of codes.
 
     Args:
         features: The features.
-        given: The matrix to change.
+        matrix: The matrix to change.
         like: A matrix whose codes give the mean and the deviation to standardize by.
 
     Returns:
@@ -75,7 +75,7 @@ def _coded(features: Features, given: Sparse, like: Sparse) -> Floats:
     parts, end = [], 0
     for feature in features.columns:
         start, end = end, end + len(feature.names)
-        mine, theirs = (x[:, start:end].toarray() for x in (given, like))
+        mine, theirs = (x[:, start:end].toarray() for x in (matrix, like))
         if feature.domain.categories:
             mine, theirs = _code(mine[:, :-1]), _code(theirs[:, :-1])
             mean, sd = float(theirs[theirs >= 0].mean()), float(theirs[theirs >= 0].std())

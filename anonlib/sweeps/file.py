@@ -50,11 +50,11 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
     return parse_sweep(read_raw(path), overrides, Path(path).parent)
 
 
-def as_sweep(given: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
+def as_sweep(sweep: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
     """The sweep itself, or that of a dict or of the YAML file at a path. Raises as `load_sweep`."""
-    if isinstance(given, Sweep):
-        return given
-    return load_sweep(given) if isinstance(given, str | Path) else parse_sweep(given)
+    if isinstance(sweep, Sweep):
+        return sweep
+    return load_sweep(sweep) if isinstance(sweep, str | Path) else parse_sweep(sweep)
 
 
 def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
@@ -102,12 +102,12 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     problems += _picks(file, points)
     if problems:
         raise ConfigError(problems)
-    return Sweep(file, tuple(_seeded(p, seed) for seed in range(file.seeds) for p in points))
+    return Sweep(file, tuple(_with_seed(p, seed) for seed in range(file.seeds) for p in points))
 
 
 def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
     """The contents of the cases' config files, by case, without files that have problems."""
-    cases, secret, found = tree.get("cases"), find_secret_variables(tree), {}
+    cases, secret, files = tree.get("cases"), find_secret_variables(tree), {}
     for name, case in cases.items() if isinstance(cases, dict) else ():
         given = case.get("config") if isinstance(case, dict) else None
         if isinstance(given, str):
@@ -115,11 +115,11 @@ def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -
             named = interpolate({"config": given}, wrong, f"cases.{name}", secret)
             try:
                 if not wrong:
-                    found[name] = read_raw(folder / named["config"])
+                    files[name] = read_raw(folder / named["config"])
             except InputError as error:
                 wrong.append(Problem(f"cases.{name}.config", str(error)))
             problems += wrong
-    return found
+    return files
 
 
 def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
@@ -192,7 +192,7 @@ class _Expansion:
         name: The name of the case.
         case: The case.
         folder: The folder of the sweep file.
-        given: The config, from its file or from the case, with environment variables applied.
+        config: The config, from its file or from the case, with environment variables applied.
         problems: Problems are added here.
     """
 
@@ -200,10 +200,10 @@ class _Expansion:
     name: str
     case: SweepCase
     folder: Path
-    given: Any
+    config: Any
     problems: list[Problem]
-    _known: dict[str, Config] = field(default_factory=dict)
-    _told: set[Problem] = field(default_factory=set)
+    _configs: dict[str, Config] = field(default_factory=dict)
+    _old_problems: set[Problem] = field(default_factory=set)
 
     def points(self) -> list[Point]:
         where = f"cases.{self.name}"
@@ -233,10 +233,10 @@ class _Expansion:
         """The config of the case (None if it is not a mapping), and the folder of its paths."""
         file = self.case.config
         home = (self.folder / file).parent if isinstance(file, str) else self.folder
-        if not isinstance(self.given, Mapping):
+        if not isinstance(self.config, Mapping):
             self.problems.append(Problem(f"{where}.config", "a config is a mapping of sections"))
             return None, home
-        return {key: value for key, value in self.given.items() if key not in _IDLE}, home
+        return {key: value for key, value in self.config.items() if key not in _IDLE}, home
 
     def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:
         problems: list[Problem] = []
@@ -244,14 +244,14 @@ class _Expansion:
         for key, value in parameters.items():
             put(tree, key, copy_tree(value, key, problems), key, problems)
         trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
-        config = None if problems else self._parsed(tree, home, problems)
+        config = None if problems else self._parse(tree, home, problems)
         changed, version = None, None
         if trial is not None and config is not None:
             problems += [
-                *_untried(trial, config.partition, config.privacy),
+                *_untried_settings(trial, config.partition, config.privacy),
                 *_unfit(trial, config.attributes, config.unit),
             ]
-            changed = _changed(tree, trial, problems)
+            changed = _version_tree(tree, trial, problems)
             if changed is not None and not problems:
                 version = self._version(changed, trial, home, problems)
         self._tell(problems, parameters)
@@ -260,31 +260,31 @@ class _Expansion:
         text = _identity(tree, changed, trial, config.attributes)
         return Point(self.name, parameters, config, trial, text, version)
 
-    def _parsed(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
+    def _parse(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
         text = json.dumps(tree, sort_keys=True, default=str)
-        if text not in self._known:
+        if text not in self._configs:
             found: list[Problem] = []
             try:
-                self._known[text] = build_config(copy_tree(tree, "", found), home, found)
+                self._configs[text] = build_config(copy_tree(tree, "", found), home, found)
             except ConfigError as error:
                 problems += error.problems
-        return self._known.get(text)
+        return self._configs.get(text)
 
     def _version(
         self, tree: dict[str, Any], trial: Trial, home: Path, problems: list[Problem]
     ) -> Config | None:
         found: list[Problem] = []
-        config = self._parsed(tree, home, found)
+        config = self._parse(tree, home, found)
         if config is not None:
-            found += _untried(trial, config.partition, config.privacy)
+            found += _untried_settings(trial, config.partition, config.privacy)
         problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
         return config
 
     def _tell(self, problems: Sequence[Problem], parameters: Mapping[str, Any]) -> None:
         """Adds the problems that no earlier point had."""
         at = ", ".join(f"{key} = {shorten(value)}" for key, value in parameters.items())
-        for problem in sorted({*problems} - self._told):
-            self._told.add(problem)
+        for problem in sorted({*problems} - self._old_problems):
+            self._old_problems.add(problem)
             where = f"cases.{self.name}{f' at {at}' if at else ''}: {problem.where}"
             self.problems.append(Problem(where, problem.text))
 
@@ -309,7 +309,9 @@ def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
         return None
 
 
-def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dict[str, Any] | None:
+def _version_tree(
+    tree: dict[str, Any], trial: Trial, problems: list[Problem]
+) -> dict[str, Any] | None:
     """The config of `learn.version`, as a tree; None without one."""
     if trial.learn is None or trial.learn.version is None:
         return None
@@ -324,7 +326,7 @@ def _changed(tree: dict[str, Any], trial: Trial, problems: list[Problem]) -> dic
     return tree
 
 
-def _untried(
+def _untried_settings(
     trial: Trial, partition: PartitionSection, privacy: PrivacySection
 ) -> Iterator[Problem]:
     """Problems with settings that sweeps don't support."""
@@ -341,9 +343,9 @@ def _unfit(
 ) -> Iterator[Problem]:
     """Problems with settings of a trial that do not fit the columns or each other."""
     roles = {name: attribute.role for name, attribute in attributes.items()}
-    read = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
-    read |= {*unit}
-    if trial.sample is not None and trial.sample.by not in {None, *read}:
+    columns = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
+    columns |= {*unit}
+    if trial.sample is not None and trial.sample.by not in {None, *columns}:
         yield Problem("sample.by", "no such column among those that are released")
     nodes = [n for n, a in attributes.items() if a.hierarchy is not None]
     if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
@@ -354,7 +356,7 @@ def _unfit(
     learn = trial.learn
     if learn is None:
         return
-    if learn.by not in {None, *read}:
+    if learn.by not in {None, *columns}:
         yield Problem("learn.by", "no such column among those that are released")
     may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
     target = learn_target(trial, attributes)
@@ -386,7 +388,7 @@ def learn_target(trial: Trial, attributes: Mapping[str, Attribute]) -> str | Non
 
 def _identity(
     tree: Mapping[str, Any],
-    changed: Mapping[str, Any] | None,
+    version: Mapping[str, Any] | None,
     trial: Trial,
     attributes: Mapping[str, Attribute],
 ) -> str:
@@ -394,29 +396,29 @@ def _identity(
 
     Args:
         tree: The config, as a tree.
-        changed: The config of `learn.version`, as a tree; None without one.
+        version: The config of `learn.version`, as a tree; None without one.
         trial: The settings besides the config.
         attributes: The attributes of the config, whose hierarchies are files.
     """
-    asked = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
+    settings = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
     if trial.learn is not None:
-        asked["learn"]["model"]["type"] = trial.learn.model.type
-    told = {
-        "config": _kept(tree),
-        "trial": asked,
+        settings["learn"]["model"]["type"] = trial.learn.model.type
+    identity = {
+        "config": _without_places(tree),
+        "trial": settings,
         "hierarchies": digest_hierarchies(attributes),
     }
-    if changed is not None:
-        asked["learn"]["version"].pop("set", None)  # the order of its keys matters
-        told["version"] = _kept(changed)
-    return json.dumps(told, sort_keys=True, default=str)
+    if version is not None:
+        settings["learn"]["version"].pop("set", None)  # the order of its keys matters
+        identity["version"] = _without_places(version)
+    return json.dumps(identity, sort_keys=True, default=str)
 
 
-def _kept(tree: Mapping[str, Any]) -> dict[str, Any]:
+def _without_places(tree: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in tree.items() if key not in ("source", "release", "seed")}
 
 
-def _seeded(point: Point, seed: int) -> Point:
+def _with_seed(point: Point, seed: int) -> Point:
     text = f"{seed} {point.text}"
     config, version = point.config.model_copy(update={"seed": seed}), point.version
     if version is not None:

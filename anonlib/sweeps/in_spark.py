@@ -127,20 +127,20 @@ def run_sweep(
     with progress.stage("read", spark):
         tables, items = _items(spark, sweep)
         table = PrivateTable(spark, f"{store.root.rstrip('/')}/{RESULTS}", RESULTS)
-        found = _results(table)
-    again = [key for key, row in found.items() if retry and row.error is not None]
-    missing = [item for item in items if item.key not in found or item.key in again]
+        result_of = _results(table)
+    again = [key for key, row in result_of.items() if retry and row.error is not None]
+    missing = [item for item in items if item.key not in result_of or item.key in again]
     if missing:
         with progress.stage("sweep", spark), settle_tasks(spark):
             # Bytes, since Spark's broadcasts can't pickle Arrow's buffers.
-            shared = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
+            broadcast = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
             try:
-                for rows in _batches(spark, missing, shared, progress):
+                for rows in _batches(spark, missing, broadcast, progress):
                     _append(table, rows)
-                    found |= {row.key: row for row in rows}
+                    result_of |= {row.key: row for row in rows}
             finally:
-                shared.destroy()
-    ordered = tuple(found[item.key] for item in items)
+                broadcast.destroy()
+    ordered = tuple(result_of[item.key] for item in items)
     said = notes(sweep.points, sweep.file.figures, ordered)
     result = SweepResult(
         ordered, len(items), len(missing), table.path, str(store.root), sweep.file, said
@@ -171,11 +171,11 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
                 tables.append(_read(spark, point, sweep))
                 places[view] = len(tables) - 1
             table = tables[places[view]]
-            whole = f"{view} {point.text.partition(' ')[2]}"
-            if whole not in schemas:
+            whole_table = f"{view} {point.text.partition(' ')[2]}"
+            if whole_table not in schemas:
                 other = point.version
                 version = None if other is None else resolve(other, table.fields)
-                schemas[whole] = resolve(point.config, table.fields), version
+                schemas[whole_table] = resolve(point.config, table.fields), version
         except ConfigError as error:
             found = [Problem(f"cases.{point.case}: {p.where}", p.text) for p in error.problems]
             problems += found
@@ -183,7 +183,7 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
         key = sha256(
             f"{installed_version('anonlib')} {point.case} {table.digest} {point.text}".encode()
         )
-        items.append(_Item(key.hexdigest(), point, *schemas[whole], places[view]))
+        items.append(_Item(key.hexdigest(), point, *schemas[whole_table], places[view]))
     if problems:
         raise ConfigError(problems)
     return [table.rows for table in tables], items
@@ -200,7 +200,7 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     config, most = point.config, sweep.file.max_rows
     frame: DataFrame | None = None
     derived = sweep.file.cases[point.case].derive
-    with translate_errors(f"cases.{point.case}.derive", denied=InputError):
+    with translate_errors(f"cases.{point.case}.derive", permission_error=InputError):
         if derived:
             frame, _ = read_source(spark, config.source, config.attributes)
             for name, text in derived.items():
@@ -208,7 +208,7 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
             frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
             frame.schema  # noqa: B018 (wrong expressions show here)
     source = open_source(spark, config, frame)
-    with closing(source), translate_errors(f"source of {point.case}", denied=InputError):
+    with closing(source), translate_errors(f"source of {point.case}", permission_error=InputError):
         require_readable(source, config.privacy.missing_tokens)
         rows = source.rows().limit(most + 1).toArrow()
     if rows.num_rows > most:
@@ -231,22 +231,22 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
 
 
 def _batches(
-    spark: SparkSession, items: Sequence[_Item], shared: Any, progress: Progress
+    spark: SparkSession, items: Sequence[_Item], broadcast: Any, progress: Progress
 ) -> Iterator[list[ResultRow]]:
     """The results in batches, each of about SECONDS_PER_BATCH."""
     cores = spark.sparkContext.defaultParallelism
-    done, size = 0, TASKS_PER_CORE * cores
-    while done < len(items):
-        begun, batch = monotonic(), items[done : done + size]
-        yield _tried(spark, batch, shared)
-        done += len(batch)
+    n_done, size = 0, TASKS_PER_CORE * cores
+    while n_done < len(items):
+        begun, batch = monotonic(), items[n_done : n_done + size]
+        yield _try_batch(spark, batch, broadcast)
+        n_done += len(batch)
         # By the latest batch only: workers are slow in the first, while they warm up.
         each = (monotonic() - begun) / len(batch)
         size = max(TASKS_PER_CORE * cores, int(SECONDS_PER_BATCH / each))
-        progress.advanced("sweep", done, len(items), each * (len(items) - done))
+        progress.advanced("sweep", n_done, len(items), each * (len(items) - n_done))
 
 
-def _tried(spark: SparkSession, items: Sequence[_Item], shared: Any) -> list[ResultRow]:
+def _try_batch(spark: SparkSession, items: Sequence[_Item], broadcast: Any) -> list[ResultRow]:
     """The results of one batch.
 
     If its job fails, as when a worker runs out of memory, each point is tried alone. The result of
@@ -254,13 +254,13 @@ def _tried(spark: SparkSession, items: Sequence[_Item], shared: Any) -> list[Res
     """
 
     def run(item: _Item) -> ResultRow:
-        return _row(item, shared.value)
+        return _row(item, broadcast.value)
 
     try:
         return list(spark.sparkContext.parallelize(items, len(items)).map(run).collect())
     except Exception as error:
         if len(items) > 1:
-            return [row for item in items for row in _tried(spark, [item], shared)]
+            return [row for item in items for row in _try_batch(spark, [item], broadcast)]
         told: AnonlibError = translate(error, "the task")
         point = items[0].point
         text = f"{type(told).__name__}: {told}"
@@ -276,18 +276,18 @@ def _to_bytes(table: pa.Table) -> bytes:
 
 def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
     table = pa.ipc.open_stream(tables[item.table]).read_all()
-    found = try_point(item.point, table, item.schema, item.version)
+    result = try_point(item.point, table, item.schema, item.version)
     return ResultRow(
         key=item.key,
         case=item.point.case,
         parameters=item.point.parameters,
         seed=item.point.seed,
-        figures=found.figures or {},
-        n_rows=found.n_rows,
-        n_cells=found.n_cells,
-        least_persons=found.least_persons,
-        seconds=found.seconds,
-        error=found.error,
+        figures=result.figures or {},
+        n_rows=result.n_rows,
+        n_cells=result.n_cells,
+        least_persons=result.least_persons,
+        seconds=result.seconds,
+        error=result.error,
     )
 
 

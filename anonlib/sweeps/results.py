@@ -171,10 +171,10 @@ def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
     figures = [name for name in file.figures or SHOWN if name in there]
     lines = [
         (*[_text(group[0], key) for key in varying], *_means(group, figures))
-        for group in _grouped(good, varying).values()
+        for group in _group_rows(good, varying).values()
     ]
     if file.pick is not None:
-        lines += _picked(good, varying, figures, file.pick)
+        lines += _pick_rows(good, varying, figures, file.pick)
     heads = (*_short_names(varying), "seeds", *figures)
     return Summary(rows[0].case, heads, tuple(lines), len(rows) - len(good))
 
@@ -189,21 +189,23 @@ def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
     return cells
 
 
-def _picked(
+def _pick_rows(
     rows: Sequence[ResultRow], varying: Sequence[str], figures: Sequence[str], pick: Pick
 ) -> list[tuple[str, ...]]:
     """Rows of means after parameters were picked for each seed in two ways: by the best score in
     cross-validation, which is fair, and by the best test score, which is an upper bound."""
-    chosen = [key for key in varying if key in pick.parameters]
-    rest = [key for key in varying if key not in chosen]
+    parameters = [key for key in varying if key in pick.parameters]
+    rest = [key for key in varying if key not in parameters]
     lines = []
-    for group in _grouped([r for r in rows if set(chosen) & set(r.parameters)], rest).values():
+    for group in _group_rows(
+        [r for r in rows if set(parameters) & set(r.parameters)], rest
+    ).values():
         for way, score in (("cross-validated", f"cv_{pick.by}"), ("at maximum", pick.by)):
-            best = [_best(same, score) for same in _grouped(group, ["seed"]).values()]
+            best = [_best(same, score) for same in _group_rows(group, ["seed"]).values()]
             if not any(best):  # no score, or nothing to choose among
                 continue
             cells = {key: _text(group[0], key) for key in rest}
-            cells |= {key: way for key in chosen if any(key in row.parameters for row in group)}
+            cells |= {key: way for key in parameters if any(key in row.parameters for row in group)}
             means = _means([row for row in best if row is not None], figures)
             lines.append((*[cells.get(key, "") for key in varying], *means))
     return lines
@@ -219,7 +221,7 @@ def _best(rows: Sequence[ResultRow], score: str) -> ResultRow | None:
     return max(rows, key=lambda row: sign * (row.figures[score] or 0.0))
 
 
-def _grouped(
+def _group_rows(
     rows: Sequence[ResultRow], keys: Sequence[str]
 ) -> dict[tuple[str, ...], list[ResultRow]]:
     found: dict[tuple[str, ...], list[ResultRow]] = {}
@@ -243,10 +245,10 @@ def markdown(result: SweepResult) -> str:
     parts = []
     for each in summaries(result):
         lines = [each.heads, tuple("---" for _ in each.heads), *each.rows]
-        table = "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+        table = "\n".join(f"| {' | '.join(map(_escape, line))} |" for line in lines)
         failed = f"\n\n{each.n_failed} points failed." if each.n_failed else ""
-        parts.append(f"## {_escaped(each.case)}\n\n{table}{failed}\n")
-    return "\n".join([*parts, *(f"{_escaped(note)}\n" for note in result.notes)])
+        parts.append(f"## {_escape(each.case)}\n\n{table}{failed}\n")
+    return "\n".join([*parts, *(f"{_escape(note)}\n" for note in result.notes)])
 
 
 def page(result: SweepResult) -> str:
@@ -299,5 +301,5 @@ def _no_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

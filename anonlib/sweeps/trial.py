@@ -65,25 +65,25 @@ def try_point(
     """
     from threadpoolctl import threadpool_limits
 
-    begun = perf_counter()
+    start = perf_counter()
     try:
         with threadpool_limits(1):
-            made, scores = _Trial(point, _sampled(point, table, schema), schema, version).run()
+            release, scores = _Trial(point, _sample(point, table, schema), schema, version).run()
     except AnonlibError as error:
         text = f"{type(error).__name__}: {error}"
-        return Result(error=text, seconds=perf_counter() - begun)
+        return Result(error=text, seconds=perf_counter() - start)
     except Exception as error:  # its text may hold raw values
-        return Result(error=f"failed with {type(error).__name__}", seconds=perf_counter() - begun)
+        return Result(error=f"failed with {type(error).__name__}", seconds=perf_counter() - start)
     return Result(
-        n_rows=len(made.rows),
-        n_cells=made.n_cells,
-        least_persons=made.least_persons,
-        figures={**made.losses, **scores},
-        seconds=perf_counter() - begun,
+        n_rows=len(release.rows),
+        n_cells=release.n_cells,
+        least_persons=release.least_persons,
+        figures={**release.losses, **scores},
+        seconds=perf_counter() - start,
     )
 
 
-def _sampled(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
+def _sample(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
     sample = point.trial.sample
     if sample is None:
         return table
@@ -115,22 +115,24 @@ class _Trial:
         """
         learn = self.point.trial.learn
         if learn is None:
-            made = self._anonymized(self.table)
-            return made, self._compared(made, self.table)
+            release = self._anonymize(self.table)
+            return release, self._compare(release, self.table)
         target = self._target(learn)
         columns = predictors(self.schema, [target.column.id], learn.among)
-        featured = partial(fit, columns, encoding=learn.encoding)
+        fit_features = partial(fit, columns, encoding=learn.encoding)
         test, train = self._split(learn, self.table, learn.holdout, "test")
-        scored = _Scored(learn, target, self.point.seed, featured)
-        raw, held = self.table.take(pa.array(train)), self.table.take(pa.array(test))
+        scoring = _Scoring(learn, target, self.point.seed, fit_features)
+        raw, test_rows = self.table.take(pa.array(train)), self.table.take(pa.array(test))
         if learn.split == "after":
-            made = self._anonymized(self.table)
-            told = _Release(made, featured(raw))
-            scores = scored.after(self._version(target, raw) or told, told, raw, held, train, test)
-            return made, {**self._compared(made, self.table), **scores}
-        made = self._anonymized(raw)
-        scores = {**scored.before(made, raw, held), **self._validated(scored, raw)}
-        return made, {**self._compared(made, raw), **scores}
+            release = self._anonymize(self.table)
+            testing = _Release(release, fit_features(raw))
+            scores = scoring.after(
+                self._version(target, raw) or testing, testing, raw, test_rows, train, test
+            )
+            return release, {**self._compare(release, self.table), **scores}
+        release = self._anonymize(raw)
+        scores = {**scoring.before(release, raw, test_rows), **self._validate(scoring, raw)}
+        return release, {**self._compare(release, raw), **scores}
 
     def _version(self, target: LearnTarget, raw: pa.Table) -> "_Release | None":
         """The release to learn from; None if it is the point's own. raw: its source rows."""
@@ -138,23 +140,23 @@ class _Trial:
         if learn is None or learn.version is None or config is None or schema is None:
             return None
         columns = predictors(schema, [target.column.id], learn.among)
-        made = anonymize_table(self.table, schema, config, self._owner(self.table))
-        return _Release(made, fit(columns, raw, encoding=learn.version.encoding))
+        release = anonymize_table(self.table, schema, config, self._owner(self.table))
+        return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
-    def _validated(self, scored: "_Scored", raw: pa.Table) -> dict[str, float | None]:
+    def _validate(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
         """The mean scores of cross-validation within the training rows `raw`. For each fold, the
         other rows are anonymized and learned from, and the fold is tested on."""
-        learn, left = scored.learn, np.arange(raw.num_rows)
-        found: list[dict[str, float | None]] = []
+        learn, left = scoring.learn, np.arange(raw.num_rows)
+        scores: list[dict[str, float | None]] = []
         for fold in range(learn.folds):
             rest = raw.take(pa.array(left))
             part, _ = self._split(learn, rest, 1 / (learn.folds - fold), f"fold {fold}")
             test = left[part]
             left = np.setdiff1d(left, test)
             train = np.setdiff1d(np.arange(raw.num_rows), test)
-            given, held = raw.take(pa.array(train)), raw.take(pa.array(test))
-            found.append(scored.of_release(self._anonymized(given), given, held))
-        return _means(found)
+            train_rows, test_rows = raw.take(pa.array(train)), raw.take(pa.array(test))
+            scores.append(scoring.of_release(self._anonymize(train_rows), train_rows, test_rows))
+        return _means(scores)
 
     def _split(self, learn: Learn, table: pa.Table, share: float, what: str) -> tuple[Ints, Ints]:
         by = None if learn.by is None else self.schema[learn.by].id
@@ -169,7 +171,7 @@ class _Trial:
             raise InputError(f"learn.model: {learn.model.type} doesn't predict {kind}")
         return target
 
-    def _anonymized(self, table: pa.Table) -> InMemory:
+    def _anonymize(self, table: pa.Table) -> InMemory:
         return anonymize_table(table, self.schema, self.point.config, self._owner(table))
 
     def _owner(self, table: pa.Table) -> Ints | None:
@@ -182,16 +184,16 @@ class _Trial:
         owner: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
         return owner
 
-    def _compared(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
-        """The figures that need no model. table: the source rows of `made`."""
-        found, cluster = self._moments(made, table), self.point.trial.cluster
+    def _compare(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
+        """The figures that need no model. table: the source rows of `release`."""
+        figures, cluster = self._moments(release, table), self.point.trial.cluster
         if cluster is not None:
             targets = [column.id for column in self.schema.of(Role.TARGET)]
             columns = predictors(self.schema, targets, cluster.among)
-            found |= compare_clusters(made, table, columns, cluster, self.point.seed)
-        return found
+            figures |= compare_clusters(release, table, columns, cluster, self.point.seed)
+        return figures
 
-    def _moments(self, made: InMemory, table: pa.Table) -> dict[str, float | None]:
+    def _moments(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
         """The largest changes among continuous columns that are released as numbers.
 
         Returns:
@@ -199,16 +201,19 @@ class _Trial:
             `variance_error`: the relative change of the variance. Both are None without such
             columns.
         """
-        moved, varied = [], []
+        mean_errors, variance_errors = [], []
         for column in self.schema.quasi_identifiers:
             if column.scale is not Scale.CONTINUOUS or not is_number(column.released_type):
                 continue
-            before = _numbers(table.column(column.id).take(pa.array(made.rows)))
-            after = _numbers(made.released.column(column.id))
+            before = _numbers(table.column(column.id).take(pa.array(release.rows)))
+            after = _numbers(release.released.column(column.id))
             if len(before) and len(after) and before.min() < before.max():
-                moved.append(abs(float(after.mean() - before.mean())) / float(before.std()))
-                varied.append(abs(float(after.var() / before.var()) - 1.0))
-        return {"mean_error": max(moved, default=None), "variance_error": max(varied, default=None)}
+                mean_errors.append(abs(float(after.mean() - before.mean())) / float(before.std()))
+                variance_errors.append(abs(float(after.var() / before.var()) - 1.0))
+        return {
+            "mean_error": max(mean_errors, default=None),
+            "variance_error": max(variance_errors, default=None),
+        }
 
 
 @dataclass(frozen=True)
@@ -216,144 +221,148 @@ class _Release:
     """A release and its features.
 
     Attributes:
-        made: The release.
+        table: The release.
         features: The features of its rows.
     """
 
-    made: InMemory
+    table: InMemory
     features: Features
 
     def examples(self, rows: Ints, target: LearnTarget) -> Examples:
         """The examples of some rows of the table, without suppressed ones. rows: places in it."""
-        chosen = self.made.released.take(pa.array(np.flatnonzero(np.isin(self.made.rows, rows))))
+        chosen = self.table.released.take(pa.array(np.flatnonzero(np.isin(self.table.rows, rows))))
         return examples(chosen, self.features, target, released=True)
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _Scoring:
     """Scores of models that learn from a release and from its source.
 
     Attributes:
         learn: The settings.
         target: The target of the models.
         seed: The seed of the point.
-        featured: Fits features to rows.
+        fit_features: Fits features to rows.
     """
 
     learn: Learn
     target: LearnTarget
     seed: int
-    featured: Callable[[pa.Table], Features]
+    fit_features: Callable[[pa.Table], Features]
 
-    def before(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
+    def before(
+        self, release: InMemory, raw: pa.Table, test_rows: pa.Table
+    ) -> dict[str, float | None]:
         """The scores with `split: before`.
 
         Args:
-            made: The release of the training rows.
+            release: The release of the training rows.
             raw: The training rows of the source.
-            held: The test rows of the source.
+            test_rows: The test rows of the source.
         """
-        found = self.of_release(made, raw, held)
-        return {**found, **self._of_raw(*self._plain(self.featured(raw), raw, held))}
+        scores = self.of_release(release, raw, test_rows)
+        return {**scores, **self._of_raw(*self._plain(self.fit_features(raw), raw, test_rows))}
 
-    def of_release(self, made: InMemory, raw: pa.Table, held: pa.Table) -> dict[str, float | None]:
-        features = self.featured(raw)
-        given = examples(made.released, features, self.target, released=True)
+    def of_release(
+        self, release: InMemory, raw: pa.Table, test_rows: pa.Table
+    ) -> dict[str, float | None]:
+        features = self.fit_features(raw)
+        train = examples(release.released, features, self.target, released=True)
         if self.learn.train == "raw":
-            given = examples(raw, features, self.target, released=False)
-        return self._scores(given, examples(held, features, self.target, released=False))
+            train = examples(raw, features, self.target, released=False)
+        return self._scores(train, examples(test_rows, features, self.target, released=False))
 
     def after(
         self,
-        known: _Release,
-        told: _Release,
+        training: _Release,
+        testing: _Release,
         raw: pa.Table,
-        held: pa.Table,
+        test_rows: pa.Table,
         train: Ints,
         test: Ints,
     ) -> dict[str, float | None]:
         """The scores with `split: after`.
 
         Args:
-            known: The release to learn from, of all rows.
-            told: The release to test on, of all rows.
+            training: The release to learn from, of all rows.
+            testing: The release to test on, of all rows.
             raw: The training rows of the source.
-            held: The test rows of the source.
+            test_rows: The test rows of the source.
             train: int64[number of training rows]. Their places in the table.
             test: int64[number of test rows]. Their places in the table.
 
         Raises:
             InputError: The releases have different features.
         """
-        if known.features.names != told.features.names:
+        if training.features.names != testing.features.names:
             raise InputError("learn.version.set: its columns have other features than the point's")
-        plain = given, asked = self._plain(told.features, raw, held)
+        plain = train_examples, test_examples = self._plain(testing.features, raw, test_rows)
         if self.learn.train == "released":
-            given = known.examples(train, self.target)
+            train_examples = training.examples(train, self.target)
         if self.learn.test == "released":
-            asked = told.examples(test, self.target)
-        return {**self._scores(given, asked), **self._of_raw(*plain)}
+            test_examples = testing.examples(test, self.target)
+        return {**self._scores(train_examples, test_examples), **self._of_raw(*plain)}
 
     def _plain(
-        self, features: Features, raw: pa.Table, held: pa.Table
+        self, features: Features, raw: pa.Table, test_rows: pa.Table
     ) -> tuple[Examples, Examples]:
         """The examples of the training rows and of the test rows in the source."""
-        given, asked = (
-            examples(rows, features, self.target, released=False) for rows in (raw, held)
+        train, test = (
+            examples(rows, features, self.target, released=False) for rows in (raw, test_rows)
         )
-        return given, asked
+        return train, test
 
-    def _of_raw(self, given: Examples, asked: Examples) -> dict[str, float | None]:
+    def _of_raw(self, train: Examples, test: Examples) -> dict[str, float | None]:
         """The scores of the same kind of model with source rows, and of guesses without a model."""
-        known = baseline(given, asked, n_classes=self.target.n_classes)
-        found = {f"baseline_{k}": v for k, v in _named(known).items()}
-        return {**{f"raw_{k}": v for k, v in self._scores(given, asked).items()}, **found}
+        known = baseline(train, test, n_classes=self.target.n_classes)
+        scores = {f"baseline_{k}": v for k, v in _name_scores(known).items()}
+        return {**{f"raw_{k}": v for k, v in self._scores(train, test).items()}, **scores}
 
-    def _scores(self, given: Examples, asked: Examples) -> dict[str, float | None]:
-        model = _Model(_digest(given), self.learn.model, self.target.n_classes, self.seed, given)
-        return _named(_learned(model)(asked))
+    def _scores(self, train: Examples, test: Examples) -> dict[str, float | None]:
+        model = _Model(_digest(train), self.learn.model, self.target.n_classes, self.seed, train)
+        return _name_scores(_learn(model)(test))
 
 
 @dataclass(frozen=True)
 class _Model:
-    """A model to fit, as a key of the cache. Two are equal if all fields but `given` are.
+    """A model to fit, as a key of the cache. Two are equal if all fields but `examples` are.
 
     Attributes:
         digest: SHA-256 of the examples.
         learner: The kind of model.
         n_classes: Classes of the target; 0 for numbers.
         seed: The seed of the model.
-        given: The examples to learn from.
+        examples: The examples to learn from.
     """
 
     digest: bytes
     learner: Learner
     n_classes: int
     seed: int
-    given: Examples = field(compare=False, repr=False)
+    examples: Examples = field(compare=False, repr=False)
 
 
 # Cached, since points that differ in k only share the model of the raw rows.
 @lru_cache(maxsize=8)
-def _learned(model: _Model) -> Callable[[Examples], Scores]:
-    return learn_model(model.learner, model.given, n_classes=model.n_classes, seed=model.seed)
+def _learn(model: _Model) -> Callable[[Examples], Scores]:
+    return learn_model(model.learner, model.examples, n_classes=model.n_classes, seed=model.seed)
 
 
-def _digest(given: Examples) -> bytes:
-    hashed = sha256(repr(given.x.shape).encode())
-    for part in (given.x.data, given.x.indices, given.x.indptr, given.y):
+def _digest(examples: Examples) -> bytes:
+    hashed = sha256(repr(examples.x.shape).encode())
+    for part in (examples.x.data, examples.x.indices, examples.x.indptr, examples.y):
         hashed.update(part.tobytes())
     return hashed.digest()
 
 
-def _named(scores: Scores) -> dict[str, float | None]:
+def _name_scores(scores: Scores) -> dict[str, float | None]:
     return {name: value for name, value in scores._asdict().items() if value is not None}
 
 
-def _means(found: list[dict[str, float | None]]) -> dict[str, float | None]:
+def _means(folds: list[dict[str, float | None]]) -> dict[str, float | None]:
     """The mean of each score over folds, as `cv_` names; None if a fold lacks the score."""
-    names = dict.fromkeys(name for each in found for name in each)
-    values = {name: [each.get(name) for each in found] for name in names}
+    names = dict.fromkeys(name for each in folds for name in each)
+    values = {name: [each.get(name) for each in folds] for name in names}
     return {
         f"cv_{name}": None if None in each else float(np.mean([v for v in each if v is not None]))
         for name, each in values.items()

@@ -184,15 +184,15 @@ class Block:
             n_cells: Number of cells.
             rows: int64 or None. Counts these rows only; None means all.
         """
-        found = self._counts(cell_id, n_cells, rows, self.protected)
+        counts = self._counts(cell_id, n_cells, rows, self.protected)
         if not self.joint:
-            return found
+            return counts
         known = {}
         for name in {model.column for model in self.models if model.column is not None}:
             others = self._others[name] if rows is None else self._others[name][rows]
             group, cell = group_codes(cell_id, others)
             known[name] = KnownGroups(cell, self._counts(group, len(cell), rows, (name,)))
-        return replace(found, known=known)
+        return replace(counts, known=known)
 
     @cached_property
     def _others(self) -> Mapping[str, Ints]:
@@ -211,16 +211,16 @@ class Block:
             codes, weight = codes[rows], None if weight is None else weight[rows]
         of = {name: codes[:, self.protected.index(name)] for name in names}
         if self.unit is None:
-            found = {name: sparse(cell_id, values, weight) for name, values in of.items()}
-            return CellCounts(n_rows, n_rows, found, self.references)
+            counts = {name: sparse(cell_id, values, weight) for name, values in of.items()}
+            return CellCounts(n_rows, n_rows, counts, self.references)
         unit = self.unit if rows is None else self.unit[rows]
         there = unit != MISSING
         cell, person = cell_id[there], unit[there]
         n_persons = np.bincount(sparse(cell, person).cell, minlength=n_cells)
-        found = {
+        counts = {
             name: count_persons(cell, person, values[there], n_cells) for name, values in of.items()
         }
-        return CellCounts(n_rows, n_persons, found, self.references)
+        return CellCounts(n_rows, n_persons, counts, self.references)
 
     def holds(self, cell_id: Ints, n_cells: int, rows: Ints | None = None) -> Bools:
         """bool[n_cells]: which cells hold every model (arguments as for `counts`)."""

@@ -47,7 +47,7 @@ def _value(text: str, type: pa.DataType) -> Any:
     if at.is_boolean(type):
         return {"true": True, "false": False}.get(fold_text(text))
     if at.is_integer(type):
-        return _whole(Decimal(text))
+        return _as_integer(Decimal(text))
     if at.is_floating(type):
         return _float(text, type)
     if at.is_decimal(type):
@@ -61,7 +61,7 @@ def _value(text: str, type: pa.DataType) -> Any:
     return None
 
 
-def _whole(number: Decimal) -> int | None:
+def _as_integer(number: Decimal) -> int | None:
     # First its size: 1e999999 would be a long number.
     is_whole = -(2**64) < number < 2**64 and number == number.to_integral_value()
     return int(number) if is_whole else None

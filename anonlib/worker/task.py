@@ -138,7 +138,7 @@ def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
     cells = _cells(block, start, owner, task)
     seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task))
-    released = _released(table, cells, task)
+    released = _recode(table, cells, task)
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
     states = [registry.build("metric", spec).update(seen) for spec in task.metrics]
@@ -183,7 +183,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     """The block of a table, and the table itself, both in canonical order. If the rows are of
     several blocks, each block is in canonical order, one after the other."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    protected = {id: _protected(columns[id], task, id) for id in task.protected}
+    protected = {id: _code_protected(columns[id], task, id) for id in task.protected}
     models = _build_models(task.models)
     n = table.num_rows
     block = encode_block(task.encodings, columns, protected, models, task.target, n)
@@ -227,12 +227,12 @@ def _build_models(specs: Iterable[dict[str, Any]]) -> tuple[PrivacyModel, ...]:
     return tuple(registry.build("privacy model", spec) for spec in specs)
 
 
-def _costs(seen: ReleasedBlock) -> Ints:
+def _costs(released_block: ReleasedBlock) -> Ints:
     """int64[n]. The cost of each row: the penalty of its cell, in steps of COST_STEP."""
-    return np.floor(penalties(seen) / COST_STEP).astype(np.int64)[seen.id]
+    return np.floor(penalties(released_block) / COST_STEP).astype(np.int64)[released_block.id]
 
 
-def _protected(values: pa.Array, task: Task, id: str) -> Codes:
+def _code_protected(values: pa.Array, task: Task, id: str) -> Codes:
     if id in task.values:
         return codes_among(values, task.missing_tokens, task.values[id].categories)
     return code_protected(values, task.missing_tokens)
@@ -256,7 +256,7 @@ def person_codes(columns: list[pa.Array]) -> Codes | None:
     return codes.astype(np.int32)
 
 
-def _released(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+def _recode(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     released = recode_columns(table, cells, task)
     for name in task.output.names:
         if name in released:

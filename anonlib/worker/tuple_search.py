@@ -82,16 +82,16 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     weight = table.column(COUNT).to_numpy()
     block = replace(block, weight=weight, may_suppress=bounds.may_suppress)
     kernel: Kernel = registry.build("kernel", task.kernel)
-    found = kernel.find(block)
-    kept = np.flatnonzero(found.cell_id >= 0)
-    n_suppressed = int(weight.sum() - weight[kept].sum())
-    if n_suppressed > bounds.may_suppress or not len(kept):
+    result = kernel.find(block)
+    places = np.flatnonzero(result.cell_id >= 0)
+    n_suppressed = int(weight.sum() - weight[places].sum())
+    if n_suppressed > bounds.may_suppress or not len(places):
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
-    cells = Cells(found.cell_id[kept], int(found.cell_id.max()) + 1, weight[kept])
+    cells = Cells(result.cell_id[places], int(result.cell_id.max()) + 1, weight[places])
     # Losses are of released rows only. Those of all rows would tell how many are suppressed.
-    task = at_levels(task, found.levels)
-    seen = ReleasedBlock(part(block, kept), cells.id, cells.m, find_released_levels(task))
-    return _released(seen, table.take(pa.array(kept)), cells, task, found.levels)
+    task = at_levels(task, result.levels)
+    seen = ReleasedBlock(part(block, places), cells.id, cells.m, find_released_levels(task))
+    return _recode(seen, table.take(pa.array(places)), cells, task, result.levels)
 
 
 def at_levels(task: Task, levels: Ints | None) -> Task:
@@ -107,8 +107,8 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
     return replace(task, recoders=raised)
 
 
-def _released(
-    seen: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
+def _recode(
+    released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
     """The result of a search. The rows of `table` are those of the cells."""
     released = recode_columns(table, cells, task)
@@ -120,7 +120,7 @@ def _released(
         "n_tuples": len(first),
         "n_cells": cells.m,
         "levels": None if levels is None else levels.tolist(),
-        "states": [metric.update(seen).tolist() for metric in metrics],
+        "states": [metric.update(released_block).tolist() for metric in metrics],
     }
     head = pa.array([summary], SUMMARY_TYPE)
     columns = [pa.array(tuple_id[first])]

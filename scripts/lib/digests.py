@@ -21,7 +21,7 @@ from anonlib.errors import AnonlibError
 from anonlib.spark.session import session
 from anonlib.sweeps.file import load_sweep
 from anonlib.sweeps.in_spark import _items
-from anonlib.sweeps.trial import _sampled, _Trial
+from anonlib.sweeps.trial import _sample, _Trial
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ["quickstart", "adult", "adult_hierarchies", "bank"]
@@ -62,9 +62,9 @@ def of_points(tables: Sequence[pa.Table], items: Sequence[Any]) -> str:
     """The digest of the releases of these points; an infeasible point counts by its error."""
     whole = sha256()
     for item in items:
-        table = _sampled(item.point, tables[item.table], item.schema)
+        table = _sample(item.point, tables[item.table], item.schema)
         try:
-            made = _Trial(item.point, table, item.schema, item.version)._anonymized(table)
+            made = _Trial(item.point, table, item.schema, item.version)._anonymize(table)
         except AnonlibError as error:
             whole.update(type(error).__name__.encode())
             continue

@@ -125,7 +125,7 @@ def test_repair_counts_the_same(name: str, data: Any, rows: Any) -> None:
     group = np.array(data.draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n)))
     united = [(group[i], *row[1:]) for i, row in zip(leaf, rows, strict=True) if group[i] >= 0]
     there = np.unique(group[group >= 0])
-    found = counts.merged(group, 2).hold([model])[there]
+    found = counts.merge(group, 2).hold([model])[there]
     assert found.tolist() == (by_groups(united, model) if united else [])
 
 

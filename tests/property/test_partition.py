@@ -217,7 +217,7 @@ def test_unions_are_asked_what_their_leaves_are() -> None:
     counts = BlockCounts(n_rows, n_rows, {}, False)
     asked = np.array([[1, 0], [1, 1], [1, 0], [1, 0]], np.bool_)
     demands = Demands(((KAnonymity(k=5),), (KAnonymity(k=20),)), asked)
-    assert demands.held(counts).tolist() == [True, False, True, True]
+    assert demands.holds(counts).tolist() == [True, False, True, True]
     root, centers = np.zeros(4, np.int64), np.arange(4.0)[:, None]
     assert merge_small(four_leaves(), root, counts, centers, demands).tolist() == [0, 0, 1, 2]
 
@@ -226,9 +226,9 @@ def test_shared_persons_are_counted_from_below() -> None:
     """Two leaves of three persons may have the same three: they join a third leaf."""
     n_rows, persons = np.array([4, 4, 8]), np.array([3, 3, 5])
     counts = BlockCounts(n_rows, persons, {}, True)
-    assert counts.merged(np.array([0, 0, 1]), 2).n_persons.tolist() == [3, 5]
+    assert counts.merge(np.array([0, 0, 1]), 2).n_persons.tolist() == [3, 5]
     apart = BlockCounts(n_rows, n_rows, {}, False)
-    assert apart.merged(np.array([0, 0, 1]), 2).n_persons.tolist() == [8, 8]
+    assert apart.merge(np.array([0, 0, 1]), 2).n_persons.tolist() == [8, 8]
 
 
 BLOCK_ROWS = st.lists(

@@ -233,4 +233,4 @@ def test_units(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "out" / "table")
     table(spark, tmp_path).limit(1).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")
-    refused(shell.release(of_unit(48, 6), *accepted), 2, "left just these rows")
+    refused(shell.release(of_unit(48, 6), *accepted), 2, "left exactly these rows")

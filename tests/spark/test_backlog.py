@@ -58,7 +58,7 @@ def test_waits_and_goes(
     refused(other, 2, "release.backlog: it was written with another key")
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
     changed = waiting(tmp_path, batch(32, 9).astype({"wage": float}))
-    refused(shell.release(changed), 2, "wage is bigint in the rows that wait, and double in the so")
+    refused(shell.release(changed), 2, "wage is bigint in waiting rows, and double in the source")
     for name in ("name", "city", "illness"):
         assert holding(f"{MARKER}-{name}", tmp_path / "out" / "table.private") == []
     assert table(spark, tmp_path).count() == 30

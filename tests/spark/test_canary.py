@@ -121,7 +121,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
     for text in (
         "column wage: 1 values can't be read as bigint",
         (
-            "source.where: a value that can't be read would stand in Spark's event log and UI: "
+            "source.where: would show values that can't be read in Spark's event log and UI; "
             "use the try_ form of cast(string as int)"
         ),
         "anonymize: a task of ",

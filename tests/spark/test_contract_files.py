@@ -88,7 +88,7 @@ WRONG: list[tuple[dict[str, str | bytes], dict[str, str], str]] = [
     ({"a.csv": GOOD, "b.csv": "pid,age,ill,x\nRAW1,1,SICK1,2\n"}, {}, "the header differs"),
     ({"a.csv": GOOD, "b.csv": ROWS}, {}, "the header differs in file"),
     ({"a.tsv": GOOD.replace(",", "\t"), "b.tsv": OTHER}, {"sep": "\t"}, "the header differs"),
-    ({"a.csv": ROWS, "b.csv": ROWS}, {"header": "false"}, "2 files without column names"),
+    ({"a.csv": ROWS, "b.csv": ROWS}, {"header": "false"}, "whether the 2 files"),
     ({"x/a.csv": GOOD, "x/y/b.csv": OTHER}, {"recursiveFileLookup": "true"}, "y/b.csv of 2"),
     ({"day=1/a.csv": GOOD, "day=2/b.csv": OTHER}, {}, "the header differs"),
     ({"a.csv": GOOD, "x/b.csv": GOOD}, {}, "1 files in folders below it would not be read"),

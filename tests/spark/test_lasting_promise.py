@@ -62,7 +62,7 @@ def test_a_batch_may_only_strengthen(shell: Shell, spark: SparkSession, tmp_path
     record.write_text(text.replace('"k": 5', '"k": 2'))
     refused(
         shell.release(config(tmp_path, batch(80, 40), privacy=models_of(2, 2))),
-        "has another promise than the manifest",
+        "is not that in the manifest",
     )
     # Without the record the same promise is known again, and no other one.
     record.unlink()

@@ -102,4 +102,4 @@ def test_spark_finds_what_is_found_here(spark: SparkSession, tmp_path: Path) -> 
         assert all(figure.value is not None for figure in found.figures)
         told = view.note if measure.type in ("associations", "queries") else ""
         assert {figure.note for figure in found.figures} == {told}
-    assert len(case.shared) == 1  # one pass over each table for all of them
+    assert len(case.cache) == 1  # one pass over each table for all of them

@@ -83,7 +83,7 @@ def test_controllers_that_fail_are_refused_suppressed_or_merged(
 
     too_much = {"h1": [{"type": "k_anonymity", "k": 5000}]}
     given = settings(tmp_path / "never", partition=controller(merge=True, models=too_much))
-    with pytest.raises(InfeasibleError, match="all controllers merged don't hold"):
+    with pytest.raises(InfeasibleError, match="even merged into one, the controllers don't hold"):
         anonlib.release(anonlib.parse(given), dataframe=frame)
 
 

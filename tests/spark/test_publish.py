@@ -171,7 +171,7 @@ def test_an_interruption_waits_for_the_commit(
 
     def slow(spark: SparkSession, root: str) -> publish.Transaction:
         found = begin(spark, root)
-        return replace(found, begun=Slow(found.begun)) if root.endswith("/table") else found
+        return replace(found, handle=Slow(found.handle)) if root.endswith("/table") else found
 
     monkeypatch.setattr(publish.Transaction, "begin", slow)
     with pytest.raises(KeyboardInterrupt):

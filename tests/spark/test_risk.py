@@ -259,7 +259,7 @@ def test_order_of_published_rows(
         assert chance is not None
         return {f.of: f.value for f in found.figures if f.name == "correlation"}, chance
 
-    found, chance = of(publish._shuffled(rows, 2), "delta")
+    found, chance = of(publish._shuffle(rows, 2), "delta")
     assert {*found} == {*ids.values()}
     assert max(each or 0.0 for each in found.values()) < chance < 0.5
     found, chance = of(rows.orderBy(case.schema["age"].id).coalesce(1), "parquet")

@@ -102,7 +102,7 @@ def test_what_was_done_before_an_interruption_stays(
     shell: Shell, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches: list[int] = []
-    done = sweeping._tried
+    done = sweeping._try_batch
 
     def interrupted(spark: Any, items: Any, shared: Any) -> Any:
         batches.append(len(items))
@@ -112,7 +112,7 @@ def test_what_was_done_before_an_interruption_stays(
 
     grid = {"privacy.models.0.k": [3, 4, 5, 6, 7, 8, 9]}
     with monkeypatch.context() as patched:
-        patched.setattr(sweeping, "_tried", interrupted)
+        patched.setattr(sweeping, "_try_batch", interrupted)
         patched.setattr(sweeping, "SECONDS_PER_BATCH", 0.0)
         said = sweep(shell, folder, grid=grid, learn=None)
     assert said.code not in (0, 2)

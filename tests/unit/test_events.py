@@ -71,9 +71,9 @@ def run(account: Account, fails: BaseException | None = None, **found: Any) -> l
             if fails is not None:
                 raise fails
     except BaseException as error:
-        account.failed(error)
+        account.fail(error)
     else:
-        account.ended(replace(MADE, **found))
+        account.end(replace(MADE, **found))
     events.end()
     path = Path(account.config.events or "")
     lines = (path / "r1.jsonl" if path.is_dir() else path).read_text("utf-8").splitlines()
@@ -219,7 +219,7 @@ class TestAccount:
     def test_failures(self, error: BaseException, outcome: str, code: int) -> None:
         found = account()
         found.n_rows_in = 60
-        found.failed(error)
+        found.fail(error)
         row = found.row()
         assert (row["outcome"], row["exit_code"]) == (outcome, code)
         assert row["error"] == type(error).__name__
@@ -231,7 +231,7 @@ class TestAccount:
         words = {"approver": "data office", "recipients": ["university", "press"]}
         found = account(accountability=words)
         found.report, found.source_version, found.n_rows_in = REPORT, 7, 60
-        found.ended(MADE)
+        found.end(MADE)
         row = found.row()
         assert (row["approver"], row["purpose"]) == ("data office", None)
         assert row["recipients"] == ["university", "press"]

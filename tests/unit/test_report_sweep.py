@@ -55,10 +55,10 @@ def test_a_failure_is_told_once_for_all_seeds() -> None:
         if not row["error"]
     ]
     page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
-    assert page.failed is not None
-    assert page.failed.heads == ("case", "kernel", "k", "encoding", "points", "error")
-    assert len(page.failed.rows) == 4
-    assert ("adult", "mdav", "5", "one_hot", "3", "E") in page.failed.rows
+    assert page.failures is not None
+    assert page.failures.heads == ("case", "kernel", "k", "encoding", "points", "error")
+    assert len(page.failures.rows) == 4
+    assert ("adult", "mdav", "5", "one_hot", "3", "E") in page.failures.rows
 
 
 def test_ticks_of_a_logarithmic_axis() -> None:

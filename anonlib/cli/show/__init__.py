@@ -51,8 +51,9 @@ def print_release(
     if result.n_waiting:
         text = (
             f"Run {printable(result.run_id)} published nothing: {result.n_waiting:,} rows wait in "
+            "the backlog for the next run."
         )
-        to.print(Text(f"{text}the backlog for the next run.", style="bold"))
+        to.print(Text(text, style="bold"))
     elif result.already_done:
         to.print(Text(f"Run {printable(result.run_id)} is done already; nothing happened again."))
     else:
@@ -82,7 +83,7 @@ def print_evaluation(
     to.print()
     places(to, [("record", local(result.record)), ("report", local(result.report))])
     if trial:
-        places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
+        places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
 def _print_found(result: ReleaseResult, to: Console) -> None:
@@ -156,7 +157,7 @@ def print_check(
     to.print(pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
     bullets(to, "notes", [printable(note) for note in result.notes])
     to.print()
-    places(to, [("release it", f"{program()} release {_given(config, overrides)}")])
+    places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
 def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) -> None:
@@ -191,18 +192,18 @@ def _parameters(parameters: Iterable[Parameter]) -> Table:
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
     """Prints published rows as a table; with one value per line if the table would be too wide."""
-    shown = [[_short(value) for value in row] for row in rows]
-    columns = list(zip(*shown, strict=True)) if shown else [() for _ in names]
+    cells = [[_short(value) for value in row] for row in rows]
+    columns = list(zip(*cells, strict=True)) if cells else [() for _ in names]
     widths = [
         max([len(name), *map(len, column)]) for name, column in zip(names, columns, strict=True)
     ]
     if sum(widths) + 2 * len(widths) <= to.width:
         table = new_table(*map(printable, names))
-        for row in shown:
+        for row in cells:
             table.add_row(*map(Text, row))
         to.print(table)
         return
-    for i, row in enumerate(shown):
+    for i, row in enumerate(cells):
         to.print(Text(f"row {i + 1}", style="bold"))
         to.print(pairs(zip(names, row, strict=True)))
 
@@ -256,7 +257,7 @@ def _release_places(
     table = local(result.table)
     version = f" (version {result.table_version})" if result.table_version >= 0 else ""
     quoted = shlex.quote(table)
-    audit = f"{program()} audit {quoted} --conf {_given(config, overrides)}"
+    audit = f"{program()} audit {quoted} --conf {_describe_values(config, overrides)}"
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
@@ -267,7 +268,7 @@ def _release_places(
     ]
 
 
-def _given(config: str, overrides: Sequence[str]) -> str:
+def _describe_values(config: str, overrides: Sequence[str]) -> str:
     """The config and its overrides, quoted for a shell."""
     return " ".join([shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in overrides]])
 
@@ -319,10 +320,10 @@ def _losses(losses: dict[str, float | None]) -> Table:
 
 def _notes(result: ReleaseResult) -> list[str]:
     found = [] if result.evaluation is None else figure_notes(result.evaluation)
-    return [*map(printable, (*result.notes, *_undefined(result.losses))), *found]
+    return [*map(printable, (*result.notes, *_explain_undefined(result.losses))), *found]
 
 
-def _undefined(losses: dict[str, float | None]) -> list[str]:
+def _explain_undefined(losses: dict[str, float | None]) -> list[str]:
     """For each loss without a value, the reason."""
     known = registry.plugins("metric")
     missing = [known[name] for name, value in losses.items() if value is None and name in known]

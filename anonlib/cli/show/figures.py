@@ -21,17 +21,17 @@ NAMED = 6
 def print_figures(evaluation: Evaluation, to: Console) -> None:
     """Prints all figures by measure, then the gates."""
     for measure, found in evaluation.findings.items():
-        whole = [figure for figure in found.figures if not figure.of]
+        of_table = [figure for figure in found.figures if not figure.of]
         parts = [figure for figure in found.figures if figure.of]
         title = printable(measure)
         if parts:
             to.print()
             to.print(_side_by_side(title, parts))
-        elif whole:
+        elif of_table:
             to.print()
             to.print(Text(title, style="bold"))
-        if whole:
-            to.print(pairs((figure.name, _value(figure)) for figure in whole))
+        if of_table:
+            to.print(pairs((figure.name, _value(figure)) for figure in of_table))
     if evaluation.gates:
         to.print()
         to.print(Text("gates", style="bold"))
@@ -62,17 +62,17 @@ def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
     parts = list(dict.fromkeys(figure.of for figure in figures))
     known = {(figure.name, figure.of): _value(figure) for figure in figures}
     if len(names) <= ACROSS:
-        shown = new_table(title, *[f">{printable(name)}" for name in names])
+        table = new_table(title, *[f">{printable(name)}" for name in names])
         rows = [(part, [known.get((name, part), "") for name in names]) for part in parts]
     elif len(parts) <= ACROSS:
-        shown = new_table(title, *[f">{printable(part)}" for part in parts])
+        table = new_table(title, *[f">{printable(part)}" for part in parts])
         rows = [(name, [known.get((name, part), "") for part in parts]) for name in names]
     else:
-        shown = new_table(title, "of", ">value")
+        table = new_table(title, "of", ">value")
         rows = [(figure.name, [printable(figure.of), _value(figure)]) for figure in figures]
     for head, cells in rows:
-        shown.add_row(Text(printable(head)), *map(Text, cells))
-    return shown
+        table.add_row(Text(printable(head)), *map(Text, cells))
+    return table
 
 
 def _value(figure: Figure) -> str:

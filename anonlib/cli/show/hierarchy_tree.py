@@ -48,19 +48,22 @@ def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | No
 
 
 def print_coverage(
-    hierarchy: Hierarchy, path: str, covered: Coverage | None, to: Console | None = None
+    hierarchy: Hierarchy, path: str, coverage: Coverage | None, to: Console | None = None
 ) -> None:
     """Prints the figures of a hierarchy and, if known, how it covers a column."""
     to = to or console()
     to.print(Text.assemble(printable(path), ": ", ("a hierarchy", "bold green")), soft_wrap=True)
     to.print()
     figures = _figures(hierarchy)
-    if covered is not None:
+    if coverage is not None:
         figures += [
-            ("the column", f"{covered.n_values:,} distinct values in {covered.n_rows:,} rows"),
-            ("without a leaf", f"{covered.n_lacking_values:,} in {covered.n_lacking_rows:,} rows"),
-            ("missing", f"{covered.n_missing_rows:,} rows, which stand under the root"),
-            ("unused leaves", f"{covered.n_unused_leaves:,}"),
+            ("the column", f"{coverage.n_values:,} distinct values in {coverage.n_rows:,} rows"),
+            (
+                "without a leaf",
+                f"{coverage.n_lacking_values:,} in {coverage.n_lacking_rows:,} rows",
+            ),
+            ("missing", f"{coverage.n_missing_rows:,} rows, which stand under the root"),
+            ("unused leaves", f"{coverage.n_unused_leaves:,}"),
         ]
     to.print(pairs(figures))
 

@@ -52,19 +52,19 @@ def _verdicts(run: Mapping[str, Any]) -> str:
     return ", ".join(told) or printable(run.get("error") or "")
 
 
-def print_person(found: Mapping[str, bool | None], to: Console | None = None) -> None:
+def print_person(runs: Mapping[str, bool | None], to: Console | None = None) -> None:
     """Prints which runs released a person.
 
     Args:
-        found: By run id: whether it did; None if that is unknown.
+        runs: By run id: whether it did; None if that is unknown.
         to: Where to print; by default stdout.
     """
     to = to or console()
     words = {True: "released", False: "not released", None: "unknown"}
     table = new_table("run", "person")
-    for run_id, released in found.items():
+    for run_id, released in runs.items():
         table.add_row(Text(printable(run_id)), Text(words[released]))
-    to.print(table if found else Text("no runs"))
-    if None in found.values():
+    to.print(table if runs else Text("no runs"))
+    if None in runs.values():
         text = "unknown: the ledger lacks the run, or was written with another key"
         bullets(to, "notes", [text])

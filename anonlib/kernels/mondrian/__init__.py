@@ -227,7 +227,7 @@ class _Cutting:
         item = self.items.id
         begins = np.zeros(len(item), np.bool_)
         begins[0] = True
-        nodes = self._measured(np.array([0]), np.array([len(item)]))
+        nodes = self._measure(np.array([0]), np.array([len(item)]))
         while len(nodes.start) > 0:
             parts = self._propose(nodes)
             open_ = np.zeros(len(nodes.start), np.bool_)
@@ -241,12 +241,12 @@ class _Cutting:
 
                 left, right = parts.start[0::2], parts.start[1::2]
                 part_orders(self.search, item, left, right, nodes.stop[allowed])
-            nodes = nodes.of(open_ & ~allowed).and_(self._measured(parts.start, parts.stop))
+            nodes = nodes.of(open_ & ~allowed).and_(self._measure(parts.start, parts.stop))
         cell_id = np.empty(len(item), np.int64)
         cell_id[item] = np.cumsum(begins) - 1
         return cell_id
 
-    def _measured(self, start: Ints, stop: Ints) -> MondrianNodes:
+    def _measure(self, start: Ints, stop: Ints) -> MondrianNodes:
         from anonlib.kernels.mondrian.core import measure_ranges
 
         block, items = self.block, self.items

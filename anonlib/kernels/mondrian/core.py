@@ -257,8 +257,8 @@ def propose_along(
     n = 0
     for node in range(len(start)):
         a, b = start[node], stop[node]
-        rows, done = weight[a:b].sum(), n
-        while n == done:
+        rows, first = weight[a:b].sum(), n
+        while n == first:
             j = widest(width[node])
             if j < 0 or width[node, j] == 0.0:
                 break
@@ -276,7 +276,7 @@ def propose_along(
                     if i == 0 or found[i] != found[i - 1]:
                         begin[n] = a + i
                         n += 1
-        of[done:n] = node
+        of[first:n] = node
     return of[:n], begin[:n]
 
 

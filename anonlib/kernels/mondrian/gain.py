@@ -103,9 +103,9 @@ def _by_entropy(
     left[:] = 0
     below, total = 0, every.sum()
     # The sum of c log2(c) over the classes of both sides.
-    known = 0
+    sides = 0
     for c in range(len(every)):
-        known += information[every[c]]
+        sides += information[every[c]]
     # A gain must exceed what the rounding of `information` alone can make.
     noise = 3 * (len(every) + 1) // 2
     best, bound = noise, -1
@@ -115,13 +115,13 @@ def _by_entropy(
         for pair in range(begin[i], begin[i + 1]):
             c = label[pair]
             before, after = left[c], left[c] + rows[pair]
-            known += information[after] - information[before]
-            known += information[every[c] - after] - information[every[c] - before]
+            sides += information[after] - information[before]
+            sides += information[every[c] - after] - information[every[c] - before]
             left[c] = after
         if below >= min_rows and total - below >= min_rows:
             following = order[place + 1]
             if rank[following] > rank[i]:
-                gain = content + known - information[below] - information[total - below]
+                gain = content + sides - information[below] - information[total - below]
                 if gain > best:
                     best, bound = gain, following
     return (float(best) if bound >= 0 else 0.0), bound

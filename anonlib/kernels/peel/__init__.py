@@ -83,21 +83,21 @@ class Peel(Kernel):
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        table, lattice, cell = self._peeled(block)
+        table, lattice, cell = self._peel(block)
         _suppress(block, table, cell)
-        state = _placed(block, table, cell)
+        state = _place_tuples(block, table, cell)
         self._search(block, table, lattice, state)
         cell_id = state.cell[block.tuples.id]
         kept = cell_id >= 0
         cell_id[kept] = by_first_row(cell_id[kept])
         return cell_id
 
-    def _peeled(self, block: Block) -> tuple["TupleTable", "Lattice", Ints]:
+    def _peel(self, block: Block) -> tuple["TupleTable", "Lattice", Ints]:
         from anonlib.kernels.peel.core import make_cells, make_peeling, peel
         from anonlib.kernels.peel.lattice import make_lattice, make_table
 
         table, columns = make_table(block)
-        judged = _judged(block)
+        judged = _must_judge(block)
         lattice = make_lattice(table, columns, by_class=self.order == "class" and not judged)
         work = make_peeling(table)
         while peel(table, lattice, work, judged):
@@ -111,7 +111,7 @@ class Peel(Kernel):
         from anonlib.kernels.peel.cells import dissolve_cells, move_tuples, undo_failing_steps
         from anonlib.kernels.peel.rebuild import find_classes, make_site, rebuild_cells
 
-        judged = _judged(block)
+        judged = _must_judge(block)
         rebuilds = len(lattice.bound) > 2
         for i in range(self.effort):
             n_steps = 0
@@ -128,7 +128,7 @@ class Peel(Kernel):
                 return
 
 
-def _judged(block: Block) -> bool:
+def _must_judge(block: Block) -> bool:
     """Whether a cell with enough rows and enough distinct values may still fail."""
     counts = any(model.looks_at == "counts" for model in block.models)
     return counts or block.joint or block.unit is not None
@@ -162,7 +162,7 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
         return
     from anonlib.kernels.peel.cells import growth, make_tuple_cells
 
-    kept = np.ones(len(left), np.bool_)
+    stays = np.ones(len(left), np.bool_)
     if block.may_suppress > 0:
         rows = table.weight[left]
         added = growth(table, make_tuple_cells(table, cell.copy()), left) // rows
@@ -170,11 +170,11 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
         for i in np.argsort(-added, kind="stable"):
             if n_suppressed + rows[i] <= block.may_suppress:
                 n_suppressed += rows[i]
-                kept[i] = False
-    cell[left[kept]] = cell.max() + 1 + np.arange(kept.sum())
+                stays[i] = False
+    cell[left[stays]] = cell.max() + 1 + np.arange(stays.sum())
 
 
-def _placed(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":
+def _place_tuples(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":
     """The state of the cells, after failing cells are merged with others until all hold."""
     from anonlib.kernels.peel.cells import make_tuple_cells, merge_into_nearest
 

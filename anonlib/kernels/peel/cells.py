@@ -38,13 +38,13 @@ class TupleCells(NamedTuple):
         code: int32[m, d]. Any code under that ancestor.
         loss: int64[m]. The loss of one row of each cell.
         columns: int64[d]. The order in which the losses of columns are added.
-        ranked: int64[m]. The cells in use, by ascending `level`.
+        ranking: int64[m]. The cells in use, by ascending `level`.
         level: int64[m]. The loss of one row of each ranked cell, when it was ranked.
         low: int32[d]. The lowest code in each column.
         high: int32[d]. The highest code in each column.
         bits: uint64[v]. The protected values, as a bit set.
         step: int64[m]. The step of this pass that changed each cell; -1 for none.
-        moved: int64[t]. The tuple of each move of these steps.
+        moves: int64[t]. The tuple of each move of these steps.
         origin: int64[t]. The cell that it left.
         n: int64[3]. Counters, see `RANKED`, `STEPS` and `MOVED`.
     """
@@ -58,25 +58,25 @@ class TupleCells(NamedTuple):
     code: Codes
     loss: Ints
     columns: Ints
-    ranked: Ints
+    ranking: Ints
     level: Ints
     low: Codes
     high: Codes
     bits: Bits
     step: Ints
-    moved: Ints
+    moves: Ints
     origin: Ints
     n: Ints
 
 
-def make_tuple_cells(given: TupleTable, cell: Ints) -> TupleCells:
+def make_tuple_cells(table: TupleTable, cell: Ints) -> TupleCells:
     """The state of cells. cell: int64[t], the cell of each tuple; the state keeps this array."""
-    t, d = given.code.shape
+    t, d = table.code.shape
     used = int(cell.max(initial=-1)) + 1
     m = used + used // SPARE + SPARE
-    weight = given.weight / max(int(given.weight.sum()), 1)
-    low = given.loss[:, min(1, given.loss.shape[1] - 1)]
-    mean = np.array([weight @ low[j, given.code[:, j]] for j in range(d)])
+    weight = table.weight / max(int(table.weight.sum()), 1)
+    low = table.loss[:, min(1, table.loss.shape[1] - 1)]
+    mean = np.array([weight @ low[j, table.code[:, j]] for j in range(d)])
     after, before, moved, origin = np.full((4, t), -1)
     rows, loss, ranked, level = np.zeros((4, m), np.int64)
     height, code = np.zeros((2, m, d), np.int32)
@@ -95,37 +95,37 @@ def make_tuple_cells(given: TupleTable, cell: Ints) -> TupleCells:
         level,
         low_code,
         high_code,
-        np.zeros(given.bits.shape[1], np.uint64),
+        np.zeros(table.bits.shape[1], np.uint64),
         np.full(m, -1),
         moved,
         origin,
         np.zeros(3, np.int64),
     )
-    fill_cells(given, state)
+    fill_cells(table, state)
     return state
 
 
 @njit
-def fill_cells(given: TupleTable, state: TupleCells) -> None:
+def fill_cells(table: TupleTable, state: TupleCells) -> None:
     for t in range(len(state.cell) - 1, -1, -1):
         if state.cell[t] >= 0:
-            link_tuple(given, state, t, state.cell[t])
+            link_tuple(table, state, t, state.cell[t])
     for c in range(len(state.first)):
-        describe_tuples(given, state, c)
+        describe_tuples(table, state, c)
 
 
 @njit
-def link_tuple(given: TupleTable, state: TupleCells, t: int, c: int) -> None:
+def link_tuple(table: TupleTable, state: TupleCells, t: int, c: int) -> None:
     state.cell[t] = c
     state.before[t], state.after[t] = -1, state.first[c]
     if state.first[c] >= 0:
         state.before[state.first[c]] = t
     state.first[c] = t
-    state.rows[c] += given.weight[t]
+    state.rows[c] += table.weight[t]
 
 
 @njit
-def unlink_tuple(given: TupleTable, state: TupleCells, t: int) -> None:
+def unlink_tuple(table: TupleTable, state: TupleCells, t: int) -> None:
     c, before, after = state.cell[t], state.before[t], state.after[t]
     if before >= 0:
         state.after[before] = after
@@ -133,11 +133,11 @@ def unlink_tuple(given: TupleTable, state: TupleCells, t: int) -> None:
         state.first[c] = after
     if after >= 0:
         state.before[after] = before
-    state.rows[c] -= given.weight[t]
+    state.rows[c] -= table.weight[t]
 
 
 @njit
-def without(given: TupleTable, state: TupleCells, c: int, t: int) -> None:
+def without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
     """Writes the lowest and highest codes and the values of a cell without tuple t (-1: with all
     tuples)."""
     state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
@@ -145,15 +145,15 @@ def without(given: TupleTable, state: TupleCells, c: int, t: int) -> None:
     while other >= 0:
         if other != t:
             for j in range(len(state.low)):
-                code = given.code[other, j]
+                code = table.code[other, j]
                 state.low[j], state.high[j] = min(state.low[j], code), max(state.high[j], code)
             for word in range(len(state.bits)):
-                state.bits[word] |= given.bits[other, word]
+                state.bits[word] |= table.bits[other, word]
         other = state.after[other]
 
 
 @njit
-def span(given: TupleTable, state: TupleCells) -> int:
+def span(table: TupleTable, state: TupleCells) -> int:
     """The loss of one row of the cell that `without` saw last.
 
     Leaves are in depth-first order, so all leaves between two are under their lowest common
@@ -162,29 +162,29 @@ def span(given: TupleTable, state: TupleCells) -> int:
     loss = 0
     for j in range(len(state.low)):
         h = 0
-        while given.node[j, h, state.low[j]] != given.node[j, h, state.high[j]]:
+        while table.node[j, h, state.low[j]] != table.node[j, h, state.high[j]]:
             h += 1
-        loss += given.loss[j, h, state.low[j]]
+        loss += table.loss[j, h, state.low[j]]
     return loss
 
 
 @njit
-def describe_tuples(given: TupleTable, state: TupleCells, c: int) -> None:
+def describe_tuples(table: TupleTable, state: TupleCells, c: int) -> None:
     if state.first[c] < 0:
         state.loss[c] = 0
         return
-    without(given, state, c, -1)
-    state.loss[c] = span(given, state)
+    without(table, state, c, -1)
+    state.loss[c] = span(table, state)
     for j in range(len(state.low)):
         h = 0
-        while given.node[j, h, state.low[j]] != given.node[j, h, state.high[j]]:
+        while table.node[j, h, state.low[j]] != table.node[j, h, state.high[j]]:
             h += 1
         state.height[c, j], state.code[c, j] = h, state.low[j]
 
 
 @njit
 def nearest_cell(
-    given: TupleTable,
+    table: TupleTable,
     state: TupleCells,
     among: Ints,
     levels: Ints,
@@ -197,7 +197,7 @@ def nearest_cell(
     """The cell whose loss grows least by w further rows, and its growth.
 
     Args:
-        given: The tuples.
+        table: The tuples.
         state: The cells. Those that a step of this pass has changed are skipped.
         among: int64[m]. The cells to search.
         levels: int64[m]. Their losses per row as they were ranked, ascending. The search ends where
@@ -213,7 +213,7 @@ def nearest_cell(
     """
     # The arrays are taken out of the state once: passing the whole state to a function takes longer
     # than to evaluate a cell.
-    node, losses, columns = given.node, given.loss, state.columns
+    node, losses, columns = table.node, table.loss, state.columns
     rows, loss, step = state.rows, state.loss, state.step
     heights, codes = state.height, state.code
     best, least = -1, most
@@ -245,7 +245,7 @@ def rank(state: TupleCells) -> None:
     order = np.argsort(state.loss[used], kind="mergesort")
     state.n[:] = len(used), 0, 0
     for i in range(len(used)):
-        state.ranked[i] = used[order[i]]
+        state.ranking[i] = used[order[i]]
         state.level[i] = state.loss[used[order[i]]]
     state.step[:] = -1
 
@@ -255,9 +255,9 @@ def enter(state: TupleCells, c: int) -> None:
     """Adds a new cell to the ranked ones."""
     i, loss = state.n[RANKED], state.loss[c]
     while i > 0 and state.level[i - 1] > loss:
-        state.ranked[i], state.level[i] = state.ranked[i - 1], state.level[i - 1]
+        state.ranking[i], state.level[i] = state.ranking[i - 1], state.level[i - 1]
         i -= 1
-    state.ranked[i], state.level[i] = c, loss
+    state.ranking[i], state.level[i] = c, loss
     state.n[RANKED] += 1
 
 
@@ -266,78 +266,78 @@ def strike(state: TupleCells) -> None:
     """Removes the cells without rows from the ranked ones."""
     n = 0
     for i in range(state.n[RANKED]):
-        state.ranked[n], state.level[n] = state.ranked[i], state.level[i]
-        n += state.rows[state.ranked[i]] > 0
+        state.ranking[n], state.level[n] = state.ranking[i], state.level[i]
+        n += state.rows[state.ranking[i]] > 0
     state.n[RANKED] = n
 
 
 @njit
 def cheapest(
-    given: TupleTable, state: TupleCells, t: int, most: int, zero: Codes
+    table: TupleTable, state: TupleCells, t: int, most: int, zero: Codes
 ) -> tuple[int, int]:
     """The cell whose loss grows least by a tuple, see `nearest_cell`. zero: int32[d], zeros."""
     n = state.n[RANKED]
-    own, code, w = state.cell[t], given.code[t], given.weight[t]
-    return nearest_cell(given, state, state.ranked[:n], state.level[:n], own, zero, code, w, most)
+    own, code, w = state.cell[t], table.code[t], table.weight[t]
+    return nearest_cell(table, state, state.ranking[:n], state.level[:n], own, zero, code, w, most)
 
 
 @njit
-def shift(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
+def shift(table: TupleTable, state: TupleCells, t: int, to: int) -> None:
     """Moves a tuple in the current step. The caller must then describe both cells."""
-    state.moved[state.n[MOVED]], state.origin[state.n[MOVED]] = t, state.cell[t]
+    state.moves[state.n[MOVED]], state.origin[state.n[MOVED]] = t, state.cell[t]
     state.n[MOVED] += 1
-    unlink_tuple(given, state, t)
-    link_tuple(given, state, t, to)
+    unlink_tuple(table, state, t)
+    link_tuple(table, state, t, to)
 
 
 @njit
-def move_tuple(given: TupleTable, state: TupleCells, t: int, to: int) -> None:
+def move_tuple(table: TupleTable, state: TupleCells, t: int, to: int) -> None:
     """Moves a tuple in the current step. The caller must then describe the cell that it left."""
-    shift(given, state, t, to)
-    describe_tuples(given, state, to)
+    shift(table, state, t, to)
+    describe_tuples(table, state, to)
 
 
 @njit
-def undo(given: TupleTable, state: TupleCells, begin: int) -> None:
+def undo(table: TupleTable, state: TupleCells, begin: int) -> None:
     """Undoes the moves from `begin` on."""
     for i in range(state.n[MOVED] - 1, begin - 1, -1):
-        back(given, state, i)
+        back(table, state, i)
     state.n[MOVED] = begin
 
 
 @njit
-def back(given: TupleTable, state: TupleCells, i: int) -> None:
+def back(table: TupleTable, state: TupleCells, i: int) -> None:
     """Undoes move i."""
-    t, origin = state.moved[i], state.origin[i]
+    t, origin = state.moves[i], state.origin[i]
     c = state.cell[t]
-    unlink_tuple(given, state, t)
-    link_tuple(given, state, t, origin)
-    describe_tuples(given, state, c)
-    describe_tuples(given, state, origin)
+    unlink_tuple(table, state, t)
+    link_tuple(table, state, t, origin)
+    describe_tuples(table, state, c)
+    describe_tuples(table, state, origin)
 
 
 @njit
-def move_tuples(given: TupleTable, state: TupleCells, judged: bool) -> int:
+def move_tuples(table: TupleTable, state: TupleCells, judged: bool) -> int:
     """A pass of steps, each of which moves one tuple to the cell where it adds least. Returns the
     number of steps."""
-    zero = np.zeros(given.code.shape[1], np.int32)
+    zero = np.zeros(table.code.shape[1], np.int32)
     n = 0
     rank(state)
     for t in range(len(state.cell)):
         a = state.cell[t]
         if a < 0 or state.loss[a] == 0 or state.step[a] >= 0:
             continue
-        left = state.rows[a] - given.weight[t]
-        if left < given.k:
+        left = state.rows[a] - table.weight[t]
+        if left < table.k:
             continue
-        without(given, state, a, t)
-        if not diverse(given, state.bits):
+        without(table, state, a, t)
+        if not diverse(table, state.bits):
             continue
-        gain = state.rows[a] * state.loss[a] - left * span(given, state)
-        b, _ = cheapest(given, state, t, gain, zero)
+        gain = state.rows[a] * state.loss[a] - left * span(table, state)
+        b, _ = cheapest(table, state, t, gain, zero)
         if b >= 0:
-            move_tuple(given, state, t, b)
-            describe_tuples(given, state, a)
+            move_tuple(table, state, t, b)
+            describe_tuples(table, state, a)
             _mark(state, a, b, judged)
             state.n[STEPS] += 1
             n += 1
@@ -347,29 +347,29 @@ def move_tuples(given: TupleTable, state: TupleCells, judged: bool) -> int:
 
 
 @njit
-def dissolve_cells(given: TupleTable, state: TupleCells, judged: bool) -> int:
+def dissolve_cells(table: TupleTable, state: TupleCells, judged: bool) -> int:
     """A pass of steps, each of which gives all tuples of a cell to other cells, one after the
     other, where they then add least. Returns the number of steps."""
-    zero = np.zeros(given.code.shape[1], np.int32)
+    zero = np.zeros(table.code.shape[1], np.int32)
     n = 0
     rank(state)
     for place in range(state.n[RANKED] - 1, -1, -1):
-        a, begin = state.ranked[place], state.n[MOVED]
+        a, begin = state.ranking[place], state.n[MOVED]
         if state.step[a] >= 0:
             continue
         budget = state.rows[a] * state.loss[a]
         while state.first[a] >= 0 and budget > 0:
-            b, growth = cheapest(given, state, state.first[a], budget, zero)
+            b, growth = cheapest(table, state, state.first[a], budget, zero)
             if b < 0:
                 break
-            move_tuple(given, state, state.first[a], b)
+            move_tuple(table, state, state.first[a], b)
             budget -= growth
         if state.first[a] >= 0:
-            undo(given, state, begin)
+            undo(table, state, begin)
             continue
-        describe_tuples(given, state, a)
+        describe_tuples(table, state, a)
         for i in range(begin, state.n[MOVED]):
-            _mark(state, a, state.cell[state.moved[i]], judged)
+            _mark(state, a, state.cell[state.moves[i]], judged)
         state.n[STEPS] += 1
         n += 1
         if not judged:
@@ -384,32 +384,32 @@ def _mark(state: TupleCells, a: int, b: int, judged: bool) -> None:
 
 
 @njit
-def undo_failing_steps(given: TupleTable, state: TupleCells, fails: Bools) -> int:
+def undo_failing_steps(table: TupleTable, state: TupleCells, fails: Bools) -> int:
     """Undoes the steps of the pass that changed a failing cell. Returns their number."""
     bad = np.zeros(state.n[STEPS], np.bool_)
     for c in range(len(fails)):
         if fails[c] and state.step[c] >= 0:
             bad[state.step[c]] = True
     for i in range(state.n[MOVED] - 1, -1, -1):
-        if bad[state.step[state.cell[state.moved[i]]]]:
-            back(given, state, i)
+        if bad[state.step[state.cell[state.moves[i]]]]:
+            back(table, state, i)
     return int(bad.sum())
 
 
 @njit
-def growth(given: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
+def growth(table: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
     """int64[len(tuples)]. The least growth of the loss if each of these tuples joins a cell. They
     have no cell yet."""
-    zero = np.zeros(given.code.shape[1], np.int32)
+    zero = np.zeros(table.code.shape[1], np.int32)
     result = np.zeros(len(tuples), np.int64)
     rank(state)
     for i in range(len(tuples)):
-        result[i] = cheapest(given, state, tuples[i], EVERY, zero)[1]
+        result[i] = cheapest(table, state, tuples[i], EVERY, zero)[1]
     return result
 
 
 @njit
-def merge_into_nearest(given: TupleTable, state: TupleCells, failing: Ints) -> None:
+def merge_into_nearest(table: TupleTable, state: TupleCells, failing: Ints) -> None:
     """Merges each of these cells, in order, with the cell where it adds least. A cell that another
     was merged with in this call is skipped."""
     every, levels = np.arange(len(state.rows)), np.zeros(len(state.rows), np.int64)
@@ -420,12 +420,12 @@ def merge_into_nearest(given: TupleTable, state: TupleCells, failing: Ints) -> N
             continue
         w = state.rows[a]
         b, _ = nearest_cell(
-            given, state, every, levels, a, state.height[a], state.code[a], w, EVERY
+            table, state, every, levels, a, state.height[a], state.code[a], w, EVERY
         )
         while state.first[a] >= 0:
             t = state.first[a]
-            unlink_tuple(given, state, t)
-            link_tuple(given, state, t, b)
-        describe_tuples(given, state, a)
-        describe_tuples(given, state, b)
+            unlink_tuple(table, state, t)
+            link_tuple(table, state, t, b)
+        describe_tuples(table, state, a)
+        describe_tuples(table, state, b)
         waits[b] = True

@@ -102,18 +102,18 @@ class Peeling(NamedTuple):
     place: Ints
 
 
-def make_peeling(given: TupleTable) -> Peeling:
-    t = len(given.code)
+def make_peeling(table: TupleTable) -> Peeling:
+    t = len(table.code)
     size = max(SMALLEST, 2 ** int(2 * t).bit_length())
     item, group, rows = np.zeros((3, t), np.int64)
     return Peeling(
-        np.array([0, 0, t, 0, 0, 0, given.weight.sum()]),
+        np.array([0, 0, t, 0, 0, 0, table.weight.sum()]),
         np.full(t, -1),
         np.arange(t),
         item,
         group,
         rows,
-        np.zeros_like(given.bits),
+        np.zeros_like(table.bits),
         np.zeros(t, np.bool_),
         np.zeros(size, np.int64),
         np.zeros(size, np.uint64),
@@ -122,7 +122,7 @@ def make_peeling(given: TupleTable) -> Peeling:
 
 
 @njit
-def peel(given: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bool:
+def peel(table: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bool:
     """Tries nodes until none is left; then returns False.
 
     With `judged`, it returns True at a node with classes that may be cells. The caller then judges
@@ -131,15 +131,15 @@ def peel(given: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bo
     at = work.at
     n, n_stages = len(lattice.height), len(lattice.bound) - 1
     while at[STAGE] < n_stages:
-        while at[NODE] < n and at[REST_ROWS] >= given.k:
+        while at[NODE] < n and at[REST_ROWS] >= table.k:
             node = at[NODE]
             at[NODE] += 1
             _select(lattice, work, at[STAGE], node)
-            classify(given, lattice, work, node)
+            classify(table, lattice, work, node)
             if work.fits[: at[CLASSES]].any():
                 if judged:
                     return True
-                make_cells(given, work)
+                make_cells(table, work)
         at[STAGE], at[NODE] = at[STAGE] + 1, 0
     return False
 
@@ -168,10 +168,10 @@ def _select(lattice: Lattice, work: Peeling, stage: int, node: int) -> None:
 
 
 @njit
-def classify(given: TupleTable, lattice: Lattice, work: Peeling, node: int) -> None:
+def classify(table: TupleTable, lattice: Lattice, work: Peeling, node: int) -> None:
     """Groups the listed tuples into classes at a node. Classes are numbered by first tuples."""
     at, item, group, rows, bits = work.at, work.item, work.group, work.rows, work.bits
-    height, d = lattice.height[node], given.code.shape[1]
+    height, d = lattice.height[node], table.code.shape[1]
     size = SMALLEST
     while size < 2 * at[LISTED]:
         size *= 2
@@ -180,7 +180,7 @@ def classify(given: TupleTable, lattice: Lattice, work: Peeling, node: int) -> N
         t = item[i]
         key = np.uint64(0)
         for j in range(d):
-            key ^= lattice.key[j, height[j], given.code[t, j]]
+            key ^= lattice.key[j, height[j], table.code[t, j]]
         spot = np.int64(key & np.uint64(size - 1))
         while work.table[spot] > 0 and work.mark[spot] != key:
             spot = (spot + 1) & (size - 1)
@@ -191,33 +191,33 @@ def classify(given: TupleTable, lattice: Lattice, work: Peeling, node: int) -> N
             work.table[spot], work.mark[spot] = n, key
         g = work.table[spot] - 1
         group[i], work.place[i] = g, spot
-        rows[g] += given.weight[t]
+        rows[g] += table.weight[t]
         for word in range(bits.shape[1]):
-            bits[g, word] |= given.bits[t, word]
+            bits[g, word] |= table.bits[t, word]
     at[CLASSES] = n
     for i in range(at[LISTED]):
         work.table[work.place[i]] = 0
     for g in range(n):
-        work.fits[g] = rows[g] >= given.k and diverse(given, bits[g])
+        work.fits[g] = rows[g] >= table.k and diverse(table, bits[g])
 
 
 @njit
-def diverse(given: TupleTable, bits: Bits) -> bool:
+def diverse(table: TupleTable, bits: Bits) -> bool:
     """Whether a cell with these protected values has enough distinct ones."""
-    for i in range(len(given.need)):
+    for i in range(len(table.need)):
         n = 0
-        for word in range(given.start[i], given.start[i + 1]):
+        for word in range(table.start[i], table.start[i + 1]):
             x = bits[word]
             while x > 0:
                 x &= x - np.uint64(1)
                 n += 1
-        if n < given.need[i]:
+        if n < table.need[i]:
             return False
     return True
 
 
 @njit
-def make_cells(given: TupleTable, work: Peeling) -> None:
+def make_cells(table: TupleTable, work: Peeling) -> None:
     """Makes cells of the classes with `fits`, and removes their tuples from the rest."""
     at = work.at
     number = work.rows  # the rows of classes are no longer needed
@@ -233,5 +233,5 @@ def make_cells(given: TupleTable, work: Peeling) -> None:
         if work.cell[t] < 0:
             work.rest[kept] = t
             kept += 1
-            at[REST_ROWS] += given.weight[t]
+            at[REST_ROWS] += table.weight[t]
     at[REST] = kept

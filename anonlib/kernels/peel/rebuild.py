@@ -70,7 +70,7 @@ class Listing(NamedTuple):
         n: int64[2]. Counters, see `LISTED_CLASSES` and `LISTED_TUPLES`.
         size: int64[t]. Scratch: the tuples of each class of the node; 0 if it is not listed.
         spot: int64[t]. Scratch: the place of the next tuple of each class.
-        lost: int64[t]. Scratch: the loss of one row of each class.
+        node_loss: int64[t]. Scratch: the loss of one row of each class.
     """
 
     tuples: Ints
@@ -79,10 +79,10 @@ class Listing(NamedTuple):
     n: Ints
     size: Ints
     spot: Ints
-    lost: Ints
+    node_loss: Ints
 
 
-def find_classes(given: TupleTable, lattice: Lattice, state: TupleCells) -> LatticeClasses:
+def find_classes(table: TupleTable, lattice: Lattice, state: TupleCells) -> LatticeClasses:
     """The lattice classes that may become cells: they have enough rows and distinct values, and
     some tuples lose less in them than now. Tuples that would lose `NEAR` more are left out.
 
@@ -91,10 +91,10 @@ def find_classes(given: TupleTable, lattice: Lattice, state: TupleCells) -> Latt
     now = np.where(state.cell >= 0, state.loss[state.cell], -EVERY)
     t = len(now)
     tuples, ends, loss = np.zeros((3, ROOM * t), np.int64)
-    size, spot, lost = np.zeros((3, t), np.int64)
-    found = Listing(tuples, ends, loss, np.zeros(2, np.int64), size, spot, lost)
-    list_classes(given, lattice, make_peeling(given), now, found)
-    n = found.n[LISTED_CLASSES]
+    size, spot, node_loss = np.zeros((3, t), np.int64)
+    listing = Listing(tuples, ends, loss, np.zeros(2, np.int64), size, spot, node_loss)
+    list_classes(table, lattice, make_peeling(table), now, listing)
+    n = listing.n[LISTED_CLASSES]
     order = np.argsort(loss[:n], kind="stable")
     sizes = np.diff(ends[:n], prepend=0)[order]
     start = np.append(0, np.cumsum(sizes))
@@ -108,9 +108,9 @@ def find_classes(given: TupleTable, lattice: Lattice, state: TupleCells) -> Latt
 
 @njit
 def list_classes(
-    given: TupleTable, lattice: Lattice, work: Peeling, now: Ints, found: Listing
+    table: TupleTable, lattice: Lattice, work: Peeling, now: Ints, listing: Listing
 ) -> None:
-    """Adds such classes of all nodes to `found` (see `find_classes`), while there is room.
+    """Adds such classes of all nodes to `listing` (see `find_classes`), while there is room.
 
     now: int64[t]. The present loss of one row of each tuple.
     """
@@ -121,8 +121,8 @@ def list_classes(
         left, right = lattice.left[lattice.part[0, node]], lattice.right[lattice.part[1, node]]
         if not _select(left, right, now, work):
             continue
-        classify(given, lattice, work, node)
-        if not _append(left, right, now, work, found):
+        classify(table, lattice, work, node)
+        if not _append(left, right, now, work, listing):
             return
 
 
@@ -143,34 +143,34 @@ def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
 
 
 @njit
-def _append(left: Codes, right: Codes, now: Ints, work: Peeling, found: Listing) -> bool:
+def _append(left: Codes, right: Codes, now: Ints, work: Peeling, listing: Listing) -> bool:
     """Adds the current classes that fit and in which a tuple loses less. Returns False if there is
     no room."""
-    size, spot, lost, n = found.size, found.spot, found.lost, found.n
+    size, spot, node_loss, n = listing.size, listing.spot, listing.node_loss, listing.n
     size[: work.at[CLASSES]], spot[: work.at[CLASSES]] = 0, 0
     for i in range(work.at[LISTED]):
         t, g = work.item[i], work.group[i]
         spot[g] += 1
-        lost[g] = left[t] + right[t]
-        if work.fits[g] and lost[g] < now[t]:
+        node_loss[g] = left[t] + right[t]
+        if work.fits[g] and node_loss[g] < now[t]:
             size[g] = 1
     total = n[LISTED_TUPLES]
     for g in range(work.at[CLASSES]):
         size[g] *= spot[g]
         total += size[g]
-    if total > len(found.tuples):
+    if total > len(listing.tuples):
         return False
     for g in range(work.at[CLASSES]):
         spot[g] = n[LISTED_TUPLES]
         if size[g] > 0:
             n[LISTED_TUPLES] += size[g]
-            found.ends[n[LISTED_CLASSES]] = n[LISTED_TUPLES]
-            found.loss[n[LISTED_CLASSES]] = lost[g]
+            listing.ends[n[LISTED_CLASSES]] = n[LISTED_TUPLES]
+            listing.loss[n[LISTED_CLASSES]] = node_loss[g]
             n[LISTED_CLASSES] += 1
     for i in range(work.at[LISTED]):
         t, g = work.item[i], work.group[i]
         if size[g] > 0:
-            found.tuples[spot[g]] = t
+            listing.tuples[spot[g]] = t
             spot[g] += 1
     return True
 
@@ -192,9 +192,9 @@ class Site(NamedTuple):
     Attributes:
         n: int64[4]. Counters, see `DONORS`, `FREED`, `CLOSE` and `BUILT`.
         donors: int64[m]. The donors: cells whose tuples are freed.
-        begin: int64[m + 1]. Where the tuples of each donor begin in `freed`.
-        freed: int64[t]. The freed tuples, donor by donor.
-        chosen: bool[m]. Whether each cell is a donor.
+        begin: int64[m + 1]. Where the tuples of each donor begin in `pool`.
+        pool: int64[t]. The freed tuples, donor by donor.
+        is_donor: bool[m]. Whether each cell is a donor.
         loss: int64[t]. The loss of one row of each freed tuple, before the step.
         free: bool[t]. Whether a freed tuple has no new cell yet.
         part: int64[t]. The new cell of each freed tuple; -1 for none.
@@ -205,8 +205,8 @@ class Site(NamedTuple):
     n: Ints
     donors: Ints
     begin: Ints
-    freed: Ints
-    chosen: Bools
+    pool: Ints
+    is_donor: Bools
     loss: Ints
     free: Bools
     part: Ints
@@ -216,13 +216,13 @@ class Site(NamedTuple):
 
 def make_site(state: TupleCells, classes: LatticeClasses) -> Site:
     t, m, s = len(state.cell), len(state.rows), len(classes.loss)
-    freed, loss, part = np.zeros((3, t), np.int64)
+    pool, loss, part = np.zeros((3, t), np.int64)
     near, rows = np.zeros((2, s + 1), np.int64)
     return Site(
         np.zeros(4, np.int64),
         np.zeros(m, np.int64),
         np.zeros(m + 1, np.int64),
-        freed,
+        pool,
         np.zeros(m, np.bool_),
         loss,
         np.zeros(t, np.bool_),
@@ -233,7 +233,7 @@ def make_site(state: TupleCells, classes: LatticeClasses) -> Site:
 
 
 @njit
-def rebuild_cells(given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site) -> int:
+def rebuild_cells(table: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site) -> int:
     """A pass of steps, each of which makes one class a cell if the total loss falls.
 
     A step takes down the cells that have tuples of the class. It makes new cells of the freed
@@ -243,20 +243,20 @@ def rebuild_cells(given: TupleTable, state: TupleCells, classes: LatticeClasses,
     n = 0
     rank(state)
     for s in range(len(classes.loss)):
-        if _choose(given, state, classes, site, s) and _take_down(state, site):
+        if _choose(table, state, classes, site, s) and _take_down(state, site):
             before = 0
             for c in site.donors[: site.n[DONORS]]:
                 before += state.rows[c] * state.loss[c]
-            if _build(given, state, classes, site, s, before) < before:
-                n += _carry_out(given, state, site, before)
+            if _build(table, state, classes, site, s, before) < before:
+                n += _carry_out(table, state, site, before)
         for i in range(site.n[DONORS]):
-            site.chosen[site.donors[i]] = False
+            site.is_donor[site.donors[i]] = False
     return n
 
 
 @njit
 def _choose(
-    given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int
+    table: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int
 ) -> bool:
     """Chooses as donors the cells with tuples of the class that lose more per row than it. While
     these have too few rows of the class, it adds the cells of the next lower loss. Returns whether
@@ -268,20 +268,20 @@ def _choose(
         most = -1
         for t in members:
             c = state.cell[t]
-            if not site.chosen[c] and state.loss[c] >= bound:
-                site.chosen[c] = True
+            if not site.is_donor[c] and state.loss[c] >= bound:
+                site.is_donor[c] = True
                 site.donors[site.n[DONORS]] = c
                 site.n[DONORS] += 1
-            elif not site.chosen[c]:
+            elif not site.is_donor[c]:
                 most = max(most, state.loss[c])
         rows = 0
         for t in members:
-            if site.chosen[state.cell[t]]:
-                rows += given.weight[t]
-        if site.n[DONORS] == 0 or most < 0 or rows >= given.k:
+            if site.is_donor[state.cell[t]]:
+                rows += table.weight[t]
+        if site.n[DONORS] == 0 or most < 0 or rows >= table.k:
             break
         bound = most
-    return site.n[DONORS] > 0 and rows >= given.k
+    return site.n[DONORS] > 0 and rows >= table.k
 
 
 @njit
@@ -297,7 +297,7 @@ def _take_down(state: TupleCells, site: Site) -> bool:
         while t >= 0:
             if n == MOST_FREED:
                 return False
-            site.freed[n], site.loss[t] = t, state.loss[donors[i]]
+            site.pool[n], site.loss[t] = t, state.loss[donors[i]]
             n += 1
             t = state.after[t]
     site.begin[len(donors)] = site.n[FREED] = n
@@ -306,19 +306,19 @@ def _take_down(state: TupleCells, site: Site) -> bool:
 
 @njit
 def _build(
-    given: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int, before: int
+    table: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int, before: int
 ) -> int:
     """Assigns the freed tuples to new cells, class s first. Returns an estimate of their loss.
 
     It stops early, and returns at least `before`, if the loss would not fall.
     """
-    freed = site.freed[: site.n[FREED]]
-    for t in freed:
+    pool = site.pool[: site.n[FREED]]
+    for t in pool:
         site.free[t], site.part[t] = True, -1
-    _meet(given, classes, site)
+    _meet(table, classes, site)
     site.n[BUILT] = 0
     members, start = classes.tuples, classes.start
-    total = _take(given, state, site, members[start[s] : start[s + 1]], classes.loss[s])
+    total = _take(table, state, site, members[start[s] : start[s + 1]], classes.loss[s])
     possible = site.n[BUILT] == 1  # else its freed tuples have too few distinct values
     donor = 0
     for i in range(site.n[CLOSE] + 1):
@@ -326,51 +326,51 @@ def _build(
         while donor < site.n[DONORS] and (
             i == site.n[CLOSE] or state.loss[site.donors[donor]] <= classes.loss[near]
         ):
-            own = freed[site.begin[donor] : site.begin[donor + 1]]
-            total += _take(given, state, site, own, state.loss[site.donors[donor]])
+            own = pool[site.begin[donor] : site.begin[donor + 1]]
+            total += _take(table, state, site, own, state.loss[site.donors[donor]])
             donor += 1
         if i == site.n[CLOSE] or total >= before:
             break
         own = members[start[near] : start[near + 1]]
-        total += _take(given, state, site, own, classes.loss[near])
-    for t in freed:
+        total += _take(table, state, site, own, classes.loss[near])
+    for t in pool:
         if site.free[t]:
             site.free[t] = False
-            total += given.weight[t] * site.loss[t] * DEAR[0] // DEAR[1]
+            total += table.weight[t] * site.loss[t] * DEAR[0] // DEAR[1]
     return total if possible else before
 
 
 @njit
-def _meet(given: TupleTable, classes: LatticeClasses, site: Site) -> None:
+def _meet(table: TupleTable, classes: LatticeClasses, site: Site) -> None:
     """Lists the near classes: those with at least k freed rows, by ascending loss."""
     near, rows, n = site.near, site.rows, 0
-    for t in site.freed[: site.n[FREED]]:
+    for t in site.pool[: site.n[FREED]]:
         for c in classes.classes[classes.place[t] : classes.place[t + 1]]:
             if rows[c] == 0:
                 near[n] = c
                 n += 1
-            rows[c] += given.weight[t]
+            rows[c] += table.weight[t]
     kept = 0
     for i in range(n):
         c = near[i]
         near[kept] = c
-        kept += rows[c] >= given.k
+        kept += rows[c] >= table.k
         rows[c] = 0
     near[:kept] = np.sort(near[:kept])
     site.n[CLOSE] = kept
 
 
 @njit
-def _take(given: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: int) -> int:
+def _take(table: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: int) -> int:
     """Makes a new cell of the free ones of these tuples, if they are enough. Returns an upper bound
     of its loss; 0 without a cell."""
     rows, state.bits[:] = 0, 0
     for t in tuples:
         if site.free[t]:
-            rows += given.weight[t]
+            rows += table.weight[t]
             for word in range(len(state.bits)):
-                state.bits[word] |= given.bits[t, word]
-    if rows < given.k or not diverse(given, state.bits):
+                state.bits[word] |= table.bits[t, word]
+    if rows < table.k or not diverse(table, state.bits):
         return 0
     for t in tuples:
         if site.free[t]:
@@ -380,35 +380,35 @@ def _take(given: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: 
 
 
 @njit
-def _carry_out(given: TupleTable, state: TupleCells, site: Site, before: int) -> bool:
+def _carry_out(table: TupleTable, state: TupleCells, site: Site, before: int) -> bool:
     """Makes the new cells, and moves each remaining tuple to the cell where it adds least. Undoes
     all of it if the total loss does not fall. Returns whether it falls."""
     spare = np.flatnonzero(state.rows == 0)
     if len(spare) < site.n[BUILT]:
         return False
-    zero = np.zeros(given.code.shape[1], np.int32)
-    donors, freed, now = site.donors[: site.n[DONORS]], site.freed[: site.n[FREED]], 0
+    zero = np.zeros(table.code.shape[1], np.int32)
+    donors, pool, now = site.donors[: site.n[DONORS]], site.pool[: site.n[FREED]], 0
     state.n[MOVED] = 0
-    for t in freed:
+    for t in pool:
         if site.part[t] >= 0:
-            shift(given, state, t, spare[site.part[t]])
+            shift(table, state, t, spare[site.part[t]])
     for c in spare[: site.n[BUILT]]:
-        describe_tuples(given, state, c)
+        describe_tuples(table, state, c)
         enter(state, c)
         now += state.rows[c] * state.loss[c]
     state.step[donors] = 0  # no tuple joins them
-    for t in freed:
+    for t in pool:
         if site.part[t] < 0 and now < before:
-            c, growth = cheapest(given, state, t, before - now, zero)
+            c, growth = cheapest(table, state, t, before - now, zero)
             now = now + growth if c >= 0 else before
             if c >= 0:
-                move_tuple(given, state, t, c)
+                move_tuple(table, state, t, c)
     state.step[donors] = -1
     if now < before:
         for c in donors:
-            describe_tuples(given, state, c)
+            describe_tuples(table, state, c)
     else:
-        undo(given, state, 0)
+        undo(table, state, 0)
     strike(state)
     state.n[MOVED] = 0
     return now < before

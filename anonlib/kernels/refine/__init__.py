@@ -37,8 +37,8 @@ class Start(BaseModel):
     type: str
 
 
-def _start(given: Any) -> Any:
-    return {"type": given} if isinstance(given, str) else given
+def _start(start: Any) -> Any:
+    return {"type": start} if isinstance(start, str) else start
 
 
 class Refine(Kernel):
@@ -82,7 +82,7 @@ class Refine(Kernel):
 
     @field_validator("start")
     @classmethod
-    def _known(cls, start: Start) -> Start:
+    def _find_start(cls, start: Start) -> Start:
         """Raises ValueError if there is no such kernel; its text has none of the given values."""
         try:
             registry.build("kernel", start.model_dump())
@@ -107,18 +107,18 @@ class Refine(Kernel):
         cell_id = self._kernel.cells(block)
         if block.n == 0:
             return cell_id
-        cell_id = self._descended(block, cell_id)
+        cell_id = self._run_descent(block, cell_id)
         if self.effort > 0:
-            cell_id = self._descended(block, self._searched(block, cell_id))
+            cell_id = self._run_descent(block, self._run_search(block, cell_id))
         return by_first_row(cell_id)
 
-    def _descended(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_descent(self, block: Block, cell_id: Ints) -> Ints:
         work = _work(block, cell_id, self.n_neighbours)
         _descend(block, work, self.passes)
         found: Ints = work.state.cell
         return found
 
-    def _searched(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_search(self, block: Block, cell_id: Ints) -> Ints:
         """The cells of the least loss that the long search has seen."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 
@@ -129,12 +129,12 @@ class Refine(Kernel):
         for done in range(self.effort):
             if done % REFRESH == REFRESH - 1:
                 work = _work(block, cell_id, self.n_neighbours)
-            state, changed = work.state, work.state.changed.copy()
+            state, last_change = work.state, work.state.last_change.copy()
             before = upset(state, work.near, random, order, k)
             _descend(block, work, self.passes)
             slack = SLACK * (1.0 - done / self.effort) * state.loss.sum() / (state.rows > 0).sum()
             after = group_loss(state, len(before))
-            take_back_groups(state, cell_id, changed, after > before + slack)
+            take_back_groups(state, cell_id, last_change, after > before + slack)
             cell_id = state.cell.copy()
             if state.loss.sum() < least:
                 best, least = cell_id, state.loss.sum()
@@ -147,14 +147,14 @@ class Work(NamedTuple):
     Attributes:
         state: A `RefineState`.
         near: int64[c, L]. The cells near each cell, nearest first; -1 for none.
-        seen: int32[c, L]. The clock when two near cells were last searched for steps.
+        last_search: int32[c, L]. The clock when two near cells were last searched for steps.
         steps: A `Steps`.
         batch: A `Batch`; None if steps need no judging.
     """
 
     state: Any
     near: Ints
-    seen: Codes
+    last_search: Codes
     steps: Any
     batch: Any
 
@@ -179,14 +179,14 @@ def _descend(block: Block, work: Work, passes: int) -> None:
     each batch of steps."""
     from anonlib.kernels.refine.descent import descend, propose_steps, take
 
-    state, near, seen, steps, batch = work
+    state, near, last_search, steps, batch = work
     if batch is None:
-        descend(state, near, seen, block.min_rows, passes, steps)
+        descend(state, near, last_search, block.min_rows, passes, steps)
         return
     for _ in range(passes):
-        propose_steps(state, near, seen, block.min_rows, steps, batch)
+        propose_steps(state, near, last_search, block.min_rows, steps, batch)
         n_steps, n_rows = batch.size
         if n_steps == 0:
             return
         holds = block.holds(batch.side[:n_rows], 2 * n_steps, batch.row[:n_rows])
-        take(state, near, seen, batch, holds[0::2] & holds[1::2])
+        take(state, near, last_search, batch, holds[0::2] & holds[1::2])

@@ -34,25 +34,25 @@ def near_cells(state: RefineState, room: int) -> Ints:
     """
     p, q = state.numeric.shape[1], state.nominal.shape[1]
     near = np.full((len(state.rows), room), -1)
-    used = np.flatnonzero(state.rows)
-    value = np.zeros((len(used), max(p + q, 1)))  # leaves have a column
-    for i in range(len(used)):
+    cells = np.flatnonzero(state.rows)
+    value = np.zeros((len(cells), max(p + q, 1)))  # leaves have a column
+    for i in range(len(cells)):
         for j in range(p):
-            value[i, j] = state.mean[used[i], j]
+            value[i, j] = state.mean[cells[i], j]
         if q > 0:
-            _modes(state, used[i], value[i, p:])
+            _modes(state, cells[i], value[i, p:])
     leaves = make_leaves(value, p)
-    one = np.ones(len(used), np.int64)
+    one = np.ones(len(cells), np.int64)
     fill_leaves(leaves, one)
-    heap = make_nearest(min(room + 1, len(used)))
-    for i in range(len(used)):
-        find_nearest(leaves, i, min(room + 1, len(used)), one, heap)
+    heap = make_nearest(min(room + 1, len(cells)))
+    for i in range(len(cells)):
+        find_nearest(leaves, i, min(room + 1, len(cells)), one, heap)
         sort(heap.distance, heap.item, heap.size[0])
         slot = 0
         for place in range(heap.size[0]):
             other = heap.item[place]
             if other != i and slot < room:
-                near[used[i], slot] = used[other]
+                near[cells[i], slot] = cells[other]
                 slot += 1
     return near
 
@@ -73,20 +73,22 @@ def _modes(state: RefineState, cell: int, mode: Floats) -> None:
 
 
 @njit
-def descend(state: RefineState, near: Ints, seen: Codes, k: int, passes: int, steps: Steps) -> None:
+def descend(
+    state: RefineState, near: Ints, last_search: Codes, k: int, passes: int, steps: Steps
+) -> None:
     """Takes steps between near cells until none is left, in at most `passes` passes over all cells.
 
     Cells keep at least k rows; cells of 2k rows or more are split.
     """
-    _split_large(state, near, seen, k)
+    _split_large(state, near, last_search, k)
     for _ in range(passes):
-        if not exchange(state, near, seen, k, steps):
+        if not exchange(state, near, last_search, k, steps):
             break
-        _split_large(state, near, seen, k)
+        _split_large(state, near, last_search, k)
 
 
 @njit
-def exchange(state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps) -> bool:
+def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: Steps) -> bool:
     """One pass over all cells: takes the best step of a cell and a near one while there is one.
 
     Cells keep at least k rows. Returns whether there was a step.
@@ -95,7 +97,7 @@ def exchange(state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps) 
     for a in range(len(state.rows)):
         slot = 0 if state.rows[a] > 0 else -1
         while slot >= 0:
-            slot = next_steps(state, near, seen, a, slot, k, steps)
+            slot = next_steps(state, near, last_search, a, slot, k, steps)
             if slot >= 0:
                 _take_best(state, a, near[a, slot], steps)
     return bool(state.clock[0] > before)
@@ -112,7 +114,7 @@ def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
 
 
 @njit
-def _split_large(state: RefineState, near: Ints, seen: Codes, k: int) -> None:
+def _split_large(state: RefineState, near: Ints, last_search: Codes, k: int) -> None:
     """Splits the cells of 2k rows or more."""
     for cell in range(len(state.rows)):
         while state.rows[cell] >= 2 * k:
@@ -121,7 +123,7 @@ def _split_large(state: RefineState, near: Ints, seen: Codes, k: int) -> None:
                 break
             mark_nearest(state, farthest_row(state, cell), k)
             split_cell(state, cell, new)
-            settle(state, near, seen, cell, new)
+            settle(state, near, last_search, cell, new)
 
 
 @njit
@@ -186,7 +188,7 @@ def split_cell(state: RefineState, cell: int, new: int) -> None:
 
 
 @njit
-def settle(state: RefineState, near: Ints, seen: Codes, cell: int, new: int) -> None:
+def settle(state: RefineState, near: Ints, last_search: Codes, cell: int, new: int) -> None:
     """Gives `new`, which was split off `cell`, the group and the near cells of `cell`."""
     state.group[new] = state.group[cell]
     missing = True
@@ -194,7 +196,7 @@ def settle(state: RefineState, near: Ints, seen: Codes, cell: int, new: int) -> 
         itself = near[cell, t] == new
         near[new, t] = cell if itself else near[cell, t]
         missing = missing and not itself
-        seen[new, t] = 0
+        last_search[new, t] = 0
     if missing:
         near[new, -1] = cell
 
@@ -213,7 +215,7 @@ class Batch(NamedTuple):
         side: int64[2n]. Where each of these rows would be after its step s: 2s for the first cell,
             2s + 1 for the second.
         size: int64[2]. Counters, see `N_STEPS` and `N_ROWS`.
-        whole: int64[c]. The clock when the split of each cell was last proposed.
+        last_split: int64[c]. The clock when the split of each cell was last proposed.
     """
 
     a: Ints
@@ -221,7 +223,7 @@ class Batch(NamedTuple):
     row: Ints
     side: Ints
     size: Ints
-    whole: Ints
+    last_split: Ints
 
 
 @njit
@@ -240,7 +242,7 @@ def make_batch(n: int, c: int, room: int) -> Batch:
 
 @njit
 def propose_steps(
-    state: RefineState, near: Ints, seen: Codes, k: int, steps: Steps, batch: Batch
+    state: RefineState, near: Ints, last_search: Codes, k: int, steps: Steps, batch: Batch
 ) -> None:
     """Fills the batch: splits of cells of 2k rows or more, then the best steps between two cells.
 
@@ -249,11 +251,15 @@ def propose_steps(
     """
     batch.size[:] = 0
     for a in range(len(state.rows)):
-        if state.group[a] < 0 or state.rows[a] < 2 * k or state.changed[a] <= batch.whole[a]:
+        if (
+            state.group[a] < 0
+            or state.rows[a] < 2 * k
+            or state.last_change[a] <= batch.last_split[a]
+        ):
             continue
         new = free_cell(state, a)
         if new >= 0 and batch.size[N_ROWS] + state.rows[a] <= len(batch.row):
-            batch.whole[a] = state.clock[0]
+            batch.last_split[a] = state.clock[0]
             mark_nearest(state, farthest_row(state, a), k)
             _add(state, batch, a, new)
             state.group[a], state.group[new] = ~state.group[a], ~state.group[new]
@@ -262,20 +268,20 @@ def propose_steps(
             continue
         slot = 0 if state.rows[a] > 0 else -1  # a literal would compile `next_steps` again
         if slot == 0:
-            slot = next_steps(state, near, seen, a, slot, k, steps)
+            slot = next_steps(state, near, last_search, a, slot, k, steps)
         if slot < 0:
             continue
         b = near[a, slot]
-        rows = _listed(steps) * (state.rows[a] + state.rows[b])
+        rows = _count_steps(steps) * (state.rows[a] + state.rows[b])
         if batch.size[N_STEPS] > 0 and batch.size[N_ROWS] + rows > len(batch.row):
-            seen[a, slot] = 0  # no room: searched again later
+            last_search[a, slot] = 0  # no room: searched again later
             continue
         _add_steps(state, batch, a, b, steps)
         state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
 
 
 @njit
-def _listed(steps: Steps) -> int:
+def _count_steps(steps: Steps) -> int:
     """The number of steps in the list."""
     n = 0
     while n < len(steps.gain) and (steps.leaves[n] >= 0 or steps.comes[n] >= 0):
@@ -287,7 +293,7 @@ def _listed(steps: Steps) -> int:
 def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -> None:
     """Adds the steps between two cells to the batch, while there is room."""
     rows = state.rows[a] + state.rows[b]
-    for i in range(_listed(steps)):
+    for i in range(_count_steps(steps)):
         leaves, comes = steps.leaves[i], steps.comes[i]
         if batch.size[N_ROWS] + rows > len(batch.row):
             break
@@ -316,7 +322,7 @@ def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
 
 
 @njit
-def take(state: RefineState, near: Ints, seen: Codes, batch: Batch, allowed: Bools) -> None:
+def take(state: RefineState, near: Ints, last_search: Codes, batch: Batch, holds: Bools) -> None:
     """Takes the allowed steps; of several between the same two cells, the first."""
     i = 0
     for s in range(batch.size[N_STEPS]):
@@ -324,7 +330,7 @@ def take(state: RefineState, near: Ints, seen: Codes, batch: Batch, allowed: Boo
         start = i
         while i < batch.size[N_ROWS] and batch.side[i] < 2 * s + 2:
             i += 1
-        if not allowed[s] or state.group[a] >= 0:
+        if not holds[s] or state.group[a] >= 0:
             continue
         state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
         new = state.rows[b] == 0
@@ -334,7 +340,7 @@ def take(state: RefineState, near: Ints, seen: Codes, batch: Batch, allowed: Boo
                 move_row(state, batch.row[place], cell)
         change(state, a, b)
         if new:
-            settle(state, near, seen, a, b)
+            settle(state, near, last_search, a, b)
     for cell in range(len(state.group)):
         if state.group[cell] < 0:
             state.group[cell] = ~state.group[cell]

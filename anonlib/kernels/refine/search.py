@@ -61,11 +61,11 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
 def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> int:
     """Makes the groups 0..n-1 and returns n. Cell i without a group gets the number c + i."""
     c, group = len(state.rows), state.group
-    used = 0
+    n_cells = 0
     for i in range(c):
         order[i] = i
         group[i] = c + i if state.rows[i] > 0 else FREE
-        used += state.rows[i] > 0
+        n_cells += state.rows[i] > 0
     n = 0
     for i in range(c):
         j = i + int(_draw(random) * (c - i))
@@ -76,7 +76,7 @@ def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> in
         cells = 1
         for b in near[a]:
             cells += b >= 0 and c <= group[b] < FREE
-        if cells < max(min(FEW, used), 2):
+        if cells < max(min(FEW, n_cells), 2):
             continue
         state.center[n] = a
         group[a] = n
@@ -159,17 +159,17 @@ def group_loss(state: RefineState, n: int) -> Floats:
 
 
 @njit
-def take_back_groups(state: RefineState, cell: Ints, changed: Ints, worse: Bools) -> None:
-    """Moves the rows of worse groups back to their cells, and resets `state.changed` of these.
+def take_back_groups(state: RefineState, cell: Ints, last_change: Ints, worse: Bools) -> None:
+    """Moves the rows of worse groups back to their cells, and resets `state.last_change` of these.
 
-    cell: int64[n]. The cell of each row before. changed: int64[c]. `state.changed` before.
+    cell: int64[n]. The cell of each row before. last_change: int64[c]. `state.last_change` before.
     """
     n = len(worse)
     for row in range(len(cell)):
         group = state.group[state.cell[row]]
         if state.cell[row] != cell[row] and group < n and worse[group]:
             move_row(state, row, cell[row])
-    for i in range(len(changed)):
-        if state.changed[i] != changed[i] and state.group[i] < n and worse[state.group[i]]:
+    for i in range(len(last_change)):
+        if state.last_change[i] != last_change[i] and state.group[i] < n and worse[state.group[i]]:
             describe_cell(state, i)
-            state.changed[i] = changed[i]
+            state.last_change[i] = last_change[i]

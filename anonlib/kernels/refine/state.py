@@ -42,7 +42,7 @@ class RefineState(NamedTuple):
             / 2.
         radius: float64[c]. The largest `own` of each cell.
         loss: float64[c]. The sum of `own` over each cell.
-        changed: int64[c]. clock[0] at the last change of each cell.
+        last_change: int64[c]. clock[0] at the last change of each cell.
         clock: int64[1]. Counts changes.
         group: int64[c]. The group of each cell. Rows move only between cells of one group.
         center: int64[c]. center[g] is the cell around which group g was made.
@@ -64,7 +64,7 @@ class RefineState(NamedTuple):
     spread: Floats
     radius: Floats
     loss: Floats
-    changed: Ints
+    last_change: Ints
     clock: Ints
     group: Ints
     center: Ints
@@ -158,7 +158,7 @@ def change(state: RefineState, a: int, b: int) -> None:
     describe_cell(state, a)
     describe_cell(state, b)
     state.clock[0] += 1
-    state.changed[a] = state.changed[b] = state.clock[0]
+    state.last_change[a] = state.last_change[b] = state.clock[0]
 
 
 @njit
@@ -280,15 +280,15 @@ def make_steps(room: int) -> Steps:
 
 @njit
 def next_steps(
-    state: RefineState, near: Ints, seen: Codes, a: int, slot: int, k: int, steps: Steps
+    state: RefineState, near: Ints, last_search: Codes, a: int, slot: int, k: int, steps: Steps
 ) -> int:
     """The first slot, from `slot` on, whose cell has steps with cell `a`; -1 if there is none.
 
     Args:
         state: The cells.
         near: int64[c, L]. The cells near each cell, by slot; -1 for none.
-        seen: int32[c, L]. The clock when these two cells were last searched. They are searched
-            again after one of them has changed.
+        last_search: int32[c, L]. The clock when these two cells were last searched. They are
+            searched again after one of them has changed.
         a: A cell.
         slot: The first slot to search.
         k: The rows that every cell keeps.
@@ -296,13 +296,13 @@ def next_steps(
     """
     # Arrays are taken out of the state once: each time costs as much as a few rows.
     numeric, mean, after, own, lean = state.numeric, state.mean, state.after, state.own, state.lean
-    first, rows, radius, changed = state.first, state.rows, state.radius, state.changed
+    first, rows, radius, changed = state.first, state.rows, state.radius, state.last_change
     nominal, group, now, blur = state.nominal, state.group, state.clock[0], state.blur[0]
     for t in range(slot, near.shape[1]):
         b = near[a, t]
-        if b < 0 or group[a] != group[b] or max(changed[a], changed[b]) <= seen[a, t]:
+        if b < 0 or group[a] != group[b] or max(changed[a], changed[b]) <= last_search[a, t]:
             continue
-        _mark(near, seen, a, t, now)
+        _mark(near, last_search, a, t, now)
         if rows[b] == 0:
             continue
         between, both = _between(mean, a, b), 1.0 / rows[a] + 1.0 / rows[b]
@@ -329,13 +329,13 @@ def next_steps(
 
 
 @njit
-def _mark(near: Ints, seen: Codes, a: int, slot: int, now: int) -> None:
-    """Records in `seen` of both cells that `a` and the cell in a slot are searched now."""
-    seen[a, slot] = now
+def _mark(near: Ints, last_search: Codes, a: int, slot: int, now: int) -> None:
+    """Records in `last_search` of both cells that `a` and the cell in a slot are searched now."""
+    last_search[a, slot] = now
     b = near[a, slot]
     for t in range(near.shape[1]):
         if near[b, t] == a:
-            seen[b, t] = now
+            last_search[b, t] = now
 
 
 @njit

@@ -27,7 +27,7 @@ NOTHING = 1e-6
 OTHER, MISSING_NAME = "other", "missing"
 
 
-def _shown(counts: Floats, least: int) -> Bools:
+def _may_show(counts: Floats, least: int) -> Bools:
     """bool[...]. Whether counts may be shown: in both tables none, or at least `least`.
 
     counts: float64[2, ...].
@@ -64,15 +64,15 @@ def line_bins(
     start, held = [0], np.zeros(2)
     for i in range(counts.shape[1]):
         held = held + counts[:, i]
-        if _shown(held, least):
+        if _may_show(held, least):
             start.append(i + 1)
             held = np.zeros(2)
     start = start[:-1] if start[-1] == counts.shape[1] else start
     merged = np.add.reduceat(counts, start, axis=1)
-    while len(start) > 1 and not _shown(merged[:, -1], least):
+    while len(start) > 1 and not _may_show(merged[:, -1], least):
         start = start[:-1]
         merged = np.add.reduceat(counts, start, axis=1)
-    if not _shown(merged, least).all() or len(start) < 2:
+    if not _may_show(merged, least).all() or len(start) < 2:
         return [], np.zeros((2, 0))
     digits = _digits(numbers)
     chosen = numbers[np.array(start[1:]) - 1].tolist()
@@ -138,18 +138,18 @@ def category_bins(
         The names of the bins.
         float64[2, bins]. Their masses in the source and in the release.
     """
-    group = _named(axis, names)
+    group = _place_in_bins(axis, names)
     n_groups = len(names) + 1  # the last one is of all others
-    merged = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
-    keep = np.flatnonzero(_shown(merged, least) & (merged.sum(axis=0) >= NOTHING))
+    masses = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
+    keep = np.flatnonzero(_may_show(masses, least) & (masses.sum(axis=0) >= NOTHING))
     keep = keep[keep < n_groups - 1]
-    mass = merged[:, keep].sum(axis=0)
+    mass = masses[:, keep].sum(axis=0)
     # Rounded, since the last digits of sums of shares depend on the order of rows.
     place = np.argsort(-np.round(mass / max(mass.sum(), 1.0), 9), kind="stable")
     by_mass = keep[place][:MOST_SHOWN]
     while len(by_mass):
-        rest = counts.sum(axis=1) - merged[:, by_mass].sum(axis=1)
-        if _shown(rest, least):
+        rest = counts.sum(axis=1) - masses[:, by_mass].sum(axis=1)
+        if _may_show(rest, least):
             break
         by_mass = by_mass[:-1]
     if not len(by_mass):
@@ -157,11 +157,11 @@ def category_bins(
     shown = np.sort(by_mass) if axis.encoding.scale is Scale.ORDINAL else by_mass
     labels = [*_texts(axis, shown)]
     if rest.max() < NOTHING:
-        return labels, merged[:, shown]
-    return [*labels, OTHER], np.column_stack([merged[:, shown], rest])
+        return labels, masses[:, shown]
+    return [*labels, OTHER], np.column_stack([masses[:, shown], rest])
 
 
-def _named(axis: Axis, names: Floats) -> Ints:
+def _place_in_bins(axis: Axis, names: Floats) -> Ints:
     """int64[size]. The place in `names` of the bin of each category; `len(names)` without one."""
     size = axis.n_categories + 1
     group = np.full(size, len(names))

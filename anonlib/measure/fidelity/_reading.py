@@ -108,7 +108,7 @@ class CategoryShares:
         there = np.append(np.ones(self.size - 1), 0.0)
         return Numbers(self.of(there), self.of(positions), self.of(positions**2))
 
-    def merged(self, group: Ints) -> "CategoryShares":
+    def merge(self, group: Ints) -> "CategoryShares":
         """The values among groups of categories. group: int64[size], the group of each category,
         ascending from 0 without gaps."""
         from scipy.sparse import csr_matrix

@@ -34,26 +34,26 @@ class ReadRows:
     table: pa.Table
     view: Axes
     released: bool
-    _known: dict[str, Spans | CategoryShares] = field(default_factory=dict, repr=False)
+    _columns: dict[str, Spans | CategoryShares] = field(default_factory=dict, repr=False)
     _numbers: dict[str, Numbers] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, id: str) -> Spans | CategoryShares:
-        if id not in self._known:
+        if id not in self._columns:
             values = self.table.column(id).combine_chunks()
-            self._known[id] = read_column(self.view[id], values, released=self.released)
-        return self._known[id]
+            self._columns[id] = read_column(self.view[id], values, released=self.released)
+        return self._columns[id]
 
     def line(self, id: str) -> Spans:
         """A continuous column."""
-        found = self[id]
-        assert isinstance(found, Spans)
-        return found
+        column = self[id]
+        assert isinstance(column, Spans)
+        return column
 
     def codes(self, id: str) -> CategoryShares:
         """An ordinal or nominal column."""
-        found = self[id]
-        assert isinstance(found, CategoryShares)
-        return found
+        column = self[id]
+        assert isinstance(column, CategoryShares)
+        return column
 
     def numbers(self, id: str) -> Numbers:
         """A continuous or ordinal column."""
@@ -205,22 +205,22 @@ class ColumnMeasure(Measure):
         """The counters that the measure needs. Equal names mean equal counters in all measures."""
 
     @abstractmethod
-    def findings(self, found: TableStates) -> Findings:
+    def findings(self, states: TableStates) -> Findings:
         """The figures and series from the states."""
 
     def measure(self, case: "Case") -> Findings:
-        return self.findings(_compared(case, self))
+        return self.findings(_compare(case, self))
 
 
-def _compared(case: "Case", asking: ColumnMeasure) -> TableStates:
+def _compare(case: "Case", asking: ColumnMeasure) -> TableStates:
     """The states for all measures of the config, or for `asking` alone if it is not one of them.
     They are computed once."""
     measures = [each for each in case.measures if isinstance(each, ColumnMeasure)]
     if asking not in measures:
         measures = [asking]
-    if (known := case.shared.get(tuple(measures))) is not None:
-        found: TableStates = known
-        return found
+    if (known := case.cache.get(tuple(measures))) is not None:
+        states: TableStates = known
+        return states
     view = read_axes(case)
     parts: dict[str, Counter] = {}
     for each in measures:
@@ -235,9 +235,9 @@ def _compared(case: "Case", asking: ColumnMeasure) -> TableStates:
         )
         for released in (False, True)
     )
-    found = TableStates(view, source, release)
-    case.shared[tuple(measures)] = found
-    return found
+    states = TableStates(view, source, release)
+    case.cache[tuple(measures)] = states
+    return states
 
 
 def stable(value: float) -> float:

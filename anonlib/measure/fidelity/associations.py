@@ -59,22 +59,22 @@ class Associations(ColumnMeasure):
     }
 
     def parts(self, view: Axes) -> dict[str, Counter]:
-        found: dict[str, Counter] = {}
+        counters: dict[str, Counter] = {}
         numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
         if numeric:
-            found["products"] = Products(numeric)
+            counters["products"] = Products(numeric)
         for a, b in _pairs(view):
             if not (a.is_numeric and b.is_numeric):
-                found[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Contingency(a, b)
-        return found
+                counters[f"pair {a.id} {b.id}"] = Ratio(a, b) if a.is_numeric else Contingency(a, b)
+        return counters
 
-    def findings(self, found: TableStates) -> Findings:
-        view, rows, differences = found.view, [], []
+    def findings(self, states: TableStates) -> Findings:
+        view, rows, differences = states.view, [], []
         for a, b in _pairs(view):
-            source, n = _association(a, b, view, found.source)
+            source, n = _association(a, b, view, states.source)
             if source is None:
                 continue
-            released = _association(a, b, view, found.released)[0] or 0.0
+            released = _association(a, b, view, states.released)[0] or 0.0
             differences.append(abs(released - source))
             if n >= view.least:
                 name = f"{_first(a, b, view)} × {_second(a, b, view)}"
@@ -144,7 +144,7 @@ class Ratio(Counter):
 
     def update(self, rows: ReadRows) -> Floats:
         present, first, second = rows.numbers(self.number.id)
-        groups = _grouped(rows, self.nominal)
+        groups = _group_codes(rows, self.nominal)
         return np.concatenate([groups.sums(present), groups.sums(first), [second.sum()]])
 
     def ratio(self, state: Floats) -> tuple[float | None, float]:
@@ -169,7 +169,7 @@ class Contingency(Counter):
     second: Axis
 
     def update(self, rows: ReadRows) -> Floats:
-        return _grouped(rows, self.first).joint(_grouped(rows, self.second)).ravel()
+        return _group_codes(rows, self.first).joint(_group_codes(rows, self.second)).ravel()
 
     def cramer(self, state: Floats) -> tuple[float | None, float]:
         """Cramer's V, None if a column does not vary; and the number of rows."""
@@ -183,9 +183,9 @@ class Contingency(Counter):
         return float(np.sqrt(chi2 / (n * (min(table.shape) - 1)))), n
 
 
-def _grouped(rows: ReadRows, axis: Axis) -> CategoryShares:
+def _group_codes(rows: ReadRows, axis: Axis) -> CategoryShares:
     codes = rows.codes(axis.id)
-    return codes if axis.n_categories <= MOST_GROUPS else codes.merged(_groups(axis))
+    return codes if axis.n_categories <= MOST_GROUPS else codes.merge(_groups(axis))
 
 
 def _groups(axis: Axis) -> Ints:

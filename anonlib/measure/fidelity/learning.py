@@ -191,7 +191,7 @@ def _notes(case: "Case", parts: "Parts", target: LearnTarget) -> list[str]:
 
 
 def _figures(trial: "Comparison", of: str, n_classes: int, note: str) -> Iterator[Figure]:
-    for name in _defined(n_classes):
+    for name in _list_defined(n_classes):
         ours, theirs = getattr(trial.released, name), getattr(trial.raw, name)
         loss = None if ours is None or theirs is None else theirs - ours
         if loss is not None and name in ERRORS:
@@ -201,7 +201,7 @@ def _figures(trial: "Comparison", of: str, n_classes: int, note: str) -> Iterato
 
 
 def _baseline(base: Scores, n_classes: int) -> Iterator[Figure]:
-    for name in _defined(n_classes):
+    for name in _list_defined(n_classes):
         yield _figure(f"baseline_{name}", getattr(base, name), "", "")
 
 
@@ -210,7 +210,7 @@ def _figure(name: str, value: float | None, of: str, note: str) -> Figure:
     return Figure(name, round_figure(value), of, "; ".join(filter(None, [undefined, note])))
 
 
-def _defined(n_classes: int) -> tuple[str, ...]:
+def _list_defined(n_classes: int) -> tuple[str, ...]:
     """The names of the scores for classes, or for numbers if n_classes is 0."""
     return ("accuracy", "f1", "f1_macro", "auc") if n_classes else ("rmse", "r2")
 

@@ -57,36 +57,39 @@ class Marginals(ColumnMeasure):
     }
 
     def parts(self, view: Axes) -> dict[str, Counter]:
-        found: dict[str, Counter] = {}
+        counters: dict[str, Counter] = {}
         for axis in view.quasi:
-            found[f"marginal {axis.id}"] = LineDistribution(axis) if axis.is_line else Mass(axis)
+            counters[f"marginal {axis.id}"] = LineDistribution(axis) if axis.is_line else Mass(axis)
             if axis.is_numeric:
-                found[f"sums {axis.id}"] = Sums(axis.id)
-        return found
+                counters[f"sums {axis.id}"] = Sums(axis.id)
+        return counters
 
-    def findings(self, found: TableStates) -> Findings:
+    def findings(self, states: TableStates) -> Findings:
         figures, series = [], []
-        for axis in found.view.quasi:
-            figures += _figures(axis, found)
-            rows = _distribution(axis, found)
+        for axis in states.view.quasi:
+            figures += _figures(axis, states)
+            rows = _distribution(axis, states)
             if rows:
                 heads = ("range" if axis.is_line else "category", "source", "release")
                 series.append(Series("distribution", axis.name, heads, rows))
         return Findings(tuple(figures), tuple(series))
 
 
-def _figures(axis: Axis, found: TableStates) -> list[Figure]:
-    marginals = [states[f"marginal {axis.id}"] for states in (found.source, found.released)]
+def _figures(axis: Axis, table_states: TableStates) -> list[Figure]:
+    marginals = [
+        states[f"marginal {axis.id}"] for states in (table_states.source, table_states.released)
+    ]
     if not axis.is_numeric:
         p, q = (Mass(axis).split(state)[0] for state in marginals)
         distance = np.abs(p / p.sum() - q / q.sum()).sum() / 2
         return [Figure("total_variation", stable(float(distance)), axis.name)]
     ours, theirs = (
-        moments_of(states[f"sums {axis.id}"]) for states in (found.source, found.released)
+        moments_of(states[f"sums {axis.id}"])
+        for states in (table_states.source, table_states.released)
     )
-    totals = found.view.n_source, found.view.n_released
+    totals = table_states.view.n_source, table_states.view.n_released
     shares = [
-        missing_share(total - moment.n, total, found.view.least)
+        missing_share(total - moment.n, total, table_states.view.least)
         for total, moment in zip(totals, (ours, theirs), strict=True)
     ]
     missing = Figure("missing", stable(abs(shares[0] - shares[1])), axis.name)
@@ -102,14 +105,18 @@ def missing_share(n: float, total: int, least: int) -> float:
     return (n if n < NOTHING else max(n, min(least, total))) / total
 
 
-def _distribution(axis: Axis, found: TableStates) -> tuple[tuple[str, float, float], ...]:
-    marginals = [states[f"marginal {axis.id}"] for states in (found.source, found.released)]
+def _distribution(axis: Axis, table_states: TableStates) -> tuple[tuple[str, float, float], ...]:
+    marginals = [
+        states[f"marginal {axis.id}"] for states in (table_states.source, table_states.released)
+    ]
     if axis.is_line:
         source, released = map(LineDistribution(axis).distribution, marginals)
-        labels, counts = line_bins(axis, source, released, found.view.least)
+        labels, counts = line_bins(axis, source, released, table_states.view.least)
     else:
         (ours, _), (theirs, names) = map(Mass(axis).split, marginals)
-        labels, counts = category_bins(axis, np.stack([ours, theirs]), names, found.view.least)
+        labels, counts = category_bins(
+            axis, np.stack([ours, theirs]), names, table_states.view.least
+        )
     return _rows(labels, counts)
 
 

@@ -40,13 +40,14 @@ class Moments(ColumnMeasure):
     def parts(self, view: Axes) -> dict[str, Counter]:
         return {f"sums {axis.id}": Sums(axis.id) for axis in view.quasi if axis.is_numeric}
 
-    def findings(self, found: TableStates) -> Findings:
+    def findings(self, table_states: TableStates) -> Findings:
         figures, rows = [], []
-        for axis in found.view.quasi:
+        for axis in table_states.view.quasi:
             if not axis.is_numeric:
                 continue
             ours, theirs = (
-                moments_of(states[f"sums {axis.id}"]) for states in (found.source, found.released)
+                moments_of(states[f"sums {axis.id}"])
+                for states in (table_states.source, table_states.released)
             )
             if note := explain_undefined(axis, ours, theirs):
                 figures += [Figure(name, None, axis.name, note) for name in self.names]
@@ -55,7 +56,7 @@ class Moments(ColumnMeasure):
             variance = abs(theirs.variance / ours.variance - 1)
             figures.append(Figure("mean", stable(mean), axis.name))
             figures.append(Figure("variance", stable(variance), axis.name))
-            if may_show(ours.n, theirs.n, found.view.least):
+            if may_show(ours.n, theirs.n, table_states.view.least):
                 rows.append((axis.name, *_in_units(axis, ours), *_in_units(axis, theirs)))
         return Findings(tuple(figures), (Series("moments", "", _HEADS, tuple(rows)),))
 

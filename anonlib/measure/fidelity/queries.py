@@ -59,12 +59,14 @@ class Queries(ColumnMeasure):
     )
 
     def parts(self, view: Axes) -> dict[str, Counter]:
-        return {"queries": QueryCounts(self._drawn(view))}
+        return {"queries": QueryCounts(self._draw_queries(view))}
 
-    def findings(self, found: TableStates) -> Findings:
-        ours, theirs = (states["queries"] for states in (found.source, found.released))
-        errors = np.abs(theirs - ours) / np.maximum(ours, self.sanity * found.view.n_source)
-        note = found.view.note
+    def findings(self, table_states: TableStates) -> Findings:
+        ours, theirs = (
+            states["queries"] for states in (table_states.source, table_states.released)
+        )
+        errors = np.abs(theirs - ours) / np.maximum(ours, self.sanity * table_states.view.n_source)
+        note = table_states.view.note
         return Findings(
             (
                 Figure("mean", stable(float(errors.mean())), note=note),
@@ -72,7 +74,7 @@ class Queries(ColumnMeasure):
             )
         )
 
-    def _drawn(self, view: Axes) -> tuple["Query", ...]:
+    def _draw_queries(self, view: Axes) -> tuple["Query", ...]:
         random = np.random.default_rng(view.seed)
         queries = []
         for _ in range(self.n_queries):
@@ -81,7 +83,7 @@ class Queries(ColumnMeasure):
             others = random.permutation(others)[: self.columns - 1]
             axes = [view.axes[i] for i in (first, *others.tolist())]
             share = self.selectivity ** (1 / len(axes))
-            queries.append(tuple(Condition(axis, _drawn(axis, share, random)) for axis in axes))
+            queries.append(tuple(Condition(axis, _draw(axis, share, random)) for axis in axes))
         return tuple(queries)
 
 
@@ -109,7 +111,7 @@ class Condition:
 Query = tuple[Condition, ...]
 
 
-def _drawn(axis: Axis, share: float, random: np.random.Generator) -> Floats:
+def _draw(axis: Axis, share: float, random: np.random.Generator) -> Floats:
     """The bounds of a random range that is a share of the column's range."""
     if axis.is_line:
         least, greatest = axis.ends.tolist()

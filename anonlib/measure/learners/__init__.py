@@ -40,10 +40,10 @@ class Learner(Plugin):
         return self.classifies if n_classes else self.regresses
 
     @abstractmethod
-    def estimator(self, given: TaskSize) -> Any:
+    def estimator(self, task: TaskSize) -> Any:
         """An unfitted scikit-learn model."""
 
-    def spark_estimator(self, given: TaskSize) -> Any:
+    def spark_estimator(self, task: TaskSize) -> Any:
         """An unfitted Spark ML model with the columns `features` and `label`. Raises
         NotImplementedError if it is not `in_spark`."""
         raise NotImplementedError(self.type)

@@ -24,20 +24,20 @@ class BoostedTrees(Learner):
     depth: int = Field(default=5, ge=1, le=30, description="most cuts from a root to a leaf")
     rate: float = Field(default=0.1, gt=0, le=1, description="how far each round goes")
 
-    def estimator(self, given: TaskSize) -> Any:
+    def estimator(self, task: TaskSize) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-        model = HistGradientBoostingClassifier if given.n_classes else HistGradientBoostingRegressor
+        model = HistGradientBoostingClassifier if task.n_classes else HistGradientBoostingRegressor
         return model(
             max_iter=self.trees,
             max_depth=self.depth,
             max_leaf_nodes=None,
             learning_rate=self.rate,
             early_stopping=False,
-            random_state=given.seed,
+            random_state=task.seed,
         )
 
-    def spark_estimator(self, given: TaskSize) -> Any:
+    def spark_estimator(self, task: TaskSize) -> Any:
         from pyspark.ml.classification import GBTClassifier, OneVsRest
         from pyspark.ml.regression import GBTRegressor
 
@@ -45,9 +45,9 @@ class BoostedTrees(Learner):
             "maxIter": self.trees,
             "maxDepth": self.depth,
             "stepSize": self.rate,
-            "seed": given.seed,
+            "seed": task.seed,
         }
-        if not given.n_classes:
+        if not task.n_classes:
             return GBTRegressor(**parameters)
         model = GBTClassifier(**parameters)
-        return OneVsRest(classifier=model) if given.n_classes > 2 else model
+        return OneVsRest(classifier=model) if task.n_classes > 2 else model

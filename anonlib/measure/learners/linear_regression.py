@@ -19,13 +19,13 @@ class LinearRegression(Learner):
     regresses: ClassVar[bool] = True
     l2: float = Field(default=1.0, gt=0, description="weight of the squared coefficients")
 
-    def estimator(self, given: TaskSize) -> Any:
+    def estimator(self, task: TaskSize) -> Any:
         from sklearn.linear_model import Ridge
 
         # For sparse features the solver is iterative and needs a tolerance.
         return Ridge(alpha=self.l2, tol=1e-10)
 
-    def spark_estimator(self, given: TaskSize) -> Any:
+    def spark_estimator(self, task: TaskSize) -> Any:
         from pyspark.ml.regression import LinearRegression as Model
 
-        return Model(regParam=self.l2 / given.n_rows, standardization=False)
+        return Model(regParam=self.l2 / task.n_rows, standardization=False)

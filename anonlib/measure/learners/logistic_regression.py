@@ -20,12 +20,12 @@ class LogisticRegression(Learner):
     l2: float = Field(default=1.0, gt=0, description="weight of the squared coefficients")
     max_iter: int = Field(default=200, ge=1, description="most steps of the optimizer")
 
-    def estimator(self, given: TaskSize) -> Any:
+    def estimator(self, task: TaskSize) -> Any:
         from sklearn.linear_model import LogisticRegression as Model
 
         return Model(C=1 / self.l2, max_iter=self.max_iter)
 
-    def spark_estimator(self, given: TaskSize) -> Any:
+    def spark_estimator(self, task: TaskSize) -> Any:
         from pyspark.ml.classification import LogisticRegression as Model
 
-        return Model(regParam=self.l2 / given.n_rows, maxIter=self.max_iter, standardization=False)
+        return Model(regParam=self.l2 / task.n_rows, maxIter=self.max_iter, standardization=False)

@@ -35,14 +35,14 @@ class Mlp(Learner):
         default=True, description="progress is judged on a tenth of the rows, which are held out"
     )
 
-    def estimator(self, given: TaskSize) -> Any:
+    def estimator(self, task: TaskSize) -> Any:
         from sklearn.neural_network import MLPClassifier, MLPRegressor
 
         # Early stopping needs a row of every class to hold out, and another one to learn from.
-        can_hold_out = given.n_rarest >= 2 and given.n_rows >= 10 * max(given.n_classes, 2)
+        can_hold_out = task.n_rarest >= 2 and task.n_rows >= 10 * max(task.n_classes, 2)
         early = self.early_stopping and can_hold_out
-        n_learned = given.n_rows - ceil(given.n_rows / 10) * early
-        return (MLPClassifier if given.n_classes else MLPRegressor)(
+        n_learned = task.n_rows - ceil(task.n_rows / 10) * early
+        return (MLPClassifier if task.n_classes else MLPRegressor)(
             hidden_layer_sizes=self.hidden,
             max_iter=self.epochs,
             batch_size=min(self.batch, n_learned),
@@ -50,5 +50,5 @@ class Mlp(Learner):
             alpha=self.l2,
             n_iter_no_change=self.patience,
             early_stopping=early,
-            random_state=given.seed,
+            random_state=task.seed,
         )

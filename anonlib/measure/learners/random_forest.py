@@ -22,21 +22,21 @@ class RandomForest(Learner):
     trees: int = Field(default=50, ge=1, le=10_000, description="trees of the forest")
     depth: int = Field(default=10, ge=1, le=30, description="most cuts from a root to a leaf")
 
-    def estimator(self, given: TaskSize) -> Any:
+    def estimator(self, task: TaskSize) -> Any:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         parameters: dict[str, Any] = {
             "n_estimators": self.trees,
             "max_depth": self.depth,
-            "random_state": given.seed,
+            "random_state": task.seed,
         }
-        if given.n_classes:
+        if task.n_classes:
             return RandomForestClassifier(max_features="sqrt", **parameters)
         return RandomForestRegressor(max_features=1 / 3, **parameters)
 
-    def spark_estimator(self, given: TaskSize) -> Any:
+    def spark_estimator(self, task: TaskSize) -> Any:
         from pyspark.ml.classification import RandomForestClassifier
         from pyspark.ml.regression import RandomForestRegressor
 
-        model = RandomForestClassifier if given.n_classes else RandomForestRegressor
-        return model(numTrees=self.trees, maxDepth=self.depth, seed=given.seed)
+        model = RandomForestClassifier if task.n_classes else RandomForestRegressor
+        return model(numTrees=self.trees, maxDepth=self.depth, seed=task.seed)

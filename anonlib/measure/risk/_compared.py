@@ -108,7 +108,7 @@ def _read(released: Values, type: pa.DataType) -> tuple[Values, Values]:
 def _elements(released: Values) -> list[Sequence[str | None]]:
     """The texts of the categories of each set, None for missing. A missing set is (None,)."""
     if pa.types.is_string(released.type):
-        sets = (None if t is None else _parsed(t) for t in released.to_pylist())
+        sets = (None if t is None else _parse_nodes(t) for t in released.to_pylist())
         return [(None,) if each is None else each for each in sets]
     texts = iso(released.flatten()).to_pylist()
     counts = pc.list_value_length(released).to_pylist()
@@ -120,7 +120,7 @@ def _elements(released: Values) -> list[Sequence[str | None]]:
     return result
 
 
-def _parsed(text: str) -> list[str | None]:
+def _parse_nodes(text: str) -> list[str | None]:
     """The elements of a JSON array, as texts like those of `iso`."""
     found = json.loads(text, parse_int=str, parse_float=str)
     return [str(each).lower() if isinstance(each, bool) else each for each in found]

@@ -75,7 +75,7 @@ class Reidentification(Measure):
 
     def measure(self, case: "Case") -> Findings:
         sizes = case.sizes
-        why = self._undefined(sizes)
+        why = self._explain(sizes)
         if why:
             return Findings(tuple(Figure(name, None, note=why) for name in self.names))
         persons = sizes.size * sizes.n_classes / sizes.n
@@ -99,7 +99,7 @@ class Reidentification(Measure):
             return Findings(figures)
         return Findings(figures, (_histogram(sizes), _risks(persons, prosecutor, journalist)))
 
-    def _undefined(self, sizes: "Sizes") -> str:
+    def _explain(self, sizes: "Sizes") -> str:
         """Why the risks are not defined; empty if they are."""
         if not sizes.n:
             return "nobody was released"

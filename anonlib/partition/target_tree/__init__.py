@@ -58,7 +58,7 @@ class TargetTree(TreePartitioner):
 
         significance = self.significance if self.evidence == "held_back" else None
         search = TreeSearch(sample, leaf.rows, self.criterion, significance)
-        done = []
+        leaves = []
         nodes = [(leaf.id, 0, len(leaf.rows), 0)]
         # Products would depend on the number of threads. Set once, as setting takes milliseconds.
         with threadpool_limits(1):
@@ -66,9 +66,9 @@ class TargetTree(TreePartitioner):
                 id, start, stop, depth = nodes.pop()
                 found = search.best(start, stop, depth)
                 if found is None:
-                    done.append(Leaf(id, leaf.rows[search.order[-1, start:stop]]))
+                    leaves.append(Leaf(id, leaf.rows[search.order[-1, start:stop]]))
                     continue
                 left, right = grower.cut(id, found.cut)
                 middle = search.part(found, start, stop)
                 nodes += [(right, middle, stop, depth + 1), (left, start, middle, depth + 1)]
-        return done
+        return leaves

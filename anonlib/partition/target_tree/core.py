@@ -67,8 +67,8 @@ def boundary_gains(
     gains = np.zeros(len(order) - 1)
     left = np.zeros(len(every), np.int64)
     noise = _noise(len(every))
-    whole, total = f[every].sum(), every.sum()
-    below, sum_left, sum_right = 0, 0, whole
+    sum_node, total = f[every].sum(), every.sum()
+    below, sum_left, sum_right = 0, 0, sum_node
     for i in range(len(order) - least):
         row = order[i]
         if guides[row]:
@@ -79,7 +79,7 @@ def boundary_gains(
             below += 1
         if i + 1 >= least and value[order[i + 1]] > value[row]:
             above = total - below
-            gains[i] = _gain(impurity, sum_left, sum_right, whole, below, above, noise)
+            gains[i] = _gain(impurity, sum_left, sum_right, sum_node, below, above, noise)
     return gains
 
 
@@ -96,12 +96,12 @@ def side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
         float64[s]. The gains.
     """
     f, noise = impurity.f, _noise(len(every))
-    whole, total = f[every].sum(), every.sum()
+    sum_node, total = f[every].sum(), every.sum()
     gains = np.empty(len(left))
     for i in range(len(left)):
         sum_left, sum_right = f[left[i]].sum(), f[every - left[i]].sum()
         below = left[i].sum()
-        gains[i] = _gain(impurity, sum_left, sum_right, whole, below, total - below, noise)
+        gains[i] = _gain(impurity, sum_left, sum_right, sum_node, below, total - below, noise)
     return gains
 
 
@@ -116,23 +116,23 @@ def _gain(
     impurity: Impurity,
     sum_left: int,
     sum_right: int,
-    whole: int,
+    sum_node: int,
     below: int,
     above: int,
     noise: int,
 ) -> float:
     """The gain of a cut with `below` rows on its left and `above` on its right.
 
-    `sum_left`, `sum_right` and `whole` are the sums of f over the classes of each side and of the
-    node. A gain within rounding is 0.
+    `sum_left`, `sum_right` and `sum_node` are the sums of f over the classes of each side and of
+    the node. A gain within rounding is 0.
     """
     if below == 0 or above == 0:
         return 0.0
     f, total = impurity.f, below + above
     if impurity.gini:
-        rise = sum_left / below + sum_right / above - whole / total
+        rise = sum_left / below + sum_right / above - sum_node / total
         return rise if rise > ROUNDING * total else 0.0
-    gain = sum_left + sum_right - whole + f[total] - f[below] - f[above]
+    gain = sum_left + sum_right - sum_node + f[total] - f[below] - f[above]
     return float(gain) if gain > noise else 0.0
 
 

@@ -174,15 +174,15 @@ class TreeSearch:
         each code in the leaf is its own group, and other codes are -1.
         """
         shared = _shared_groups(self.sample, self.significance is not None)
-        found = []
+        groups = []
         for column, group in zip(self.value[self.p :], shared, strict=True):
             if group is None:
                 rows = np.bincount(column.astype(np.int64))
                 there = np.flatnonzero(rows)
                 group = np.full(len(rows), -1)
                 group[there] = np.arange(len(there))
-            found.append(group)
-        return found
+            groups.append(group)
+        return groups
 
     def best(self, start: int, stop: int, depth: int) -> NodeCut | None:
         """The cut of a node with the largest gain that is allowed and has evidence.
@@ -198,20 +198,20 @@ class TreeSearch:
         if stop - start < 2 * self.least:
             return None
         rows = self.order[-1, start:stop].astype(np.int64)
-        tried = 0
+        n_tried = 0
         for proposals in self._columns(start, stop, rows):
-            found = self._first_allowed(proposals, start, rows)
-            if found is None:
+            cut = self._first_allowed(proposals, start, rows)
+            if cut is None:
                 continue
-            tried += 1
-            if self._convinces(found.side, rows, tried, depth):
-                return found
+            n_tried += 1
+            if self._convinces(cut.side, rows, n_tried, depth):
+                return cut
         return None
 
-    def part(self, found: NodeCut, start: int, stop: int) -> int:
+    def part(self, cut: NodeCut, start: int, stop: int) -> int:
         """Partitions the rows of a node by a cut; returns where its right child begins."""
         left = np.zeros(len(self.rows), np.bool_)
-        left[self.order[-1, start:stop]] = found.side
+        left[self.order[-1, start:stop]] = cut.side
         return part_lines(self.order, start, stop, left)
 
     def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
@@ -236,7 +236,7 @@ class TreeSearch:
         gain = [float(each.gain.max()) for each in gaining]
         ratio = []
         for each, most in zip(gaining, gain, strict=True):
-            side = self._found(each, int(np.argmax(each.gain)), start, rows).side
+            side = self._make_cut(each, int(np.argmax(each.gain)), start, rows).side
             guides = self.guides[rows]
             n, below = int(guides.sum()), int((side & guides).sum())
             ratio.append(most / max(int(f[n] - f[below] - f[n - below]), 1))
@@ -298,12 +298,12 @@ class TreeSearch:
 
     def _first_allowed(self, proposals: Proposals, start: int, rows: Ints) -> NodeCut | None:
         for at in _from_the_best(proposals.gain):
-            found = self._found(proposals, at, start, rows)
-            if self._allowed(found.side, rows):
+            found = self._make_cut(proposals, at, start, rows)
+            if self._is_allowed(found.side, rows):
                 return found
         return None
 
-    def _found(self, proposals: Proposals, at: int, start: int, rows: Ints) -> NodeCut:
+    def _make_cut(self, proposals: Proposals, at: int, start: int, rows: Ints) -> NodeCut:
         j = proposals.column
         if proposals.left is None or proposals.groups is None:
             threshold = self.value[j, self.order[j, start + at + 1]]
@@ -313,14 +313,14 @@ class TreeSearch:
         codes = np.flatnonzero(np.isin(group, chosen))
         return NodeCut(Among(j, codes), np.isin(self._groups(j, rows), chosen))
 
-    def _allowed(self, side: Bools, rows: Ints) -> bool:
+    def _is_allowed(self, side: Bools, rows: Ints) -> bool:
         """Whether both sides hold the models. Always true if `least` is enough, or on a sample."""
         block = self.sample.block
         if self.sample.share < 1.0 or block.counts_rows_only:
             return True
         return bool(block.holds((~side).astype(np.int64), 2, self.rows[rows]).all())
 
-    def _convinces(self, side: Bools, rows: Ints, tried: int, depth: int) -> bool:
+    def _convinces(self, side: Bools, rows: Ints, n_tried: int, depth: int) -> bool:
         """Whether the rows held back agree with a cut.
 
         The cuts tried in a node share its significance: 1/2, 1/6, 1/12, ... of it, which sums to 1.
@@ -331,11 +331,11 @@ class TreeSearch:
         if self.significance is None:
             return True
         judges = self.judges[rows]
-        p = p_value(side[judges], self._expected(side, rows)[judges])
+        p = p_value(side[judges], self._target_left(side, rows)[judges])
         significance = min(1.0, self.significance * 2.0 ** min(depth, 64))
-        return p <= significance / (tried * (tried + 1))
+        return p <= significance / (n_tried * (n_tried + 1))
 
-    def _expected(self, side: Bools, rows: Ints) -> Bools:
+    def _target_left(self, side: Bools, rows: Ints) -> Bools:
         """bool[rows]. Whether a row belongs on the left by its target.
 
         It does if its class has a larger share there than in the node; for a numeric target, if its
@@ -455,7 +455,7 @@ def _all(c: int) -> Bools:
     return found
 
 
-def p_value(left: Bools, expected: Bools) -> float:
+def p_value(left: Bools, target_left: Bools) -> float:
     """The probability that a cut that tells nothing agrees at least as well with the target.
 
     One-sided exact test of independence (R. A. Fisher, 1935). Cost O(n).
@@ -463,13 +463,13 @@ def p_value(left: Bools, expected: Bools) -> float:
     Args:
         left: bool[n]. Whether each row is on the left. One row per person, who did not choose the
             cut.
-        expected: bool[n]. Whether each row belongs on the left by its target.
+        target_left: bool[n]. Whether each row belongs on the left by its target.
 
     Returns:
         The probability; 1 if the agreement is no better than by chance.
     """
-    n, a, b = len(left), int(left.sum()), int(expected.sum())
-    both = int((left & expected).sum())
+    n, a, b = len(left), int(left.sum()), int(target_left.sum())
+    both = int((left & target_left).sum())
     if both * n <= a * b:
         return 1.0
     # The hypergeometric tail: the probability of `both`, and the ratios of the next ones to it.
