@@ -1,7 +1,7 @@
 """Plans by blocks: grows a tree on the sample, counts its leaves exactly, repairs them, and numbers
 the blocks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -26,7 +26,7 @@ from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_loss
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
 from anonlib.spark.digest import make_digest, sums, with_halves
-from anonlib.spark.tasks import ROWS_PER_TASK
+from anonlib.spark.tasks import ROWS_PER_TASK, deal_out, find_task_keys
 from anonlib.spark.values import at, look_up, spark_schema
 from anonlib.table.columns import (
     BLOCK,
@@ -42,7 +42,7 @@ from anonlib.table.columns import (
     TUPLE,
 )
 from anonlib.table.schema import Schema
-from anonlib.worker.task import Task, anonymize, to_block
+from anonlib.worker.task import Task, anonymize, anonymize_batches, to_block
 
 #: The fewest sampled rows of a leaf that plans aim at.
 MIN_PER_LEAF = 8
@@ -62,6 +62,8 @@ class BlockPlan(Plan):
         heavy: Hash of a tuple -> its leaf.
         first: int64[leaves]. The first block of each leaf.
         buckets: int64[leaves]. The blocks that a leaf is dealt to.
+        sizes: int64[blocks]. Rows of each block, by which blocks are dealt out to tasks: counted,
+            or estimated for those of a leaf that is dealt to several.
         n_merged: Leaves that were merged with others.
         largest: Rows of the largest leaf.
         spread: Leaves of heavy tuples that are alone in their blocks. However their rows are
@@ -73,6 +75,7 @@ class BlockPlan(Plan):
     heavy: Mapping[int, int]
     first: Ints
     buckets: Ints
+    sizes: Ints
     n_merged: int = 0
     largest: int = 0
     spread: tuple[int, ...] = ()
@@ -90,18 +93,17 @@ class BlockPlan(Plan):
         n_partitions: int | None,
         pandas: bool,
     ) -> DataFrame:
-        """One shuffle by block, one crossing into Python."""
+        """One shuffle, which brings whole blocks together, and one crossing into Python."""
         frame = with_blocks(rows, schema, self)
         n_tasks = n_partitions or self._n_tasks(rows.sparkSession)
-        frame = frame.repartition(n_tasks, BLOCK)
-        names = tuple(frame.columns)
-        groups = frame.groupBy(BLOCK)
+        key = find_task_keys(n_tasks)[deal_out(self.sizes, n_tasks)]
+        frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
         released = spark_schema(task.output)
+        # pyspark can't read the annotations of a partial; a lambda has none.
         if not pandas:
-            # pyspark can't read the annotations of a partial; a lambda has none.
-            return groups.applyInArrow(lambda table: anonymize(table, task), released)
-        types = pa.schema([(n, _input_type(n, schema)) for n in names])
-        return groups.applyInPandas(lambda frame: _anonymize_pandas(frame, task, types), released)
+            return frame.mapInArrow(lambda batches: anonymize_batches(batches, task), released)
+        types = pa.schema([(n, _input_type(n, schema)) for n in frame.columns])
+        return frame.mapInPandas(lambda frames: _anonymize_pandas(frames, task, types), released)
 
     def _n_tasks(self, spark: SparkSession) -> int:
         wanted = max(4 * spark.sparkContext.defaultParallelism, ceil(self.n_rows / ROWS_PER_TASK))
@@ -116,7 +118,7 @@ class BlockPlan(Plan):
     def outcome(
         self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
     ) -> Outcome:
-        """The loss states of all blocks, merged in block order."""
+        """The loss states of all tasks, merged in the order of their lowest blocks."""
         hashed = with_halves(staged_rows, [column.id for column in schema.released])
         states_of = F.collect_list(STATE).alias("states")
         row = hashed.agg(*sums(released), states_of).collect()[0]
@@ -131,7 +133,7 @@ class BlockPlan(Plan):
         return Outcome(
             sum(state["n_rows"] for state in states),
             sum(state["n_cells"] for state in states),
-            len(states),
+            sum(state["n_blocks"] for state in states),
             value_losses(task, merged),
             make_digest(row),
             merge_read(states),
@@ -187,6 +189,7 @@ def plan_blocks(
         heavy=heavy,
         first=np.arange(n_leaves),
         buckets=np.ones(n_leaves, np.int64),
+        sizes=np.zeros(n_leaves, np.int64),
         n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
         values=scan.values if owners is None else owners.values,
         split_by=_split_by(tree.tree.cuts, scan),
@@ -255,6 +258,7 @@ def _repair(
             draft,
             first=np.where(has_block, start[group], 0),
             buckets=np.where(has_block, dealt[group], 1),
+            sizes=np.repeat(-(-sizes // dealt), dealt),
             n_merged=int(has_block.sum() - len(sizes)),
             largest=int(sizes.max()),
             spread=tuple(heavy),
@@ -328,7 +332,7 @@ def _refuse_thin(max_rows: int, sample: Sample, n_rows: int) -> None:
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
     """The sample as partitioners see it, and the root and the tuple's hash of each row."""
     place = pa.array(np.arange(len(scan.sample)))
-    block, table = to_block(scan.sample.append_column("place", place), replace(task, own={}))
+    block, table = to_block(scan.sample.append_column("place", place), task)
     root = np.zeros(block.n, np.int64)
     if owners is not None:
         hashes = np.array(owners.hashes, np.int64)  # ascending
@@ -389,13 +393,20 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
 
 
-def _anonymize_pandas(frame: Any, task: Task, types: pa.Schema) -> Any:
-    table = pa.Table.from_pandas(frame, schema=types, preserve_index=False)
-    released = anonymize(table, task)
+def _anonymize_pandas(frames: Iterator[Any], task: Task, types: pa.Schema) -> Iterator[Any]:
+    """`anonymize` for the frames of one partition."""
+    tables = [
+        pa.Table.from_pandas(frame, schema=types, preserve_index=False)
+        for frame in frames
+        if len(frame)
+    ]
+    if not tables:
+        return
+    released = anonymize(pa.concat_tables(tables), task)
     state = released.column(STATE).to_pylist()  # as pandas its whole numbers would be floats
     frame = released.drop_columns([STATE]).to_pandas(date_as_object=True)
     frame[STATE] = pd.Series(state, dtype=object)
-    return frame[released.column_names]
+    yield frame[released.column_names]
 
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:

@@ -160,7 +160,7 @@ def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     found = {id: key_values([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
     if LINK in batch.schema.names:
         found[LINK] = key_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
-    found[STATE] = make_state(pa.Table.from_batches([batch]), 0, 0, [])
+    found[STATE] = make_state(pa.Table.from_batches([batch]), 0, 0, 0, [])
     names = task.output.names
     columns = [found[name] if name in found else batch.column(name) for name in names]
     return pa.RecordBatch.from_arrays(columns, schema=task.output)

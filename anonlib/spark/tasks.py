@@ -3,11 +3,15 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from heapq import heapify, heapreplace
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from anonlib.arrays import Ints
 from anonlib.progress import Wait, wait_for
 
 Result = TypeVar("Result")
@@ -72,3 +76,47 @@ def run_uninterrupted(work: Callable[[], Result]) -> Result:
     if stopped is not None:
         raise stopped
     return future.result()
+
+
+def deal_out(sizes: Ints, n_tasks: int) -> Ints:
+    """int64[b]. The task of each of b things with these sizes: the largest first, each to the task
+    that has least. No task has more than 4/3 of what the best deal gives the fullest one.
+
+    Reference: R. L. Graham, Bounds on multiprocessing timing anomalies, SIAM J. Appl. Math., 1969.
+    """
+    task = np.zeros(len(sizes), np.int64)
+    load = [(0, i) for i in range(n_tasks)]
+    heapify(load)
+    for place in np.argsort(-sizes, kind="stable").tolist():
+        total, least = load[0]
+        task[place] = least
+        heapreplace(load, (total + int(sizes[place]), least))
+    return task
+
+
+def find_task_keys(n_tasks: int) -> Ints:
+    """int64[n_tasks]. By task of a shuffle: an integer that Spark sends to it by its hash."""
+    keys = np.full(n_tasks, -1, np.int64)
+    start, step = 0, 16 * n_tasks
+    while (keys < 0).any():
+        tried = np.arange(start, start + step)
+        task, first = np.unique(_murmur(tried.astype(np.uint32)) % n_tasks, return_index=True)
+        new = keys[task] < 0
+        keys[task[new]] = tried[first[new]]
+        start += step
+    return keys
+
+
+def _murmur(values: npt.NDArray[np.uint32]) -> Ints:
+    """int64[n]. Spark's `hash` of 32-bit integers: Murmur3, x86, 32 bits, seed 42."""
+    with np.errstate(over="ignore"):
+        k = values * np.uint32(0xCC9E2D51)
+        k = (k << np.uint32(15)) | (k >> np.uint32(17))
+        h = np.uint32(42) ^ (k * np.uint32(0x1B873593))
+        h = (h << np.uint32(13)) | (h >> np.uint32(19))
+        h = h * np.uint32(5) + np.uint32(0xE6546B64)
+        h ^= np.uint32(4)
+        h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+        h = (h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+        h ^= h >> np.uint32(16)
+    return h.view(np.int32).astype(np.int64)

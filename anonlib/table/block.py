@@ -249,8 +249,8 @@ def sparse(cell_id: Ints, codes: Codes, weight: Ints | None = None) -> SparseCou
     return SparseCounts(pair // width, pair % width, count)
 
 
-def part(block: Block, rows: Ints) -> Block:
-    """The block of some rows."""
+def part(block: Block, rows: Ints | slice) -> Block:
+    """The block of some rows. It shares the memory of rows that are a slice."""
     return replace(
         block,
         numeric=np.ascontiguousarray(block.numeric[rows]),

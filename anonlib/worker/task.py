@@ -1,6 +1,8 @@
-"""The work of one task, without Spark: the Arrow table of a block becomes its released rows."""
+"""The work of one task, without Spark: the Arrow table of some blocks becomes released rows."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +16,7 @@ from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import parts
+from anonlib.privacy import PrivacyModel
 from anonlib.recode import Cells, Domain, Recoder
 from anonlib.table.block import Block, ClassMoments, Context, part
 from anonlib.table.columns import (
@@ -45,7 +48,8 @@ COST_STEP = 1e-4
 
 STATE_TYPE = pa.struct(
     [
-        ("block", pa.int32()),
+        ("block", pa.int32()),  # the lowest block
+        ("n_blocks", pa.int64()),
         ("n_rows", pa.int64()),
         ("n_cells", pa.int64()),
         ("states", pa.list_(pa.list_(pa.float64()))),
@@ -108,42 +112,65 @@ class Task:
     joint: bool = False
 
 
+def anonymize_batches(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+    """`anonymize` for the batches of one partition, which has every row of its blocks."""
+    found = [batch for batch in batches if batch.num_rows]
+    if found:
+        yield from anonymize(pa.Table.from_batches(found), task).to_batches()
+
+
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
-    """Anonymizes one block: its released rows, with the private columns of staging.
+    """Anonymizes some blocks: their released rows, with the private columns of staging.
+
+    What can be done once for all blocks is: encoding, sorting, recoding, metrics.
 
     Raises:
-        BlockError: Any error of the block. Its cause is dropped, since its text may contain data.
+        BlockError: Any error of a block. Its cause is dropped, since its text may contain data.
     """
-    what = f"a block of {table.num_rows} rows"
+    what = f"a task of {table.num_rows} rows"
     return run_sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
 
 
 def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     block, table = to_block(table, task)
-    cells = _cells(block, task)
+    blocks = table.column(BLOCK).to_numpy()
+    start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
+    owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
+    cells = _cells(block, start, owner, task)
     seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task))
     released = _recode(table, cells, task)
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
     states = [registry.build("metric", spec).update(seen) for spec in task.metrics]
-    block_id = int(table.column(BLOCK)[0].as_py())
-    released[STATE] = make_state(table, block_id, cells.m, states)
+    released[STATE] = make_state(table, int(blocks[0]), len(start), cells.m, states)
     return pa.table([released[name] for name in task.output.names], schema=task.output)
 
 
-def _cells(block: Block, task: Task) -> Cells:
-    """The cells of a block. The kernel works on each part separately: the block is bisected to
-    `max_rows`, then split by the chain's task steps."""
+def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
+    """The cells of some blocks. The kernel works on each part of a block separately: the block is
+    bisected to `max_rows`, then split by the chain's task steps.
+
+    Args:
+        block: The rows of all blocks, block after block.
+        start: int64[b]. The first row of each block.
+        owner: int32[b]. The controller of each block; None if none has models of its own.
+        task: The task.
+    """
     kernel: Kernel = registry.build("kernel", task.kernel)
     steps = [registry.build("partitioner", spec) for spec in task.steps]
+    models = _OwnModels(task)
     cell_id = np.empty(block.n, np.int64)
     n_cells = 0
-    for outer in bisect(block, task.max_rows):
-        fitting = _some(block, outer)
-        for inner in parts(fitting, steps, task.seed):
-            found = kernel.cells(_some(fitting, inner))
-            cell_id[outer[inner]] = found + n_cells
-            n_cells += int(found.max()) + 1
+    for i, (first, end) in enumerate(pairwise([*start.tolist(), block.n])):
+        one = part(block, slice(first, end))
+        if owner is not None:
+            one = replace(one, models=models.of(int(owner[i])))
+        for outer in bisect(one, task.max_rows):
+            fitting = _some(one, outer)
+            for inner in parts(fitting, steps, task.seed):
+                found = kernel.cells(_some(fitting, inner))
+                cell_id[first + outer[inner]] = found + n_cells
+                n_cells += int(found.max()) + 1
     return Cells(cell_id, n_cells)
 
 
@@ -153,10 +180,11 @@ def _some(block: Block, rows: Ints) -> Block:
 
 
 def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
-    """The block of a table, and the table itself, both in canonical order."""
+    """The block of a table, and the table itself, both in canonical order. If the rows are of
+    several blocks, each block is in canonical order, one after the other."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     protected = {id: _code_protected(columns[id], task, id) for id in task.protected}
-    models = [registry.build("privacy model", spec) for spec in _models(table, task)]
+    models = _build_models(task.models)
     n = table.num_rows
     block = encode_block(task.encodings, columns, protected, models, task.target, n)
     block = replace(
@@ -170,16 +198,33 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     target = [] if block.target is None else [block.target]
     # Rows that are equal for kernels are neighbours.
     keys = [columns[HASH].to_numpy(), *target, mix(block.numeric, block.nominal)]
+    if BLOCK in columns:
+        keys.append(columns[BLOCK].to_numpy())
     order = np.lexsort(keys)
     return part(block, order), table.take(pa.array(order))
 
 
-def _models(table: pa.Table, task: Task) -> tuple[dict[str, Any], ...]:
-    """The specs of the models of a block. All its rows belong to one controller."""
-    if not task.own:
-        return task.models
-    own = task.own.get(int(table.column(CONTROLLER)[0].as_py()), ())
-    return tuple({repr(spec): spec for spec in (*task.models, *own)}.values())
+class _OwnModels:
+    """The models of each controller, built once.
+
+    Args:
+        task: The task.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._known: dict[int, tuple[PrivacyModel, ...]] = {}
+
+    def of(self, owner: int) -> tuple[PrivacyModel, ...]:
+        """The models that the rows of a controller must hold."""
+        if owner not in self._known:
+            specs = (*self._task.models, *self._task.own.get(owner, ()))
+            self._known[owner] = _build_models({repr(spec): spec for spec in specs}.values())
+        return self._known[owner]
+
+
+def _build_models(specs: Iterable[dict[str, Any]]) -> tuple[PrivacyModel, ...]:
+    return tuple(registry.build("privacy model", spec) for spec in specs)
 
 
 def _costs(released_block: ReleasedBlock) -> Ints:
@@ -248,17 +293,21 @@ def _recoder(spec: dict[str, Any]) -> Recoder:
     return cast(Recoder, registry.build("recoder", spec))
 
 
-def make_state(table: pa.Table, block: int, n_cells: int, states: list[Any]) -> pa.Array:
+def make_state(
+    table: pa.Table, block: int, n_blocks: int, n_cells: int, states: list[Any]
+) -> pa.Array:
     """A column with the state of some rows in the first of them, and null in all others.
 
     Args:
         table: The rows.
-        block: Their block.
+        block: Their lowest block.
+        n_blocks: Their blocks.
         n_cells: Their cells.
         states: The states of the metrics.
     """
     first = {
         "block": block,
+        "n_blocks": n_blocks,
         "n_rows": table.num_rows,
         "n_cells": n_cells,
         "states": [state.tolist() for state in states],

@@ -18,6 +18,8 @@ from anonlib.run.scan import scan
 from anonlib.run.staging import task_of
 from anonlib.source import open_source
 from anonlib.source.generator import generate
+from anonlib.spark.tasks import find_task_keys
+from anonlib.spark.values import at
 from anonlib.table.columns import BLOCK, HASH
 from anonlib.worker.task import to_block
 from tests.spark.test_release import config
@@ -82,6 +84,15 @@ def test_values_are_counted_without_a_filter_by_block(
     filters = [line for plan in counting for line in plan.splitlines() if "Filter " in line]
     assert filters
     assert not [line for line in filters if BLOCK in line]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("n_tasks", [1, 3, 16])
+def test_spark_sends_keys_to_their_tasks(spark: SparkSession, n_tasks: int) -> None:
+    keys = find_task_keys(n_tasks)
+    rows = spark.range(n_tasks).withColumn("key", at(keys, F.col("id").cast("int")))
+    dealt = rows.repartition(n_tasks, "key").withColumn("task", F.spark_partition_id())
+    assert {(row.id, row.task) for row in dealt.collect()} == {(i, i) for i in range(n_tasks)}
 
 
 @pytest.mark.spark

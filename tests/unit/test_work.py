@@ -20,10 +20,10 @@ from anonlib.kernels import Kernel
 from anonlib.kernels.discriminant import class_moments
 from anonlib.recode import Domain
 from anonlib.table.block import Block, ClassMoments, Ranks, part
-from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, STATE, TOKEN
+from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, STATE, TOKEN
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
-from anonlib.worker.task import STATE_TYPE, Task, anonymize, to_block
+from anonlib.worker.task import STATE_TYPE, Task, anonymize, anonymize_batches, to_block
 
 MARKER = "MARKER-of-a-raw-value"
 K = 3
@@ -54,6 +54,15 @@ class Broken(Runs):
             raise known[self.error](MARKER) from cause
 
 
+class Strongest(Runs):
+    """Cells of as many rows as the block's models ask."""
+
+    type: ClassVar[str] = "strongest"
+
+    def cells(self, block: Block) -> Ints:
+        return np.minimum(np.arange(block.n) // block.min_rows, block.n // block.min_rows - 1)
+
+
 class Infeasible(Runs):
     type: ClassVar[str] = "infeasible"
 
@@ -65,7 +74,7 @@ class Infeasible(Runs):
 def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """These kernels in place of the real ones, which are tested elsewhere."""
     real = registry.plugins
-    mine = {kernel.type: kernel for kernel in (Runs, Broken, Infeasible)}
+    mine = {kernel.type: kernel for kernel in (Runs, Broken, Strongest, Infeasible)}
 
     def plugins(family: str) -> Any:
         return mine if family == "kernel" else real(family)
@@ -161,6 +170,60 @@ def test_the_order_of_rows_does_not_matter(seed: int, max_rows: int) -> None:
         shuffled = source.take(pa.array(order))
         chunked = pa.concat_tables([shuffled.slice(0, 7), shuffled.slice(7)])
         assert rows(anonymize(chunked, made)) == expected
+
+
+def with_blocks(source: pa.Table, blocks: list[int]) -> pa.Table:
+    return source.set_column(source.column_names.index(BLOCK), BLOCK, pa.array(blocks, pa.int32()))
+
+
+@pytest.mark.parametrize("max_rows", [1000, 10])
+def test_blocks_of_one_task_are_anonymized_apart(max_rows: int) -> None:
+    """Together, in any order of their rows, they give the rows and figures of each by itself."""
+    random = Random(1)
+    source = with_blocks(table(90), [random.choice([9, 2, 4]) for _ in range(90)])
+    metrics = tuple({"type": name} for name in registry.plugins("metric"))
+    made = task(source, metrics=metrics, max_rows=max_rows, unit=("c3", "c4"), token_key=b"t" * 32)
+    made = with_output(made, TOKEN)
+    blocks = source.column(BLOCK).to_pylist()
+    each = [
+        anonymize(source.filter(pa.array([b == block for b in blocks])), made)
+        for block in (2, 4, 9)
+    ]
+    together = anonymize(source, made)
+    assert rows(together) == sum(map(rows, each), Counter())
+    (state,) = together.column(STATE).drop_null().to_pylist()
+    states = [one.column(STATE).drop_null()[0].as_py() for one in each]
+    assert (state["block"], state["n_blocks"]) == (2, 3)
+    assert [one["n_blocks"] for one in states] == [1, 1, 1]
+    for name in ("n_rows", "n_cells"):
+        assert state[name] == sum(one[name] for one in states)
+    for i, spec in enumerate(metrics):
+        metric = registry.build("metric", spec)
+        first, second, third = (np.array(one["states"][i]) for one in states)
+        merged = metric.merge(metric.merge(first, second), third)
+        np.testing.assert_allclose(state["states"][i], merged, rtol=1e-12)
+
+
+def test_each_block_holds_the_models_of_its_controller() -> None:
+    """A kernel that knows only the block's own models: none of another block is asked."""
+    source = with_blocks(table(60), [0] * 20 + [1] * 20 + [2] * 20)
+    owner = pa.array([7] * 20 + [8] * 20 + [7] * 20, pa.int32())
+    source = source.append_column(CONTROLLER, owner)
+    own = {8: ({"type": "k_anonymity", "k": 11},)}
+    made = task(source, own=own, kernel={"type": "strongest"})
+    found = anonymize(source, made)
+    (state,) = found.column(STATE).drop_null().to_pylist()
+    assert state["n_cells"] == 20 // K + 1 + 20 // K
+
+
+def test_batches_of_a_partition() -> None:
+    """Empty ones are no block; a partition without rows gives none."""
+    source = table(40)
+    made = task(source)
+    batches = [source.slice(0, 0).to_batches(), source.to_batches(max_chunksize=7)]
+    found = anonymize_batches([batch for part in batches for batch in part], made)
+    assert rows(pa.Table.from_batches(found)) == rows(anonymize(source, made))
+    assert [*anonymize_batches(pa.Table.to_batches(source.slice(0, 0)), made)] == []
 
 
 def test_state_is_on_one_row() -> None:
@@ -292,7 +355,7 @@ def test_errors_hold_no_data(error: str) -> None:
     made = task(source, kernel={"type": "broken", "error": error})
     with pytest.raises(BlockError) as caught:
         anonymize(source, made)
-    assert str(caught.value) == f"a block of 40 rows failed with {error}"
+    assert str(caught.value) == f"a task of 40 rows failed with {error}"
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert MARKER not in "".join(traceback.format_exception(caught.value))

@@ -1,0 +1,33 @@
+"""How rows are dealt out to tasks."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonlib.spark.tasks import deal_out, find_task_keys
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=7), st.integers(1, 3))
+def test_no_task_gets_much_more_than_the_best_deal_gives(sizes: list[int], n_tasks: int) -> None:
+    task = deal_out(np.array(sizes), n_tasks)
+    assert task.min() >= 0
+    assert task.max() < n_tasks
+    deals = product(range(n_tasks), repeat=len(sizes))
+    best = min(np.bincount(deal, sizes, n_tasks).max() for deal in deals)
+    assert np.bincount(task, sizes, n_tasks).max() <= best * (4 - 1 / n_tasks) / 3 + 1e-9
+
+
+def test_equal_things_are_spread() -> None:
+    task = deal_out(np.full(100, 5), 8)
+    assert sorted(np.bincount(task).tolist()) == [12] * 4 + [13] * 4
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2, 7, 200, 4096])
+def test_keys_are_one_for_each_task(n_tasks: int) -> None:
+    keys = find_task_keys(n_tasks)
+    assert len(set(keys.tolist())) == n_tasks
+    assert keys.min() >= 0
+    assert keys.max() < 2**31
