@@ -100,7 +100,7 @@ WRONG: list[tuple[dict[str, str | bytes], dict[str, str], str]] = [
     ({"a.csv.gz": GOOD + "RAW1,1\n"}, {}, "1 rows have too few"),
     ({"a.csv": GOOD + 'RAW1,1,"SICK\nRAW2,2,bad"\n'}, {}, "multiLine"),
     ({"a.csv": GOOD + 'RAW1,"1\n1",SICK\n'}, {}, "multiLine"),
-    ({"a.csv": GOOD + '"RAW1"x,1,SICK\n'}, {}, "the quotes of 1 lines"),
+    ({"a.csv": GOOD + '"RAW1"x,1,SICK\n'}, {}, "in 1 lines quotes"),
     ({"a.csv": GOOD + 'RAW,1,"a ""b"" c"\n'}, {}, "escape: '\"'"),
     ({"a.csv": GOOD + 'RAW,1,"SICK\n' + ROWS}, {"multiLine": "true"}, "a quote is not closed"),
     ({"a.csv": GOOD + GOOD}, {}, "1 more headers among the rows"),
