@@ -33,7 +33,7 @@ from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.endings import finish, record_path, require_own_record, waits
 from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
 from anonlib.run.past import Earlier, look_back, open_past
-from anonlib.run.publish import Target, reader_notes
+from anonlib.run.publish import Target, reader_notes, recoder_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
@@ -406,6 +406,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         partition=" > ".join(_label(step) for step in config.partition.steps),
         notes=(
             *reader_notes(source.schema),
+            *recoder_notes(source.schema),
             *_notes(
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),

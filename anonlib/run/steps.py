@@ -19,7 +19,7 @@ from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Earlier, Past
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.promise import make_promise
-from anonlib.run.publish import Target, manifest_path, reader_notes
+from anonlib.run.publish import Target, manifest_path, reader_notes, recoder_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
@@ -108,6 +108,7 @@ class Run:
         with self.progress.stage("publish", self.spark):
             result = self._result(scanned, done, evaluation, "published")
             notes = (*self.earlier.notes, *reader_notes(source.schema))
+            notes += (*recoder_notes(source.schema),)
             result = replace(result, notes=notes)
             text = record(
                 self.config,
