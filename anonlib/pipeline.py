@@ -42,6 +42,7 @@ from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
 from anonlib.source.steady import explain_lost_pin
+from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage, spelling
@@ -221,7 +222,9 @@ def audit(
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config.privacy)
-    with progress.stage("audit", spark), translate_errors(f"table {table}"):
+    where = f"table {table}"
+    damage = explain_damage(spark, table, where)
+    with progress.stage("audit", spark), damage, translate_errors(where):
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)

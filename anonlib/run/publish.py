@@ -20,6 +20,7 @@ from anonlib.spark.delta_files import (
     DELTA,
     Transaction,
     delta_log,
+    explain_damage,
     forget,
     list_added_files,
     name_mapping,
@@ -70,7 +71,8 @@ class Target:
         self._snapshot: Any = None
         self._runs: frozenset[str] | None = None
         self._commits: list[Commit] | None = None
-        with translate_errors("release.path"):
+        where = "release.path"
+        with explain_damage(spark, self.path, where), translate_errors(where):
             self._log: Any = delta_log(spark, self.path)
             self.version = self._latest()
 
@@ -82,8 +84,15 @@ class Target:
         return int(found.version())
 
     def check_free(self) -> None:
-        """Raises InputError when the mode does not allow to publish here."""
-        mode = self._release.mode
+        """Raises InputError when the mode does not allow to publish here, or nothing can be written
+        in the manifest's place."""
+        mode, place = self._release.mode, manifest_path(self.path)
+        for path, wanted in ((place.rpartition("/")[0], True), (place, False)):
+            if self._storage.is_folder(path) is not (wanted and self._storage.exists(path)):
+                raise InputError(
+                    f"release.path: {path} must be a {'folder' if wanted else 'file'}: the "
+                    "manifest belongs there; move what is in its place"
+                )
         if self.version >= 0:
             if mode == "error":
                 raise InputError(
