@@ -17,7 +17,11 @@ _SQL = "org.apache.spark.sql.execution.datasources"
 
 
 def require_same_columns(
-    spark: SparkSession, kind: str, paths: Collection[str], used: Collection[str]
+    spark: SparkSession,
+    kind: str,
+    paths: Collection[str],
+    used: Collection[str],
+    known: Collection[str],
 ) -> None:
     """Reads the footers of all files, if there are several.
 
@@ -25,7 +29,8 @@ def require_same_columns(
         spark: The session.
         kind: parquet or orc.
         paths: The files.
-        used: The columns that must be in every file, with one type.
+        used: The columns that must be in every file, with one type, if they are in any or `known`.
+        known: The columns that are read from the files.
 
     Raises InputError, with the number of files that lack a column or have it with another type than
     most, and the path of one.
@@ -36,16 +41,22 @@ def require_same_columns(
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
-    problems = [*_differences(footers, used, exact=exact)]
+    problems = [*_differences(footers, used, known, exact=exact)]
     if problems:
         raise InputError("\n".join(map(str, problems)))
 
 
 def _differences(
-    footers: Mapping[str, StructType], used: Collection[str], *, exact: bool
+    footers: Mapping[str, StructType],
+    used: Collection[str],
+    known: Collection[str],
+    *,
+    exact: bool,
 ) -> Iterable[Problem]:
     def key(name: str) -> str:
         return name if exact else name.casefold()
+
+    read = {*map(key, known)}
 
     types = {
         path: {key(field.name): field.dataType.simpleString() for field in schema}
@@ -54,9 +65,9 @@ def _differences(
     for name in used:
         found = {path: columns.get(key(name)) for path, columns in types.items()}
         there = [type for type in found.values() if type is not None]
-        if not there:
+        if not there and key(name) not in read:
             continue
-        usual = max(sorted(set(there)), key=there.count)
+        usual = max(sorted(set(there)), key=there.count, default=None)
         lacking = sorted(path for path, type in found.items() if type is None)
         other = sorted(path for path, type in found.items() if type not in (None, usual))
         if lacking:
