@@ -33,7 +33,7 @@ from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.endings import finish, record_path, require_own_record, waits
 from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
 from anonlib.run.past import PriorRelease, look_back, open_past
-from anonlib.run.publish import Target, reader_notes
+from anonlib.run.publish import Target, reader_notes, recoder_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
@@ -42,6 +42,7 @@ from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
 from anonlib.source.steady import explain_lost_pin
+from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage, spelling
@@ -221,7 +222,9 @@ def audit(
     with progress.stage("start"):
         spark = session(config.spark.conf)
         _require_minimum_k(spark, config.privacy)
-    with progress.stage("audit", spark), translate_errors(f"table {table}"):
+    where = f"table {table}"
+    damage = explain_damage(spark, table, where)
+    with progress.stage("audit", spark), damage, translate_errors(where):
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
@@ -406,6 +409,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         partition=" > ".join(_label(step) for step in config.partition.steps),
         notes=(
             *reader_notes(source.schema),
+            *recoder_notes(source.schema),
             *_notes(
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),

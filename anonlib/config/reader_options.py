@@ -52,20 +52,24 @@ def check_reader_options(source: SourceSection) -> Iterator[Problem]:
             yield from _check_mode(text, where, proved=safe is not None and "mode" in safe)
         elif key in LOSSY:
             yield Problem(where, "rows would be lost and nobody told; remove it")
-        elif not _is_known(key, safe):
+        elif not is_known_option(key, safe):
             yield Problem(
                 where,
                 f"could lose rows or move values; remove it. Options of {source.format} are: "
                 f"{', '.join(sorted(safe or ()))}, and fs.* of the store",
             )
     for name in source.secrets:
-        if name.lower() == "mode" or name.lower() in LOSSY or not _is_known(name.lower(), safe):
+        if (
+            name.lower() == "mode"
+            or name.lower() in LOSSY
+            or not is_known_option(name.lower(), safe)
+        ):
             yield Problem(f"source.secrets.{name}", "is no secret, or could lose rows; remove it")
     if source.format == "csv":
         yield from _check_csv({name.lower(): text for name, text in source.options.items()})
 
 
-def _is_known(key: str, safe: frozenset[str] | None) -> bool:
+def is_known_option(key: str, safe: frozenset[str] | None) -> bool:
     """Whether an option can do no harm; secret ones are for stores."""
     return safe is None or key in safe or key.startswith(_STORES) or is_secret_setting(key)
 

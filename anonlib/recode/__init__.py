@@ -102,6 +102,11 @@ class Recoder(Plugin):
         return self.releases in ("node", "shares")
 
     @property
+    def shows(self) -> str:
+        """What its released values show of single persons, for people to read; empty if nothing."""
+        return ""
+
+    @property
     def least_level(self) -> int:
         """The least height of a released node in the hierarchy. Losses are computed from it."""
         return HIGHEST if self.releases == "nothing" else 0

@@ -4,12 +4,18 @@ from typing import ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
+from pydantic import Field, PositiveFloat, model_validator
 
+from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import Kind, accept_type, bracket, iso, json, kind
 from anonlib.recode.grouped import ascending, group
 from anonlib.table.schema import Scale
+
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
+#: The last year that readers know.
+MAX_YEAR = 9999
+_TIMES = (Kind.DATE, Kind.TIMESTAMP)
 
 
 class Interval(Recoder):
@@ -21,6 +27,10 @@ class Interval(Recoder):
     are JSON strings, so that commas in them are unambiguous. Strings compare by the column's
     `order`, else by code point.
 
+    The ends are values of single persons. With `round_to`, ends of numbers go outwards to its
+    multiples, and those of dates and timestamps to the beginning of a day, month or year. With
+    `bottom` and `top`, ends of numbers beyond them are these: read them as "or less", "or more".
+
     Cost O(n log n).
     """
 
@@ -30,9 +40,27 @@ class Interval(Recoder):
     form: Literal["struct", "text"] = Field(
         default="struct", description="struct<lower, upper>, or text [lower, upper]"
     )
+    round_to: PositiveFloat | Literal["day", "month", "year"] | None = Field(
+        None,
+        description="ends go outwards to multiples of this number; of dates and timestamps, to "
+        "days, months or years",
+    )
+    bottom: float | None = Field(None, description="numbers: ends below it are released as it")
+    top: float | None = Field(None, description="numbers: ends above it are released as it")
+
+    @model_validator(mode="after")
+    def _has_room(self) -> "Interval":
+        if self.bottom is not None and self.top is not None and self.bottom >= self.top:
+            raise ValueError("bottom must be below top")
+        return self
+
+    @property
+    def shows(self) -> str:
+        return "" if self.round_to else "the ends of intervals are values of single persons"
 
     def output(self, column: pa.DataType) -> pa.DataType:
         bound = accept_type(self.type, column)
+        self._require_ends(bound)
         if self.form == "text":
             return pa.string()
         return pa.struct([("lower", bound), ("upper", bound)])
@@ -43,9 +71,72 @@ class Interval(Recoder):
         places = ascending(groups, domain.order)
         lower = groups.values.take(pa.array(places[groups.start]))
         upper = groups.values.take(pa.array(places[groups.start + groups.count - 1]))
+        lower, upper = self._code(self._round(lower, "down")), self._code(self._round(upper, "up"))
         if self.form == "text":
             return groups.spread(_text(lower, upper))
         return groups.spread(pa.StructArray.from_arrays([lower, upper], ["lower", "upper"]))
+
+    def _require_ends(self, column: pa.DataType) -> None:
+        """Raises InputError where ends of this type can't be coded as the parameters say."""
+        times = kind(column) in _TIMES
+        given = [] if times or self.round_to is None else [("round_to", self.round_to)]
+        given += [(n, v) for n in ("bottom", "top") if (v := getattr(self, n)) is not None]
+        if times and isinstance(self.round_to, float):
+            raise InputError(f"round_to must be day, month or year for a column of type {column}")
+        for name, value in given:
+            try:
+                if kind(column) not in _NUMBERS or isinstance(value, str):
+                    raise ValueError
+                _scalar(value, column)
+            except (ValueError, pa.ArrowException):
+                raise InputError(
+                    f"{name} does not fit a column of type {column}; name a number that the type "
+                    "has, and no number for text, dates and timestamps"
+                ) from None
+
+    def _round(self, ends: Column, way: Literal["down", "up"]) -> Column:
+        """The ends, moved outwards: lower ones down, upper ones up."""
+        if self.round_to is None:
+            return ends
+        try:
+            if isinstance(self.round_to, str):
+                return _at_beginning(ends, self.round_to, way)
+            return pc.round_to_multiple(ends, _scalar(self.round_to, ends.type), way)
+        except pa.ArrowException:
+            raise InputError(
+                f"ends of intervals, rounded to {self.round_to}, leave the range of {ends.type}; "
+                "name a larger type, or a smaller round_to"
+            ) from None
+
+    def _code(self, ends: Column) -> Column:
+        """The ends, bottom and top coded."""
+        if self.bottom is not None:
+            ends = pc.max_element_wise(ends, _scalar(self.bottom, ends.type), skip_nulls=False)
+        if self.top is not None:
+            ends = pc.min_element_wise(ends, _scalar(self.top, ends.type), skip_nulls=False)
+        return ends
+
+
+def _scalar(value: float | str, column: pa.DataType) -> pa.Scalar:
+    """A number of a column's type. Raises pa.ArrowException where the type does not have it."""
+    text = f"{value:f}" if kind(column) is Kind.DECIMAL else value
+    return pa.scalar(text).cast(column)
+
+
+def _at_beginning(ends: Column, unit: str, way: Literal["down", "up"]) -> Column:
+    """Dates and timestamps at the beginning of a day, month or year, in UTC.
+
+    Raises pa.ArrowInvalid for a year after 9999.
+    """
+    is_time = pa.types.is_timestamp(ends.type)
+    # Without its zone, which needs a database.
+    plain = ends.view(pa.int64()).view(pa.timestamp(ends.type.unit)) if is_time else ends
+    found = pc.floor_temporal(plain, unit=unit)
+    if way == "up":
+        found = pc.if_else(pc.equal(found, plain), plain, pc.ceil_temporal(plain, unit=unit))
+    if (pc.max(pc.year(found)).as_py() or 0) > MAX_YEAR:
+        raise pa.ArrowInvalid
+    return found.view(pa.int64()).view(ends.type) if is_time else found.cast(ends.type)
 
 
 def _text(lower: Column, upper: Column) -> Column:

@@ -21,6 +21,7 @@ from anonlib.arrays import Floats
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.source import Source
+from anonlib.spark.values import canonical
 from anonlib.table.schema import Column, Role, is_atomic
 
 #: Distinct values of a column that a sketch keeps, about.
@@ -34,6 +35,12 @@ N_NEIGHBOURS = 100
 #: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
 #: of two columns that repeat each other, values that belong to one person each.
 NEARLY_ALL = 0.95
+#: A text with an identifier of at least this many letters and digits in it holds it by no chance.
+MIN_PART = 6
+#: The same where half of the rows hold theirs.
+MIN_USUAL_PART = 3
+#: The share of rows in which a long number may hold a short one by chance.
+CHANCE_SHARE = 0.001
 #: Texts of whole numbers, also with zeros before them.
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 
@@ -135,8 +142,9 @@ def judge_content(
     content = Content(share, distinct, tuple(s for s in overlaps if s.n_values or s.n_rows))
     problems = [
         *_overlap_problems(overlaps, distinct, privacy),
+        *_made_problems(frame, pairs, sketches, share, privacy),
         *_key_problems(frame, candidates, sketches, distinct, privacy, protected),
-        *_repeated_problems(frame, candidates, sketches, privacy),
+        *_repeated_problems(frame, candidates, sketches, share, privacy),
         *_telling_problems(frame, source, candidates, sketches, share, privacy),
     ]
     return content, problems
@@ -151,10 +159,23 @@ def _is_comparable(column: Column) -> bool:
 
 
 def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
-    """The columns as text. Values that people take for one get one text: 7, 7.0 and " 007", or a
-    date and its midnight."""
-    typed = source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns])
-    return typed.select(*[_as_text(F.col(c.id), c).alias(c.id) for c in columns])
+    """The columns as texts that are equal where people see one value: 7, 7.0 and " 007", or a date
+    and its midnight."""
+    raw = [source.columns[c.id].cast("string").alias(f"{c.id}_raw") for c in columns]
+    typed = source.raw.select(
+        *[_as_seen(source.columns[c.id], c).alias(c.id) for c in columns], *raw
+    )
+    return typed.select(
+        *[_as_text(F.col(c.id), c).alias(c.id) for c in columns],
+        *[f"{c.id}_raw" for c in columns],
+    )
+
+
+def _as_seen(value: SparkColumn, column: Column) -> SparkColumn:
+    """Text as people see it, which needs a projection of its own; other values as they are."""
+    if not pa.types.is_string(column.type):
+        return value
+    return canonical(F.collate(value.cast("string"), "UTF8_BINARY"), column.type, ())
 
 
 def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
@@ -167,9 +188,8 @@ def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
         return F.when(is_whole, integer.cast("string")).otherwise(text)
     if not at.is_string(column.type):
         return text
-    plain = F.trim(F.lower(F.collate(text, "UTF8_BINARY")))
-    integer = F.when(plain.rlike(_WHOLE), plain).cast("bigint")
-    return F.nullif(F.coalesce(integer.cast("string"), plain), F.lit(""))
+    whole = F.when(text.rlike(_WHOLE), text).cast("bigint")
+    return F.coalesce(whole.cast("string"), text)
 
 
 def _number(text: SparkColumn, column: Column) -> SparkColumn:
@@ -253,6 +273,52 @@ def _overlap_problems(
             )
 
 
+def _made_problems(
+    frame: DataFrame,
+    pairs: list[tuple[Column, Column]],
+    sketches: Mapping[str, Sketch],
+    share: float,
+    privacy: PrivacySection,
+) -> Iterator[Problem]:
+    """Columns whose values are made of the identifier in the same row. They are nearly as many."""
+    pairs = [
+        (c, p)
+        for c, p in pairs
+        if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
+        if c.id != p.id and len(sketches[c.id].hashes) > MAX_HARMLESS_VALUES * share
+        if len(sketches[c.id].hashes) >= 0.5 * len(sketches[p.id].hashes)
+    ]
+    if not pairs:
+        return
+    counts = [(MIN_PART, CHANCE_SHARE), (MIN_USUAL_PART, 0.5)]
+    made = [F.count_if(_is_made_of(c.id, p.id, size)) for size, _ in counts for c, p in pairs]
+    row = frame.agg(*made).collect()[0]
+    for i, (c, p) in enumerate(pairs):
+        for n, (_, most) in zip(row[i :: len(pairs)], counts, strict=True):
+            if n <= max(MAX_ACCIDENTS, most * sketches[c.id].n_present):
+                continue
+            yield Problem(
+                f"column {c.name}",
+                f"shows who a person is: in {n} rows it is a part, a hash or another form of "
+                f"column {p.name}; give it `role: drop`, or name it under "
+                "privacy.acknowledge_unique",
+            )
+            break
+
+
+def _is_made_of(id: str, person: str, shortest: int) -> SparkColumn:
+    """Whether a text has an identifier in it, is a large part of it, or is it backwards or hashed;
+    by letters and digits only, of which there are at least so many."""
+    value, other = (F.regexp_replace(name, r"[^\p{L}\p{N}]+", "") for name in (id, person))
+    n_value, n_other, raw = F.length(value), F.length(other), F.col(f"{person}_raw")
+    within = (n_other >= shortest) & (value.contains(other) | (F.reverse(value) == other))
+    part = (n_value >= shortest) & (2 * n_value >= n_other) & other.contains(value)
+    forms = [form for text in (raw, F.col(person)) for form in (text, F.upper(text))]
+    hashes = [h(form) for form in forms for h in (F.md5, F.sha1, lambda f: F.sha2(f, 256))]
+    hashed = n_value.isin(32, 40, 64) & value.isin(*hashes)
+    return within | part | hashed
+
+
 def _key_problems(
     frame: DataFrame,
     columns: list[Column],
@@ -279,27 +345,39 @@ def _key_problems(
 
 
 def _repeated_problems(
-    frame: DataFrame, columns: list[Column], sketches: Mapping[str, Sketch], privacy: PrivacySection
+    frame: DataFrame,
+    columns: list[Column],
+    sketches: Mapping[str, Sketch],
+    share: float,
+    privacy: PrivacySection,
 ) -> Iterator[Problem]:
-    """Columns that repeat a quasi-identifier and are released as they are."""
+    """Columns that are released unchanged and equal a quasi-identifier, or have one value for each
+    of its values."""
     quasi = [c for c in columns if c.role is Role.QUASI_IDENTIFIER]
-    pairs = [
-        (c, q)
-        for c in columns
-        if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
-        for q in quasi
-        if _alike(sketches[c.id].hashes, sketches[q.id].hashes)
-    ]
-    if not pairs:
-        return
-    equal = [F.count_if(F.col(c.id) == F.col(q.id)) for c, q in pairs]
-    for (c, q), n in zip(pairs, frame.agg(*equal).collect()[0], strict=True):
-        if n >= NEARLY_ALL * max(1, sketches[c.id].n_present):
-            yield Problem(
-                f"column {c.name}",
-                f"equals the quasi-identifier {q.name} in {n} rows, and would be published "
-                "unchanged; give it `role: drop`, or name it under privacy.acknowledge_unique",
-            )
+    for c in columns:
+        if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
+            continue
+        n_present, n_values = sketches[c.id].n_present, len(sketches[c.id].hashes)
+        rich, few = n_values > 0.5 * share * n_present, n_values <= MAX_HARMLESS_VALUES * share
+        for q in quasi:
+            if _alike(sketches[c.id].hashes, sketches[q.id].hashes):
+                n = frame.where(F.col(c.id) == F.col(q.id)).count()
+                says = f"equals the quasi-identifier {q.name} in {n} rows"
+                repeats = n >= NEARLY_ALL * max(1, n_present)
+            elif not (rich or few) and 0.8 <= n_values / len(sketches[q.id].hashes or [0]) <= 1.25:
+                both = frame.select(c.id, q.id).na.drop()
+                row = both.agg(*[F.count_distinct(*ids) for ids in ([c.id], [q.id], [c.id, q.id])])
+                n, n_other, n_pairs = row.collect()[0]
+                says = f"has one value for each of the quasi-identifier {q.name}, {n} in all"
+                repeats = NEARLY_ALL * n_pairs <= min(n, n_other)
+            else:
+                continue
+            if repeats:
+                yield Problem(
+                    f"column {c.name}",
+                    f"{says}, and would be published unchanged; give it `role: drop`, or name it "
+                    "under privacy.acknowledge_unique",
+                )
 
 
 def _alike(a: frozenset[int], b: frozenset[int]) -> bool:

@@ -8,7 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from anonlib import registry
 from anonlib.config.model import Config, SourceSection
+from anonlib.config.resolve import bind_models
 from anonlib.config.summary import bare, digest_config
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.run.backlog import Backlog
@@ -31,7 +33,10 @@ def finish(
     """
     ahead = _ahead(spark, target, run_id)
     kept = ahead or read_record(spark, config.record_path, run_id)
-    if kept is not None and kept.get("config_sha256") != digest_config(config):
+    other = not _may_be_of(config, target, run_id)
+    if kept is not None:
+        other = kept.get("config_sha256") != digest_config(config)
+    if other:
         raise ConfigError(
             [
                 Problem(
@@ -54,6 +59,17 @@ def finish(
     result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
     return replace(result, notes=(*notes, *result.notes))
+
+
+def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
+    """Whether a run whose record is not there may be of a config, by what its manifest has."""
+    text = next((commit.text for commit in target.commits() if commit.run_id == run_id), "{}")
+    there = json.loads(text)
+    holds = {verdict["model"] for verdict in there.get("verdicts", ())}
+    specs = map(registry.spec, bind_models(config.privacy.models, config.attributes))
+    asked = {registry.build("audit", spec).label for spec in specs}
+    steps = [step.type for step in config.partition.steps]
+    return not there or (asked <= holds and there["partition"]["steps"] == steps)
 
 
 def _describe_published(
@@ -139,7 +155,10 @@ def _describe_done(spark: SparkSession, records: str, target: Target, run_id: st
     record = record_path(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
     has_record = storage.exists(record)
-    note = f"{record} is not there: the run was stopped after its commit, or it was moved"
+    note = (
+        f"{record} is not there: the run was stopped after its commit, or it was moved; whether it "
+        "was of this seed, these roles and this source can't be told"
+    )
     return ReleaseResult(
         run_id=run_id,
         outcome="done",

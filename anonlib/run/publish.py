@@ -1,7 +1,7 @@
 """Publishes an audited table: one Delta commit, checked before it is visible."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -20,6 +20,7 @@ from anonlib.spark.delta_files import (
     DELTA,
     Transaction,
     delta_log,
+    explain_damage,
     forget,
     list_added_files,
     name_mapping,
@@ -70,7 +71,8 @@ class Target:
         self._snapshot: Any = None
         self._runs: frozenset[str] | None = None
         self._commits: list[Commit] | None = None
-        with translate_errors("release.path"):
+        where = "release.path"
+        with explain_damage(spark, self.path, where), translate_errors(where):
             self._log: Any = delta_log(spark, self.path)
             self.version = self._latest()
 
@@ -82,8 +84,15 @@ class Target:
         return int(found.version())
 
     def check_free(self) -> None:
-        """Raises InputError if the mode does not allow to publish here."""
-        mode = self._release.mode
+        """Raises InputError when the mode does not allow to publish here, or nothing can be written
+        in the manifest's place."""
+        mode, place = self._release.mode, manifest_path(self.path)
+        for path, wanted in ((place.rpartition("/")[0], True), (place, False)):
+            if self._storage.is_folder(path) is not (wanted and self._storage.exists(path)):
+                raise InputError(
+                    f"release.path: {path} must be a {'folder' if wanted else 'file'}: the "
+                    "manifest belongs there; move what is in its place"
+                )
         if self.version >= 0:
             if mode == "error":
                 raise InputError(
@@ -371,6 +380,16 @@ def reader_notes(schema: Schema) -> tuple[str, ...]:
         "Spark"
     )
     return (text,)
+
+
+def recoder_notes(schema: Schema) -> Iterator[str]:
+    """What the quasi-identifiers of a release show of single persons."""
+    for column in schema.quasi_identifiers:
+        if column.recoder is not None and column.recoder.shows:
+            yield (
+                f"column {column.name}: {column.recoder.shows}; set round_to of recoder "
+                f"{column.recoder.type}, or bottom and top for the rarest"
+            )
 
 
 def _run_id(metadata: str) -> str | None:

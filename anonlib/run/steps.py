@@ -19,7 +19,7 @@ from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.promise import make_promise
-from anonlib.run.publish import Target, manifest_path, reader_notes
+from anonlib.run.publish import Target, manifest_path, reader_notes, recoder_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
@@ -107,7 +107,8 @@ class Run:
             raise
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, "published")
-            notes = (*self.prior.notes, *reader_notes(source.schema))
+            schema = source.schema
+            notes = (*self.prior.notes, *reader_notes(schema), *recoder_notes(schema))
             result = replace(result, notes=notes)
             text = record(
                 self.config,

@@ -18,11 +18,12 @@ from anonlib.config.places import lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.condition import filter_rows
-from anonlib.source.contract import FORMATS, read_files
+from anonlib.source.contract import FORMATS, read_files, require_contract
 from anonlib.source.database import Database, jdbc_options, open_database
-from anonlib.source.file_list import Listing, list_files
+from anonlib.source.file_list import Listing, list_files, list_roots
 from anonlib.source.generator import generate
 from anonlib.source.identity import canonical_identity, is_known_equality
+from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.digest import with_halves
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
@@ -153,8 +154,10 @@ def _open(
     with translate_errors("source", permission_error=InputError):
         if frame is None:
             frame, version = read_source(spark, config.source, find_used(config))
+        else:
+            require_contract(frame, find_used(config))
         files = list_files(frame)
-        _require_apart(spark, config, files)
+        _require_apart(spark, config, list_roots(frame), files)
         seen_as = _condition_types(config, frame)
         frame, fresh = rename_columns(frame, config.source.where, seen_as)
         names = frame.columns
@@ -181,20 +184,25 @@ def _open(
     return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as)
 
 
-def _require_apart(spark: SparkSession, config: Config, files: Listing) -> None:
-    """Raises ConfigError if the source reads files of the release, or private ones."""
+def _require_apart(
+    spark: SparkSession, config: Config, roots: Collection[str], files: Listing
+) -> None:
+    """Raises ConfigError for files of the source that are the release's, or private, and for
+    folders of it that have the release in them."""
     places = {"release.path": config.release.path, **private_places(config)}
     own = {where: spelling(spark, path) for where, path in places.items() if where != "events"}
-    folders = {spelling(spark, path.rpartition("/")[0]) for path in files}
-    wrong = {where for where, place in own.items() if any(lies_in(f, place) for f in folders)}
-    if any(lies_in(folder, work_folder(own["release.path"])) for folder in folders):
-        wrong.add("release.path")
-    if wrong:
-        text = (
-            "the source reads files in this folder, so a run would read what it writes; name "
-            "another folder, or a source outside of it"
-        )
-        raise ConfigError([Problem(where, text) for where in wrong])
+    tables = {spelling(spark, path) for path in roots}
+    folders = tables | {spelling(spark, path.rpartition("/")[0]) for path in files}
+    read = {where for where, place in own.items() if any(lies_in(f, place) for f in folders)}
+    release = own["release.path"]
+    if any(lies_in(folder, work_folder(release)) for folder in folders) or any(
+        lies_in(release, table) for table in tables
+    ):
+        read.add("release.path")
+    text = "the source reads files there: a run would read what it writes; name another folder, or "
+    text += "a source that does not reach there"
+    if read:
+        raise ConfigError([Problem(where, text) for where in read])
 
 
 def _require_known_equality(schema: Schema) -> None:
@@ -377,18 +385,30 @@ def read_source(
         return generate(spark, source.rows, source.seed), None
     if source.format == "jdbc":
         return spark.read.format("jdbc").options(**jdbc_options(spark, source)).load(), None
-    version = source.version
-    if source.format == "delta" and version is None:
-        version = latest_version(spark, source.path or "")
     options = {**source.options, **read_secret_options(source)}
     if source.format in FORMATS:
         return read_files(spark, source.format, source.path, options, names), None
-    reader = spark.read.options(**options)
+    if source.format == "delta":
+        return _read_delta(spark, source, options)
+    reader, version = spark.read.options(**options), source.version
     if version is not None:
         reader = reader.option("versionAsOf", version)
     if source.format == "table":
-        return reader.table(source.table or ""), version
+        frame = reader.table(source.table or "")
+        require_contract(frame, names)
+        return frame, version
     return reader.format(source.format).load(source.path), version
+
+
+def _read_delta(
+    spark: SparkSession, source: SourceSection, options: Mapping[str, str]
+) -> tuple[DataFrame, int]:
+    """A Delta table and its version: the config's, else the newest."""
+    path, where = source.path or "", "source"
+    with explain_damage(spark, path, where), translate_errors(where, permission_error=InputError):
+        version = latest_version(spark, path) if source.version is None else source.version
+        reader = spark.read.options(**options).option("versionAsOf", version)
+        return reader.format("delta").load(path), version
 
 
 def find_used(config: Config) -> set[str]:

@@ -17,7 +17,11 @@ _SQL = "org.apache.spark.sql.execution.datasources"
 
 
 def require_same_columns(
-    spark: SparkSession, kind: str, paths: Collection[str], names: Collection[str]
+    spark: SparkSession,
+    kind: str,
+    paths: Collection[str],
+    used: Collection[str],
+    known: Collection[str],
 ) -> None:
     """Checks that all files have the columns, with one type. Reads the footer of every file.
 
@@ -25,7 +29,8 @@ def require_same_columns(
         spark: The session.
         kind: parquet or orc.
         paths: The files.
-        names: The columns to check.
+        used: The columns that must be in every file, with one type, if they are in any or `known`.
+        known: The columns that are read from the files.
 
     Raises InputError with the number of files that lack a column, or have another type than most
     files, and the path of one.
@@ -36,39 +41,44 @@ def require_same_columns(
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
-    problems = [*_differences(footers, names, exact=exact)]
+    problems = [*_differences(footers, used, known, exact=exact)]
     if problems:
         raise InputError("\n".join(map(str, problems)))
 
 
 def _differences(
-    footers: Mapping[str, StructType], names: Collection[str], *, exact: bool
+    footers: Mapping[str, StructType],
+    used: Collection[str],
+    known: Collection[str],
+    *,
+    exact: bool,
 ) -> Iterable[Problem]:
     def key(name: str) -> str:
         return name if exact else name.casefold()
 
+    read = {*map(key, known)}
     types = {
         path: {key(field.name): field.dataType.simpleString() for field in schema}
         for path, schema in footers.items()
     }
-    for name in names:
-        types_of = {path: columns.get(key(name)) for path, columns in types.items()}
-        there = [type for type in types_of.values() if type is not None]
-        if not there:
+    for name in used:
+        found = {path: columns.get(key(name)) for path, columns in types.items()}
+        there = [type for type in found.values() if type is not None]
+        if not there and key(name) not in read:
             continue
-        usual = max(sorted(set(there)), key=there.count)
-        lacking = sorted(path for path, type in types_of.items() if type is None)
-        other = sorted(path for path, type in types_of.items() if type not in (None, usual))
+        usual = max(sorted(set(there)), key=there.count, default=None)
+        lacking = sorted(path for path, type in found.items() if type is None)
+        other = sorted(path for path, type in found.items() if type not in (None, usual))
         if lacking:
             yield Problem(
                 f"column {name}",
-                f"{len(lacking)} of {len(types_of)} files lack it, such as {lacking[0]}; add it "
+                f"{len(lacking)} of {len(types)} files lack it, such as {lacking[0]}; add it "
                 "there, or give it `role: drop`",
             )
         if other:
             yield Problem(
                 f"column {name}",
-                f"is {usual}, but {len(other)} of {len(types_of)} files have another type, such as "
+                f"is {usual}, but {len(other)} of {len(types)} files have another type, such as "
                 f"{other[0]}; write them with one type",
             )
 

@@ -13,16 +13,38 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from anonlib.config.model import RESERVED_PREFIX
-from anonlib.config.reader_options import SAFE
+from anonlib.config.reader_options import SAFE, is_known_option
 from anonlib.errors import InputError, Problem
 from anonlib.source.columnar import require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
-from anonlib.source.file_list import list_files, relations, require_all_read, require_same_files
+from anonlib.source.file_list import (
+    list_files,
+    list_files_of,
+    relations,
+    require_all_read,
+    require_same_files,
+)
+from anonlib.spark.jvm import scala_dict
 
 #: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
 #: Options that choose the files.
-_PLACES = ("basepath", "recursivefilelookup", "pathglobfilter")
+_PLACES = ("path", "basepath", "recursivefilelookup", "pathglobfilter")
+#: Spark's own: whether characters such as * in a path mean others.
+_LITERAL = "__globPaths__"
+#: Spark's readers of files -> the format.
+_KINDS = {
+    "CSVFileFormat": "csv",
+    "JsonFileFormat": "json",
+    "ParquetFileFormat": "parquet",
+    "OrcFileFormat": "orc",
+}
+#: Options by which no row is lost once the schema is known.
+_HARMLESS = frozenset(
+    {"samplingratio", "columnnameofcorruptrecord", "serialization.format", _LITERAL.lower()}
+)
+#: Options that must be false.
+_LOSSLESS = ("ignoreCorruptFiles", "ignoreMissingFiles")
 
 
 def read_files(
@@ -45,27 +67,66 @@ def read_files(
         InputError: Files differ, or rows can't be read in full.
         BusyError: Files changed while they were read.
     """
-    spelled_options = {name.lower(): text for name, text in options.items()}
-    place = path or spelled_options.pop("path", None)
-    strict = _strict(kind, spelled_options)
-    frame = spark.read.format(kind).options(**strict).load(place)
+    given = {name.lower(): text for name, text in options.items()}
+    place = path or given.pop("path", None)
+    frame = spark.read.format(kind).options(**_strict(kind, given)).load(place)
     if len([*relations(frame)]) != 1:
         raise InputError(
             f"source.format: {kind} is not read by Spark's own reader; remove the other one from "
             "the class path, and spark.sql.sources.useV1SourceList from Spark's settings"
         )
+    require_contract(frame, names)
+    return frame
+
+
+def require_contract(frame: DataFrame, used: Collection[str]) -> None:
+    """Checks all files of CSV, JSON, Parquet and ORC that a frame reads, by itself, by a table of
+    the catalog or by a view: every column by its name in every file, every row whole.
+
+    Args:
+        frame: The frame.
+        used: The columns that must be in every file of those that have them.
+
+    Raises:
+        InputError: Files differ, or rows can't be read as they are meant.
+        BusyError: Files changed meanwhile.
+    """
+    spark, files = frame.sparkSession, list_files(frame)
     require_all_read(frame)
-    files = list_files(frame)
-    if kind in ("parquet", "orc"):
-        require_same_columns(spark, kind, files, names)
-        return frame
-    lines = spark.read.options(
-        **{n: t for n, t in spelled_options.items() if n in (*_PLACES, "linesep")}
-    )
-    text = lines.format("text").load(place)
-    schema = _file_schema(frame)
+    for relation in relations(frame):
+        kind = _KINDS.get(relation.fileFormat().getClass().getSimpleName())
+        if kind is None:
+            continue
+        options = {n.lower(): text for n, text in scala_dict(spark, relation.options()).items()}
+        _require_lossless(kind, options)
+        schema = _file_schema(relation)
+        _require_own_names(relation, schema)
+        paths = sorted(list_files_of(spark, relation))
+        if kind in ("parquet", "orc"):
+            require_same_columns(spark, kind, paths, used, schema.names)
+        else:
+            _require_texts(spark, kind, paths, options, schema, used)
+    require_same_files(files, frame)
+
+
+def _require_texts(
+    spark: SparkSession,
+    kind: str,
+    files: list[str],
+    options: Mapping[str, str],
+    schema: StructType,
+    used: Collection[str],
+) -> None:
+    """Raises InputError unless all rows of CSV or JSON files can be read by this schema."""
+    if not files:
+        return
+    named = {name: text for name, text in options.items() if name not in _PLACES}
+    strict = {**_strict(kind, named), _LITERAL: "false"}
+    lines = {name: text for name, text in strict.items() if name in ("linesep", _LITERAL)}
+    text = spark.read.options(**lines).format("text").load(files)
+    again = F.lit(False)
     if kind == "csv":
-        dialect = Dialect(spelled_options)
+        dialect = Dialect(options)
         require_headers(spark, dialect, files, schema.names)
         require_quotes(text, dialect)
         ids = [f"c{i}" for i in range(len(schema))]
@@ -74,12 +135,35 @@ def read_files(
             [StructField(id, f.dataType) for id, f in zip(ids, schema, strict=True)]
         )
     else:
-        _require_keys(text, spelled_options, schema, names)
-        again = F.lit(False)
-    bad = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(place)
-    _require_whole_rows(bad, again)
-    require_same_files(files, frame)
-    return frame
+        _require_keys(text, options, schema, used)
+    rows = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(files)
+    _require_whole_rows(rows, again)
+
+
+def _require_lossless(kind: str, options: Mapping[str, str]) -> None:
+    """Raises InputError for options of a table or frame by which rows may be lost or values
+    moved."""
+    found = [n for n in _LOSSLESS if options.get(n.lower(), "false").lower() != "false"]
+    known = SAFE[kind] | _HARMLESS | {name.lower() for name in _LOSSLESS}
+    if kind in ("csv", "json"):
+        found += sorted(name for name in options if not is_known_option(name, known))
+    if options.get("mode", "").strip().upper() == "DROPMALFORMED":
+        found.append("mode DROPMALFORMED")
+    if found:
+        raise InputError(
+            f"source: it reads {kind} files with {', '.join(found)}, by which rows could be lost "
+            "or values moved; make the table or DataFrame without"
+        )
+
+
+def _require_own_names(relation: Any, schema: StructType) -> None:
+    """Raises InputError for columns of files that Spark takes from the names of folders instead."""
+    folders = {field.name for field in _as_struct(relation.partitionSchema())}
+    if twice := sorted(folders & {*schema.names}):
+        raise InputError(
+            f"source: column {twice[0]} is in the files and in the names of their folders; rename "
+            "the folders, or leave it out of the files"
+        )
 
 
 def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -89,17 +173,20 @@ def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
     headers, whose errors quote headers.
     """
     plain = {name: text for name, text in options.items() if name not in ("mode", "enforceschema")}
-    lossless = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+    lossless = dict.fromkeys(_LOSSLESS, "false")
     if kind in ("parquet", "orc"):
         return {**plain, **lossless}
     return {**plain, **lossless, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
 
 
-def _file_schema(frame: DataFrame) -> StructType:
-    """The columns of the files, without those from names of folders."""
-    (relation,) = relations(frame)
-    schema = StructType.fromJson(json.loads(relation.dataSchema().json()))
+def _file_schema(relation: Any) -> StructType:
+    """The columns that are in the files, not in the names of their folders."""
+    schema = _as_struct(relation.dataSchema())
     return StructType([field for field in schema if field.name != _BAD])
+
+
+def _as_struct(schema: Any) -> StructType:
+    return StructType.fromJson(json.loads(schema.json()))
 
 
 def _require_whole_rows(rows: DataFrame, again: Column) -> None:

@@ -4,16 +4,20 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.errors import BusyError, InputError
-from anonlib.spark.jvm import scala_seq
+from anonlib.spark.jvm import find_class, scala_seq
 from anonlib.spark.translation import translate_errors
 
 #: By path of a file: its length and its time of modification.
 Listing = Mapping[str, tuple[int, int]]
 
-#: Spark's classes of file lists, without those of Delta, whose versions pin the files.
+#: Delta's relations are of classes without a name below this one.
+_RELATION = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+#: What files are of in Spark's other readers.
+_OTHER = "org.apache.spark.sql.execution.datasources.v2.FileTable"
+#: Spark's lists of files. Those of Delta are pinned by versions.
 _INDEXES = ("InMemoryFileIndex", "CatalogFileIndex")
 #: A file in the text of a list.
 _STATUS = re.compile(
@@ -22,14 +26,26 @@ _STATUS = re.compile(
 
 
 def relations(frame: DataFrame) -> Iterator[Any]:
-    """What a DataFrame reads from files, as Spark's HadoopFsRelation."""
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
-    for i in range(leaves.size()):
-        leaf = leaves.apply(i)
-        if leaf.getClass().getSimpleName() == "LogicalRelation":
-            relation = leaf.relation()
-            if relation.getClass().getSimpleName() == "HadoopFsRelation":
-                yield relation
+    """The folders of files that a frame reads, as Spark's HadoopFsRelation, Delta tables included.
+
+    Raises InputError for files that are read by another reader than Spark's own.
+    """
+    kind, other = (find_class(frame.sparkSession, name) for name in (_RELATION, _OTHER))
+    plan = frame._jdf.queryExecution().analyzed()
+    for part in (plan, *_members(plan.subqueriesAll())):
+        for leaf in _members(part.collectLeaves()):
+            name = leaf.getClass().getSimpleName()
+            if name == "DataSourceV2Relation" and other.isInstance(leaf.table()):
+                raise InputError(
+                    "source: its files are read by another reader than Spark's own; remove it from "
+                    "Spark's classes, and spark.sql.sources.useV1SourceList from its settings"
+                )
+            if name == "LogicalRelation" and kind.isInstance(leaf.relation()):
+                yield leaf.relation()
+
+
+def _members(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(i) for i in range(sequence.size()))
 
 
 def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
@@ -37,17 +53,30 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
 
     again: Whether to list them anew.
     """
-    files: dict[str, tuple[int, int]] = {}
-    none = scala_seq(frame.sparkSession, [])
+    found: dict[str, tuple[int, int]] = {}
     for relation in relations(frame):
-        index = relation.location()
-        if index.getClass().getSimpleName() not in _INDEXES:
-            continue
-        if again:
-            index.refresh()
-        text = index.listFiles(none, none).mkString("\n")
-        files |= {path: (int(size), int(at)) for path, size, at in _STATUS.findall(text)}
-    return files
+        if again and relation.location().getClass().getSimpleName() in _INDEXES:
+            relation.location().refresh()
+        found |= list_files_of(frame.sparkSession, relation)
+    return found
+
+
+def list_files_of(spark: SparkSession, relation: Any) -> Listing:
+    """The files of one of a frame's relations, as `list_files` has them."""
+    index, all_of_them = relation.location(), scala_seq(spark, [])
+    if index.getClass().getSimpleName() not in _INDEXES:
+        return {}
+    text = index.listFiles(all_of_them, all_of_them).mkString("\n")
+    return {path: (int(size), int(at)) for path, size, at in _STATUS.findall(text)}
+
+
+def list_roots(frame: DataFrame) -> frozenset[str]:
+    """The folders, and files, that a frame's relations are of, Delta tables included."""
+    return frozenset(
+        root.toString()
+        for relation in relations(frame)
+        for root in _members(relation.location().rootPaths())
+    )
 
 
 def require_all_read(frame: DataFrame) -> None:

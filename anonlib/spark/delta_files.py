@@ -6,7 +6,8 @@ Delta would list the files of a table anew for every query.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -15,12 +16,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from anonlib.errors import InputError, StorageError
 from anonlib.spark.jvm import java_class, none, scala_map, scala_seq
+from anonlib.spark.storage import Storage
 
 #: Characters that Delta allows in a column name only with column mapping.
 MAPPED = set(" ,;{}()\n\t=")
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 DELTA = "org.apache.spark.sql.delta"
+_COMMIT = re.compile(r"\d{20}\.json")
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,38 @@ class Transaction:
 def delta_log(spark: SparkSession, root: str) -> Any:
     """Delta's log of the table at a path. The table need not exist."""
     return java_class(spark, f"{DELTA}.DeltaLog").forTable(spark._jsparkSession, root)
+
+
+@contextmanager
+def explain_damage(spark: SparkSession, path: str, where: str) -> Iterator[None]:
+    """Explains a failure of the body that comes from a damaged log of the Delta table at a path:
+    names the first commit that can't be read. `where` is what the error begins with."""
+    try:
+        yield
+    except (InputError, StorageError):
+        damaged = _find_damage(Storage(spark, path))
+        if damaged is None:
+            raise
+        raise InputError(
+            f"{where}: {damaged} is damaged: restore it from a copy, or use another table"
+        ) from None
+
+
+def _find_damage(storage: Storage) -> str | None:
+    """The first commit of a table that is missing between others, or is no JSON."""
+    log = f"{storage.root}/_delta_log"
+    commits = [name for name in storage.listed(log) if _COMMIT.fullmatch(name)]
+    for i, name in enumerate(commits):
+        expected = f"{int(commits[0][:20]) + i:020}.json"
+        if name != expected:
+            return f"{log}/{expected}, which is missing,"
+        try:
+            actions = [json.loads(line) for line in storage.read(f"{log}/{name}").splitlines()]
+        except ValueError:
+            return f"{log}/{name}"
+        if not all(isinstance(action, dict) for action in actions):
+            return f"{log}/{name}"
+    return None
 
 
 def forget(spark: SparkSession, root: str) -> None:

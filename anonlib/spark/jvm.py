@@ -34,6 +34,11 @@ def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
     return getattr(module, "from")(_converters(spark).asScala(java))
 
 
+def scala_dict(spark: SparkSession, values: Any) -> dict[str, str]:
+    """A dict of a Scala map."""
+    return dict(_converters(spark).asJava(values))
+
+
 def scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
     """An immutable Scala sequence."""
     java = java_class(spark, "java.util.ArrayList")()

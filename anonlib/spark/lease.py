@@ -369,12 +369,19 @@ class Lease:
                 every=1.0,
             )
         silent = has_it is False or holder.get("doubtful") or _silent(holder) > _most_silent(holder)
-        if has_it or (left > 0 and not silent):
+        minutes = ceil((max(left, 0.0) + _ahead(holder)) / 60)
+        out = f"if its machine is dead for certain, remove {self.work}/lease-{self._last()}.json"
+        if has_it:
             raise BusyError(f"{_who(holder)} is writing this target; wait for it to end")
+        if left > 0 and not silent:
+            raise BusyError(
+                f"{_who(holder)} is writing this target; wait for it to end: without a sign of "
+                f"life it counts as dead in {minutes} minutes; {out}"
+            )
         if left > 0:
             raise BusyError(
                 f"{_who(holder)} ended during a commit, or does not answer: its commit may "
-                f"still arrive; run again in {ceil(left / 60)} minutes"
+                f"still arrive; run again in {minutes} minutes; {out}"
             )
 
     def _patience(self, holder: dict[str, Any], *, gone: bool) -> float:
@@ -491,6 +498,13 @@ def _silent(holder: dict[str, Any]) -> float:
     if found < -_most_silent(holder) and not holder.get("committing"):
         return inf
     return max(0.0, found)
+
+
+def _ahead(holder: dict[str, Any]) -> float:
+    """Seconds by which the clock of a lease is ahead of ours, at least: its silence counts after
+    them."""
+    beat = holder.get("beat")
+    return max(0.0, beat - time.time()) if isinstance(beat, int | float) else 0.0
 
 
 def identity() -> dict[str, Any]:

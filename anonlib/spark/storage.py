@@ -68,6 +68,12 @@ class Storage:
         with translate_errors(f"path {path}"):
             return bool(self._fs.exists(self._path(path)))
 
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder."""
+        with translate_errors(f"path {path}"):
+            place = self._path(path)
+            return bool(self._fs.exists(place) and self._fs.getFileStatus(place).isDirectory())
+
     def listed(self, path: str) -> list[str]:
         """The names in a folder; none if there is no such folder."""
         with translate_errors(f"path {path}"):

@@ -1,5 +1,7 @@
 """The content gate: columns that show who a person is are found by what they hold."""
 
+import hashlib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,11 @@ def table() -> pd.DataFrame:
             "flag": random.integers(0, 2, N).astype(bool),
         }
     )
+
+
+def widen(text: str) -> str:
+    """The text in full width."""
+    return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
 
 
 def config_of(path: Path, x: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -81,8 +88,47 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
     ("a key as target", lambda t: [f"k{i * i}" for i in range(N)], PUBLIC, "is a key"),
     ("nearly a key", lambda t: [f"k{i % 390}" for i in range(N)], SENSITIVE, "is a key: 390"),
     ("repeats", lambda t: t["age"], SENSITIVE, "equals the quasi-identifier age"),
+    ("coded ages", lambda t: (t["age"] * 7 + 3).map("c{}".format), SENSITIVE, "value for each of"),
+    ("invisible letters", lambda t: t["id"] + "\u200b\u00a0", SENSITIVE, "values of column id"),
+    ("full width", lambda t: t["id"].map(widen), SENSITIVE, "values of column id"),
     ("repeats a name", lambda t: t["town"].str.upper(), PUBLIC, "equals the quasi-identifier town"),
 ]
+
+
+def hashed(kind: str, texts: "pd.Series[str]") -> "pd.Series[str]":
+    return texts.map(lambda text: hashlib.new(kind, text.encode()).hexdigest())
+
+
+#: What x holds, which a model names: rich as it may be, it is made of an identifier.
+MADE: list[tuple[str, Any]] = [
+    ("a part", lambda t: t["id"].str[1:]),
+    ("within", lambda t: "came as " + t["id"] + ", alone"),
+    ("an address", lambda t: t["id"].str.lower() + "@example.org"),
+    ("backwards", lambda t: t["id"].str[::-1]),
+    ("other marks", lambda t: t["id"].str.replace("-", "/")),
+    ("md5", lambda t: hashed("md5", t["id"])),
+    ("sha1", lambda t: hashed("sha1", t["id"].str.lower())),
+    ("sha256", lambda t: hashed("sha256", t["id"]).str.upper()),
+    ("hash of a number", lambda t: hashed("sha256", t["number"].astype(str))),
+    ("thousands", lambda t: t["number"].map("{:,}".format)),
+    ("cents", lambda t: t["number"].map(lambda n: Decimal(n).scaleb(-2))),
+    ("tenfold", lambda t: t["number"] * 10),
+    (
+        "in half the rows",
+        lambda t: t["id"].str[::-1].where(t.index % 2 == 0, "k" + t["id"].str[:1]),
+    ),
+]
+
+
+@pytest.mark.parametrize("x", [m[1] for m in MADE], ids=[m[0] for m in MADE])
+def test_what_is_made_of_an_identifier(spark: SparkSession, tmp_path: Path, x: Any) -> None:
+    rows = table()
+    rows["x"] = x(rows)
+    models = [{"type": "k_anonymity", "k": 4}, {"type": "l_diversity", "l": 2, "attribute": "x"}]
+    given = config_of(tmp_path, SENSITIVE, privacy={"models": models})
+    with pytest.raises(InfeasibleError, match=r"column x: shows who a person is: in \d+ rows"):
+        anonlib.release(given, dataframe=spark.createDataFrame(rows))
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -108,6 +154,11 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
     ("ages", lambda t: np.random.default_rng(0).integers(0, 110, N), SENSITIVE),
     ("dense numbers", lambda t: np.random.default_rng(0).integers(0, 500, N), PUBLIC),
     ("some towns", lambda t: np.roll(t["town"], 1), SENSITIVE),
+    (
+        "codes of other ages",
+        lambda t: (np.random.default_rng(1).permutation(t["age"]) * 7).astype(str),
+        SENSITIVE,
+    ),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
 ]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -24,7 +25,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import publish
 from anonlib.run.block_plan import BlockPlan
 from anonlib.spark import lease as module
-from anonlib.spark.lease import Lease, born, lease, work_folder
+from anonlib.spark.lease import COMMIT_SECONDS, Lease, born, lease, work_folder
 from anonlib.table.columns import STATE
 from tests.spark.support import (
     Shell,
@@ -223,6 +224,27 @@ def test_lease_of_another(
 
 def _lease(spark: SparkSession, storage: Any) -> Any:
     return lease(spark, storage.root, "mine")
+
+
+@pytest.mark.parametrize(
+    ("ahead", "minutes"), [(86_400, COMMIT_SECONDS // 60 + 1440), (-60, COMMIT_SECONDS // 60 - 1)]
+)
+def test_a_dead_host_amid_a_commit(
+    spark: SparkSession, storage: Any, ahead: float, minutes: float
+) -> None:
+    """Its clock may be a day ahead: the error says how long it holds the target, and the way out,
+    which is one."""
+    holder = {**own_lease(storage), "host": "elsewhere", "committing": True}
+    work = leave_behind(storage, {**holder, "beat": time.time() + ahead})
+    with pytest.raises(BusyError) as error, _lease(spark, storage):
+        pass
+    found = re.search(r"in (\d+) minutes; .* remove (\S+)$", str(error.value))
+    assert found is not None, error.value
+    assert abs(int(found[1]) - minutes) <= 1
+    assert Path(storage.local_path(found[2])) == work / "lease-1.json"
+    (work / "lease-1.json").unlink()
+    with _lease(spark, storage):
+        assert not (work / "staging").exists()
 
 
 def test_half_written_lease(spark: SparkSession, storage: Any) -> None:

@@ -105,6 +105,18 @@ def test_a_run_id_is_of_one_config(shell: Shell, spark: SparkSession, tmp_path: 
         shell.release({**first, "seed": 8}),
         "release.run_id: run one was published with another config",
     )
+    # Another record path hides the record, not what the table says of itself.
+    models = first["privacy"]["models"]
+    weaker = [{"type": "k_anonymity", "k": 2}, *models[1:]]
+    for change in (
+        {"privacy": {"models": weaker}},
+        {"partition": {"steps": [{"type": "mondrian"}]}},
+    ):
+        release = {**first["release"], "record": str(tmp_path / "elsewhere")}
+        refused(
+            shell.release({**first, **change, "release": release}),
+            "release.run_id: run one was published with another config",
+        )
     # Only the source has changed: the run is done, and that is said.
     people(90).to_parquet(tmp_path / "people.parquet", index=False)
     said = shell.release(first)

@@ -10,19 +10,21 @@ from anonlib.encode._published import from_parents
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Cells, Domain
+from anonlib.recode.interval import Interval
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional
 from anonlib.registry import plugins
 from anonlib.table.schema import Scale
 
 N, M = 600, 40
-#: With parameters that are numbers.
+#: With parameters that are numbers, or one of several kinds.
 SOME = [Lca(level=1), Proportional(steps=7)]
+CODED = [Interval(round_to="month"), Interval(bottom=-20, top=20), Interval(round_to=0.5)]
 
 
 def variants() -> list[Any]:
     """Every recoder that needs no parameters, and with each value of those that list them."""
-    found: list[Any] = [*SOME]
+    found: list[Any] = [*SOME, *CODED]
     for plugin in plugins("recoder").values():
         fields = plugin.model_fields
         if any(field.is_required() for field in fields.values()):

@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,80 @@ def test_intervals_and_sets_are_null_where_most_are_missing() -> None:
     assert recode(Interval(form="text"), *cells) == ["[1, 2]", None]
     assert recode(Set(), *cells) == [[1, 2, None], None]
     assert recode(Set(form="text"), *cells) == ["[1, 2, null]", None]
+
+
+def ends(recoder: Interval, *cells: list[Any], type: Any = None) -> list[Any]:
+    return [None if e is None else (*e.values(),) for e in recode(recoder, *cells, type=type)]
+
+
+@pytest.mark.parametrize("column", [pa.int8(), pa.int64(), pa.float32(), pa.decimal128(9, 2)])
+def test_ends_of_intervals_are_rounded_outwards_and_coded(column: pa.DataType) -> None:
+    cells = [17, 23, 24], [30, 30], [-7, -3], [91, 99], [None]
+    said = partial(ends, type=column)
+    assert said(Interval(round_to=10), *cells) == [(10, 30), (30, 30), (-10, 0), (90, 100), None]
+    coded = said(Interval(bottom=0, top=90), *cells)
+    assert coded == [(17, 24), (30, 30), (0, 0), (90, 90), None]
+    both = said(Interval(round_to=10, bottom=20, top=95), *cells)
+    assert both == [(20, 30), (30, 30), (20, 20), (90, 95), None]
+
+
+def test_ends_of_times_go_to_the_beginning_of_a_unit() -> None:
+    days = [date(1985, 3, 7), date(1986, 12, 31)], [date(2000, 1, 1)]
+    (first, _), alone = (
+        ends(Interval(round_to="month"), *days),
+        ends(Interval(round_to="year"), *days)[1],
+    )
+    assert first == (date(1985, 3, 1), date(1987, 1, 1))
+    assert alone == (date(2000, 1, 1), date(2000, 1, 1))
+    for zone in (None, "Europe/Paris"):
+        times = pa.timestamp("us", zone)
+        text = recode(Interval(form="text", round_to="day"), [-1, 1], type=times)[0]
+        z = "" if zone is None else "Z"
+        assert text == f"[1969-12-31T00:00:00.000000{z}, 1970-01-02T00:00:00.000000{z}]"
+
+
+@pytest.mark.parametrize(
+    ("recoder", "values", "column"),
+    [
+        (Interval(round_to=100), [120], pa.int8()),
+        (Interval(round_to=1000), [2**63 - 1], pa.int64()),
+        (Interval(round_to="year"), [date(9999, 5, 1)], pa.date32()),
+    ],
+)
+def test_rounded_ends_that_no_type_has(recoder: Any, values: Any, column: Any) -> None:
+    with pytest.raises(InputError, match="leave the range of") as error:
+        recode(recoder, values, type=column)
+    assert str(values[0]) not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("recoder", "column"),
+    [
+        (Interval(round_to=10), pa.string()),
+        (Interval(round_to=2.5), pa.int32()),
+        (Interval(round_to=10), pa.date32()),
+        (Interval(round_to="year"), pa.int32()),
+        (Interval(bottom=3), pa.date32()),
+        (Interval(top=300), pa.int8()),
+        (Interval(top=3), pa.string()),
+        (Interval(bottom=0.001), pa.decimal128(9, 2)),
+    ],
+)
+def test_ends_that_can_not_be_coded(recoder: Any, column: pa.DataType) -> None:
+    with pytest.raises(InputError, match=r"round_to|bottom|top"):
+        recoder.output(column)
+
+
+def test_a_range_of_ends_that_is_none() -> None:
+    with pytest.raises(ValueError, match="below top"):
+        Interval(bottom=5, top=5)
+
+
+def test_intervals_say_whose_values_their_ends_are() -> None:
+    assert "values of single persons" in Interval().shows
+    assert "values of single persons" in Interval(bottom=1, top=2).shows
+    assert not Interval(round_to=5).shows
+    assert not Median().shows
 
 
 def test_missing_competes_as_a_category_of_the_mode() -> None:

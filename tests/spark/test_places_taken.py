@@ -1,0 +1,110 @@
+"""What is in the way of a run: a damaged log, the manifest's place taken, no Java. The error names
+it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.errors import InputError
+from tests.spark.support import people, settings, write_people
+
+pytestmark = pytest.mark.spark
+
+
+def _cut(log: Path) -> None:
+    text = (log / f"{1:020}.json").read_text()
+    (log / f"{1:020}.json").write_text(text[: len(text) // 2])
+
+
+def _garbage(log: Path) -> None:
+    (log / f"{1:020}.json").write_bytes(b"7\n")
+
+
+def _gone(log: Path) -> None:
+    (log / f"{1:020}.json").unlink()
+
+
+@pytest.mark.parametrize("damage", [_cut, _garbage, _gone])
+def test_a_damaged_log(spark: SparkSession, tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """Of the target, of the source, of a table that is audited: the file is named."""
+    write_people(tmp_path)
+    place = tmp_path / "table"
+    for _ in range(3):
+        rows = spark.createDataFrame(people())
+        rows.coalesce(1).write.format("delta").mode("append").save(str(place))
+    log = place / "_delta_log"
+    damage(log)
+    for crc in log.glob("*.crc"):
+        crc.unlink()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    append = {"path": str(place), "mode": "append", "acknowledge_returning": True}
+    delta = {"format": "delta", "path": str(place)}
+    given = settings(tmp_path)
+    calls: dict[str, Callable[[], object]] = {
+        "release.path: ": lambda: anonlib.release(settings(tmp_path, release=append)),
+        "source: ": lambda: anonlib.check(settings(tmp_path, source=delta)),
+        f"table {place}: ": lambda: anonlib.audit(str(place), given),
+    }
+    for begins, call in calls.items():
+        with pytest.raises(InputError) as error:
+            call()
+        assert str(error.value).startswith(begins)
+        assert f"{log}/{1:020}.json" in str(error.value)
+        assert "damaged" in str(error.value)
+
+
+@pytest.mark.parametrize("file", [False, True], ids=["a folder", "its folder is a file"])
+def test_the_manifests_place(spark: SparkSession, tmp_path: Path, *, file: bool) -> None:
+    write_people(tmp_path)
+    anonlib.release(settings(tmp_path))
+    folder = tmp_path / "out" / "table" / "_anonlib"
+    (folder / "manifest.json").unlink()
+    if file:
+        folder.rmdir()
+        folder.write_text("")
+    else:
+        (folder / "manifest.json").mkdir()
+    over = {"mode": "overwrite", "acknowledge_overwrite": True}
+    with pytest.raises(InputError) as error:
+        anonlib.release(settings(tmp_path, release=over))
+    wanted = f"{folder} must be a folder" if file else f"{folder}/manifest.json must be a file"
+    assert wanted in str(error.value)
+    log = (tmp_path / "out" / "table" / "_delta_log").glob("*.json")
+    assert len([*log]) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (None, "there is no java on PATH, and JAVA_HOME is not set"),
+        ("exit 1", "bin/java does not run"),
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "bin/java is Java 11"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "bin/java is Java 8"),
+    ],
+)
+def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
+    """In a process of its own, which has no JVM."""
+    code = (
+        "from anonlib.errors import InputError\n"
+        "from anonlib.spark.session import _require_java\n"
+        "try:\n    _require_java()\nexcept InputError as error:\n    print(error)\n"
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "JAVA_HOME"}
+    environment["PATH"] = str(tmp_path)
+    if script is not None:
+        (tmp_path / "bin").mkdir()
+        java = tmp_path / "bin" / "java"
+        java.write_text(f"#!/bin/sh\n{script}\n")
+        java.chmod(0o755)
+        environment["JAVA_HOME"] = str(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.startswith("no Java 17 found: ")
+    assert said in done.stdout
