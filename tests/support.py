@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +35,16 @@ def skip_or_fail(reason: str) -> NoReturn:
     if os.environ.get("ANONLIB_NO_SKIPS"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def processes_of(temporary: Path) -> list[Path]:
+    """The folders in /proc of all processes with this folder for temporary files (TMPDIR)."""
+    mark, found = f"TMPDIR={temporary}".encode(), []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append(process)
+    return found
 
 
 @contextmanager

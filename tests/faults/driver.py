@@ -12,14 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.faults.checker import require
+from tests.support import processes_of
 
 ROOT = Path(__file__).parents[2]
 #: Of one run, on a machine that may be very busy.
 TIMEOUT = 600
 #: The processes below a driver, by a part of their command lines.
 JVM, WORKER, EXECUTOR = b"deploy.SparkSubmit", b"pyspark.daemon", b"CoarseGrainedExecutorBackend"
-#: In the environment of a driver and of all processes below it.
-_MARK = "ANONLIB_FAULTS_HOME"
 
 
 class Driver:
@@ -28,19 +27,17 @@ class Driver:
     All its files are below `folder`, those of Spark and Python below `folder`/scratch.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, **env: str) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder, self.scratch = folder, folder / "scratch"
         for name in ("temporary", "local", "cwd"):
             (self.scratch / name).mkdir(parents=True)
-        self._mark = f"{_MARK}={folder}".encode()
         self._n_begun = self._ended = self._offset = 0
         self.set_clock(0)
-        places = {_MARK: str(folder), "TMPDIR": str(self.scratch / "temporary")}
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.child", folder, json.dumps(settings or {})],
-                env={**os.environ, "PYTHONPATH": path, **places, **env},
+                env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(self.scratch / "temporary")},
                 cwd=self.scratch / "cwd",
                 stdin=subprocess.PIPE,
                 stdout=out,
@@ -104,11 +101,10 @@ class Driver:
     def below(self, kind: bytes = b"") -> list[int]:
         """The processes of the driver that live, of one kind; without, all."""
         found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                ours = self._mark in (path / "environ").read_bytes().split(b"\0")
-                if ours and kind in (path / "cmdline").read_bytes():
-                    found.append(int(path.name))
+        for process in processes_of(self.scratch / "temporary"):
+            with suppress(OSError):  # it has ended
+                if kind in (process / "cmdline").read_bytes():
+                    found.append(int(process.name))
         return found
 
     def set_clock(self, seconds: float) -> None:
