@@ -12,6 +12,8 @@ from tests.faults.driver import EXECUTOR, JVM, WORKER, Driver
 from tests.faults.scene import CHANGES, FORMATS, Scene
 
 HOUR = 3600
+#: The file that fills a disk.
+FILLER = "filler"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def disk(random: Random) -> Fault:
 
     def filler(scene: Scene, driver: Driver) -> Path:
         folders = {"target": scene.out, "record": scene.record, "scratch": driver.scratch}
-        return Path(str(folders[place]), "filler")
+        return Path(str(folders[place]), FILLER)
 
     def strike(scene: Scene, driver: Driver) -> None:
         with filler(scene, driver).open("wb", 0) as file:

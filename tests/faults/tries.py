@@ -11,7 +11,7 @@ from random import Random
 from tests.faults import checker
 from tests.faults.checker import Broken, require
 from tests.faults.driver import Driver, seconds_of_stages
-from tests.faults.kinds import KINDS, Fault
+from tests.faults.kinds import FILLER, KINDS, Fault
 from tests.faults.scene import MODES, Scene, people
 from tests.support import small_disk
 
@@ -20,7 +20,7 @@ STAGES = ("start", "open", "scan", "partition", "anonymize", "audit", "publish",
 #: How long the last of these is; a stage that was not measured yet.
 END_SECONDS, UNKNOWN_SECONDS = 0.5, 1.0
 #: Of the small disks.
-MEGABYTES = 64
+MEGABYTES = 128
 CLUSTER = {"spark.master": "local-cluster[2,1,700]", "spark.executor.memory": "600m"}
 
 
@@ -116,10 +116,10 @@ class _One:
         """The whole try; what happened."""
         scene, fault = self._scene, self._fault
         if fault.disk == "target":
-            self._stack.enter_context(small_disk(scene.out, MEGABYTES))
+            self._mount(scene.out)
         elif fault.disk == "record":
             scene.record = scene.folder / "record"
-            self._stack.enter_context(small_disk(scene.record, MEGABYTES))
+            self._mount(scene.record)
         driver = self._driver()
         self._prepare(driver)
         happened = self._disturbed(driver)
@@ -137,7 +137,7 @@ class _One:
         cluster = self._fault.cluster
         if self._fault.disk == "scratch":
             folder = self._scene.folder / f"driver-{len(self._used)}"
-            self._stack.enter_context(small_disk(folder / "scratch", 4 * MEGABYTES))
+            self._mount(folder / "scratch")
             found = Driver(folder)
             self._stack.callback(found.stop)
         else:
@@ -145,6 +145,16 @@ class _One:
             self._stack.callback(self._give_back, found)
         self._used.append(found)
         return found
+
+    def _mount(self, place: Path) -> None:
+        """A small disk. What is on it when something does not hold is kept beside it."""
+
+        def keep(error: object, *_: object) -> None:
+            if error is not None:
+                shutil.copytree(place, f"{place}.kept", ignore=shutil.ignore_patterns(FILLER))
+
+        self._stack.enter_context(small_disk(place, MEGABYTES))
+        self._stack.push(keep)
 
     def _give_back(self, driver: Driver) -> None:
         """An idle driver serves again; one that hangs does not."""
