@@ -1,6 +1,10 @@
 """What tests of several files share: where the data is, blocks to try kernels on."""
 
 import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,6 +35,30 @@ def skip_or_fail(reason: str) -> NoReturn:
     if os.environ.get("ANONLIB_NO_SKIPS"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def processes_of(temporary: Path) -> list[Path]:
+    """The folders in /proc of all processes with this folder for temporary files (TMPDIR)."""
+    mark, found = f"TMPDIR={temporary}".encode(), []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append(process)
+    return found
+
+
+@contextmanager
+def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
+    """A file system of this size. Only root can mount one: else the test skips."""
+    place.mkdir(parents=True, exist_ok=True)
+    size, mount = f"size={megabytes}m", shutil.which("mount") or "mount"
+    done = subprocess.run([mount, "-t", "tmpfs", "-o", size, "tmpfs", place], check=False)
+    if done.returncode:
+        skip_or_fail("a small file system can be mounted by root only")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def make_block(

@@ -50,7 +50,7 @@ def published_rows(
 
     spark = session()
     storage = Storage(spark, table)
-    if not storage.exists(f"{storage.root}/_delta_log"):
+    if not storage.has_table(storage.root):
         raise InputError(f"{table}: no Delta table is there")
     if not force and not storage.exists(f"{storage.root}/_anonlib/manifest.json"):
         raise InputError(

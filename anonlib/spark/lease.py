@@ -202,11 +202,10 @@ class Lease:
         root, path = self._storage.root, f"{self.work}/{FILES}"
         if not self._storage.exists(path):
             return
-        log = f"{root}/_delta_log"
-        names = self._storage.listed(log)
-        if any(name.endswith(".json") and not name.startswith(".") for name in names):
+        if self._storage.has_table(root):
             return  # the commit has arrived
         written = [*json.loads(self._storage.read(path))]
+        names = self._storage.listed(f"{root}/_delta_log")
         written += [f"_delta_log/{name}" for name in names if _TEMPORARY.fullmatch(name)]
         for name in written:
             self._storage.delete(f"{root}/{name}")

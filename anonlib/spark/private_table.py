@@ -96,7 +96,7 @@ class PrivateTable:
 
     def rows(self) -> DataFrame | None:
         """All rows; None if none was ever appended."""
-        if not self._storage.exists(f"{self.path}/_delta_log"):
+        if not self._storage.has_table(self.path):
             return None
         with translate_errors(self._what):
             return self._spark.read.format("delta").load(self.path)

@@ -83,6 +83,12 @@ class Storage:
                 status.getPath().getName() for status in self._fs.listStatus(self._path(path))
             )
 
+    def has_table(self, path: str) -> bool:
+        """Whether a Delta table is there: one whose making was stopped has a log without commits,
+        and is none."""
+        names = self.listed(f"{path}/_delta_log")
+        return any(name.endswith(".json") and not name.startswith(".") for name in names)
+
     def read(self, path: str) -> str:
         """The text of a small file. If the file is replaced meanwhile, as leases are, it is the
         new text."""

@@ -3,7 +3,6 @@ to it: each ends in the right table, or with the target as it was."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -29,7 +28,7 @@ from tests.spark.support import (
     write_config,
     write_people,
 )
-from tests.support import skip_or_fail
+from tests.support import small_disk
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
@@ -306,22 +305,16 @@ def require_excluded(log: Path, node: str) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = shutil.which("mount")
-    command = [str(mount), "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        skip_or_fail("a small file system can be mounted by root only")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", 24) as place:
+        yield place
 
 
 def test_full_disk(
-    cluster: Cluster, made: Packed, right: Any, small_disk: Path, tmp_path: Path
+    cluster: Cluster, made: Packed, right: Any, full_disk: Path, tmp_path: Path
 ) -> None:
     """A node whose disk is full fails its tasks for that, and gets no more of them."""
-    full = cluster.worker(2, SPARK_LOCAL_DIRS=str(small_disk), SMALL_DISK=str(small_disk))
+    full = cluster.worker(2, SPARK_LOCAL_DIRS=str(full_disk), SMALL_DISK=str(full_disk))
     log = tmp_path / "events"
     log.mkdir()
     try:

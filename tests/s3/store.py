@@ -1,19 +1,11 @@
-"""What the tests on object stores share: moto's server, and before it a proxy that loses requests,
-stops when it is told to, and lets one conditional write through at a time (moto looks first and
-writes then)."""
+"""What the tests on object stores share: before a server (`tests/s3/servers.py`) a proxy that loses
+requests and stops when it is told to."""
 
 import http.client
 import random
-import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
-import urllib.error
 import urllib.parse
 import urllib.request
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -21,11 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
 
-from tests.support import skip_or_fail
+from tests.s3.servers import Server
 
-BUCKET = "releases"
-#: moto takes any signature, but tells the unsigned from the others.
-_SIGNED = "AWS4-HMAC-SHA256 Credential=tests/20200101/us-east-1/s3/aws4_request, Signature=0"
 #: Headers that are between neighbours.
 _HOP = {"connection", "date", "expect", "keep-alive", "server", "transfer-encoding"}
 
@@ -44,7 +33,7 @@ class Store:
     anything is done about it.
     """
 
-    moto: int
+    server: Server
     one_in: int = 0
     stops_at: Callable[[str], bool] = lambda request: False
     first: Callable[[str], object] = lambda request: None
@@ -92,26 +81,15 @@ class Store:
                 return "gone"
             return "refused" if self.lost % 2 else "unanswered"
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """Asks moto itself."""
-        headers = {"Authorization": _SIGNED, "Content-Type": "application/octet-stream"}
-        url = f"http://127.0.0.1:{self.moto}/{BUCKET}{path}"
-        request = urllib.request.Request(url, body, headers, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return bytes(answer.read())
-
     def put(self, key: str, body: bytes) -> None:
-        self.ask("PUT", f"/{urllib.parse.quote(key)}", body)
+        self.server.ask("PUT", f"/{urllib.parse.quote(key)}", body)
 
     def get(self, key: str) -> bytes:
-        return self.ask("GET", f"/{urllib.parse.quote(key)}")
+        return self.server.ask("GET", f"/{urllib.parse.quote(key)}")
 
     def keys(self, prefix: str = "") -> set[str]:
         """The objects, without the marks of folders."""
-        found = ET.fromstring(self.ask("GET", f"?list-type=2&prefix={urllib.parse.quote(prefix)}"))
-        assert found.findtext("{*}IsTruncated") == "false"
-        keys = {str(key.text) for key in found.iterfind("{*}Contents/{*}Key")}
-        return {key for key in keys if not key.endswith("/")}
+        return {key for key in self.server.keys(prefix) if not key.endswith("/")}
 
     def texts(self) -> dict[str, bytes]:
         return {key: self.get(key) for key in self.keys()}
@@ -152,13 +130,14 @@ class _Proxy(BaseHTTPRequestHandler):
         sent = {k: v for k, v in self.headers.items() if k.lower() not in _HOP}
         if self.store.deaf:
             sent.pop("If-None-Match", None)
-        moto = http.client.HTTPConnection("127.0.0.1", self.store.moto, timeout=120)
-        with self.store.conditional if "If-None-Match" in sent else nullcontext():
-            moto.request(self.command, self.path, body, sent)
-            answer = moto.getresponse()
+        server = http.client.HTTPConnection("127.0.0.1", self.store.server.port, timeout=120)
+        alone = "If-None-Match" in sent and not self.store.server.atomic
+        with self.store.conditional if alone else nullcontext():
+            server.request(self.command, self.path, body, sent)
+            answer = server.getresponse()
             kept = [(k, v) for k, v in answer.getheaders() if k.lower() not in _HOP]
             data = answer.read()
-        moto.close()
+        server.close()
         return answer.status, kept, data
 
     def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
@@ -181,46 +160,20 @@ class _Proxy(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def store() -> Iterator[Store]:
-    """An empty store with one bucket. Skips the test where moto is not installed."""
-    server = Path(sys.prefix) / "s3" / "bin" / "moto_server"
-    if not server.exists():
-        skip_or_fail("no object store: `scripts/test --s3` installs one")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    moto = subprocess.Popen(
-        [server, "-H", "127.0.0.1", "-p", str(port)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    found = Store(port)
+def before(server: Server) -> Iterator[Store]:
+    """The proxy before a server, which is empty."""
+    server.empty()
+    found = Store(server)
     handler = type("Proxy", (_Proxy,), {"store": found})
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     proxy.daemon_threads = True
     found.port = proxy.server_port
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     try:
-        _wait_for(moto, found)
         yield found
     finally:
         proxy.shutdown()
         proxy.server_close()
-        moto.send_signal(signal.SIGTERM)
-        moto.wait(30)
-
-
-def _wait_for(moto: subprocess.Popen[bytes], found: Store) -> None:
-    end = time.monotonic() + 120
-    while True:
-        try:
-            found.ask("PUT", "")
-            return
-        except OSError:
-            assert moto.poll() is None, "moto ended"
-            assert time.monotonic() < end, "moto does not answer"
-            time.sleep(0.2)
 
 
 def spark_settings(endpoint: str) -> dict[str, str]:

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonlib.spark.jars import jar_dir
-from tests.s3.store import BUCKET, Store, spark_settings
+from tests.s3.servers import BUCKET, KEY, SECRET
+from tests.s3.store import Store, spark_settings
 from tests.spark.support import (
     Step,
     holding,
@@ -29,8 +30,8 @@ from tests.support import skip_or_fail
 pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow]
 
 SECRETS = {
-    "AWS_ACCESS_KEY_ID": "CANARYID0123456789",
-    "AWS_SECRET_ACCESS_KEY": "CANARYSECRET0123456789abcdef",
+    "AWS_ACCESS_KEY_ID": KEY,
+    "AWS_SECRET_ACCESS_KEY": SECRET,
     "ANONLIB_S3_LEDGER": "CANARYLEDGER-0123456789abcdef",
 }
 LOG = "out/table/_delta_log"

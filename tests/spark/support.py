@@ -26,6 +26,7 @@ from anonlib import cli
 from anonlib.cli.progress_lines import LogProgress
 from tests.quick import quick
 from tests.spark.ui import SHOWN, save_pages
+from tests.support import processes_of
 
 ROOT = Path(__file__).parents[2]
 #: In every text of `people`; numbers begin with NUMBER.
@@ -215,22 +216,12 @@ def installed(folder: Path, kernel: str, code: str) -> str:
 
 
 def _wait_for_processes(temporary: Path) -> None:
-    """Waits for all processes with this folder for temporary files: the JVM and its workers are in
-    sessions of their own."""
-    mark = f"TMPDIR={temporary}\0".encode()
+    """Waits for the driver, its JVM and workers, which are in sessions of their own."""
     end = time.monotonic() + TIMEOUT
-    while time.monotonic() < end:
-        if not any(mark in _environment(process) for process in Path("/proc").glob("[0-9]*")):
-            return
+    while processes_of(temporary):
+        if time.monotonic() > end:
+            raise TimeoutError("processes of the run do not end")
         time.sleep(0.05)
-    raise TimeoutError("processes of the run do not end")
-
-
-def _environment(process: Path) -> bytes:
-    try:
-        return (process / "environ").read_bytes() + b"\0"
-    except OSError:  # it has ended
-        return b""
 
 
 def _run_steps(folder: Path, steps: Iterable[Step]) -> None:

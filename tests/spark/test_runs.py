@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
@@ -212,8 +213,13 @@ def test_a_run_that_can_not_be_noted(released: Released, monkeypatch: pytest.Mon
 
 
 def test_drivers_append_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    """Two that make the table, and more that add to it; a column is added later."""
+    """Two that make the table, whose making was stopped before, and more that add to it; a column
+    is added later."""
     schema = T.StructType([T.StructField("run_id", T.StringType())])
+    table = PrivateTable(spark, str(tmp_path / "runs"), "runs")
+    (tmp_path / "runs" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "runs" / "_delta_log" / f".{0:020}.json.{uuid4()}.tmp").touch()
+    assert table.rows() is None
 
     def append(i: int) -> None:
         PrivateTable(spark, str(tmp_path / "runs"), "runs").append([(f"r{i}",)], schema)
@@ -221,7 +227,6 @@ def test_drivers_append_at_once(spark: SparkSession, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(append, range(4)))
     wider = T.StructType([*schema, T.StructField("more", T.LongType())])
-    table = PrivateTable(spark, str(tmp_path / "runs"), "runs")
     table.append([("r4", 1)], wider)
     rows = table.rows()
     assert rows is not None
