@@ -1,0 +1,231 @@
+"""Tries mutants in a live process: `mutate.py` starts this with pytest's arguments.
+
+First every collected test runs once and its lines are noted. Then each mutant is put into the live
+functions, and the tests that ran its lines run until one fails. Without Spark that happens in a
+forked process. On Spark it happens in this one, where the failed test must pass again without the
+mutant: else the session is broken, and this process ends with BROKEN to be started again.
+"""
+
+import gc
+import importlib
+import os
+import pickle
+import re
+import signal
+import sys
+import threading
+import time
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+from mutants import Mutant, changed_tree
+
+ROOT = Path(__file__).parents[2]
+BROKEN = 70
+Lines = dict[tuple[str, int], set[str]]
+PLAIN = int | float | str | bytes | tuple | frozenset | list | dict | re.Pattern | None
+
+
+class Late(BaseException):
+    """A test takes much longer than it did without the mutant."""
+
+
+class Loop:
+    """Takes the place of pytest's loop over the tests.
+
+    Args:
+        todo: The mutants.
+        note: Is told of every mutant and the test that killed it: empty if it survived, None if it
+            can't be tried alive.
+        forked: Whether each mutant is tried in a process of its own.
+        known: The file of what the tests ran; made if it is not there.
+        most: Seconds of tests for one mutant.
+    """
+
+    def __init__(
+        self,
+        todo: Sequence[Mutant],
+        note: Callable[[Mutant, str | None], None],
+        known: Path,
+        *,
+        forked: bool,
+        most: float,
+    ):
+        self.todo, self.note, self.forked, self.known, self.most = todo, note, forked, known, most
+        self.lines: Lines = defaultdict(set)
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid: item for item in session.items}
+        paths = sorted({mutant.path for mutant in self.todo})
+        for path in paths:
+            importlib.import_module(dotted(path))
+        if not self.known.exists():
+            self._look(frozenset(str(ROOT / path) for path in paths))
+        self.lines, self.seconds = pickle.loads(self.known.read_bytes())  # noqa: S301 - our own
+        self.live = defaultdict(list)
+        for each in gc.get_objects():
+            if isinstance(each, types.FunctionType):
+                self.live[each.__code__.co_filename].append(each)
+        for mutant in self.todo:
+            undo = self._put(mutant)
+            if undo is None:
+                self.note(mutant, None)
+            elif self.forked:
+                self.note(mutant, self._in_fork(self._tests(mutant)))
+                undo()
+            else:
+                self._alive(mutant, undo)
+        return True
+
+    def _look(self, files: frozenset[str]) -> None:
+        """Runs all tests once; notes which lines each ran, and how long it took."""
+        pid = os.fork() if self.forked else 0
+        if pid:
+            if os.waitpid(pid, 0)[1]:
+                raise RuntimeError("the tests can't be run without a mutant")
+            return
+        for name in self.items:
+            begun = time.monotonic()
+            with traced(files) as ran:
+                passed = self._passes(name, 600)
+            if passed:
+                self.seconds[name] = time.monotonic() - begun
+                for line in ran:
+                    self.lines[line].add(name)
+            else:
+                print("fails without a mutant:", name, file=sys.stderr)
+        self.known.write_bytes(pickle.dumps((self.lines, self.seconds)))
+        if self.forked:
+            os._exit(0)
+
+    def _tests(self, mutant: Mutant) -> list[str]:
+        """The tests that ran the mutant's statement, the quickest first."""
+        file = str(ROOT / mutant.path)
+        lines = [(f, n) for f, n in self.lines if f == file and mutant.first <= n <= mutant.last]
+        names = {name for line in lines for name in self.lines[line]} & self.items.keys()
+        chosen, left = [], self.most
+        for name in sorted(names, key=self.seconds.__getitem__):
+            left -= self.seconds[name]
+            if left > 0 or not chosen:
+                chosen.append(name)
+        return chosen
+
+    def _passes(self, name: str, most: float) -> bool:
+        item = self.items[name]
+        # Any test of another module but this one, so that the session's fixtures live on.
+        following = next((i for i in self.items.values() if i is not item), None)
+
+        def late(*_: object) -> None:
+            raise Late
+
+        before = signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, most, 5.0)
+        try:
+            reports = runtestprotocol(item, log=False, nextitem=following)
+        except BaseException:
+            return False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        return not any(report.failed for report in reports)
+
+    def _first_failing(self, names: Sequence[str]) -> str:
+        return next((n for n in names if not self._passes(n, 10 + 5 * self.seconds[n])), "")
+
+    def _in_fork(self, names: Sequence[str]) -> str:
+        if not names:
+            return ""
+        end, ours = os.pipe()
+        if not (pid := os.fork()):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(1, 2)
+            os.write(ours, self._first_failing(names).encode())
+            os._exit(0)
+        os.close(ours)
+        until = time.monotonic() + 30 + 5 * sum(self.seconds[name] for name in names)
+        while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < until:
+            time.sleep(0.02)
+        if not ended[0]:
+            os.kill(pid, signal.SIGKILL)
+            ended = os.waitpid(pid, 0)
+        with os.fdopen(end) as said:
+            return said.read() or ("does not end well" if ended[1] else "")
+
+    def _alive(self, mutant: Mutant, undo: Callable[[], None]) -> None:
+        killer = self._first_failing(self._tests(mutant))
+        undo()
+        if killer and not self._passes(killer, 60 + 10 * self.seconds[killer]):
+            sys.stdout.flush()
+            os._exit(BROKEN)
+        self.note(mutant, killer)
+
+    def _put(self, mutant: Mutant) -> Callable[[], None] | None:
+        """Puts a mutant into the live functions and names of its module. None if it can't be."""
+        file, module = str(ROOT / mutant.path), sys.modules[dotted(mutant.path)]
+        code = compile(changed_tree(ROOT, mutant), file, "exec")
+        new = dict(codes(code))
+        changes: list[tuple[object, str, Any]] = []
+        if mutant.body:
+            for each in self.live[file]:
+                mutated = new.get((each.__code__.co_qualname, each.__code__.co_firstlineno))
+                if mutated is None or mutated == each.__code__:
+                    continue
+                if mutated.co_freevars != each.__code__.co_freevars:
+                    return None
+                changes.append((each, "__code__", mutated))
+        else:
+            space = types.ModuleType(module.__name__)
+            exec(code, space.__dict__)  # noqa: S102 - what this is for
+            users = [m for n, m in sys.modules.items() if n.startswith("anonlib")]
+            for name, old in vars(module).items():
+                value = vars(space).get(name)
+                if isinstance(old, PLAIN) and isinstance(value, PLAIN) and value != old:
+                    changes += [(u, name, value) for u in users if vars(u).get(name) is old]
+        undone = [(each, name, getattr(each, name)) for each, name, _ in changes]
+        set_all(changes)
+        return (lambda: set_all(undone)) if changes else None
+
+
+def set_all(values: Sequence[tuple[object, str, Any]]) -> None:
+    for each, name, value in values:
+        setattr(each, name, value)
+
+
+def dotted(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def codes(code: types.CodeType) -> Iterator[tuple[tuple[str, int], types.CodeType]]:
+    """All code in a module, by its name and first line."""
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield (each.co_qualname, each.co_firstlineno), each
+            yield from codes(each)
+
+
+@contextmanager
+def traced(files: frozenset[str]) -> Iterator[set[tuple[str, int]]]:
+    """Collects the lines of some files that run meanwhile."""
+    ran: set[tuple[str, int]] = set()
+
+    def line(frame: types.FrameType, _event: str, _: object) -> Any:
+        ran.add((frame.f_code.co_filename, frame.f_lineno))
+        return line
+
+    def call(frame: types.FrameType, event: str, arg: object) -> Any:
+        return line(frame, event, arg) if frame.f_code.co_filename in files else None
+
+    threading.settrace(call)
+    sys.settrace(call)
+    try:
+        yield ran
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
