@@ -51,7 +51,7 @@ TESTS: dict[str, tuple[str, str]] = {
         """test_publish test_append test_target_changes test_overwrite test_runs test_delta_files
         test_kill""",
     ),
-    "anonlib/spark/lease.py": ("unit/test_interrupted", "test_kill"),
+    "anonlib/spark/lease.py": ("unit/test_lease unit/test_interrupted", "test_kill"),
     "anonlib/run/ledger.py": ("", "test_append test_backlog test_persons"),
     "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases unit/test_limits", ""),
     "anonlib/privacy/*": (

@@ -29,7 +29,9 @@ from mutants import Mutant, changed_tree
 ROOT = Path(__file__).parents[2]
 BROKEN = 70
 Lines = dict[tuple[str, int], set[str]]
-PLAIN = int | float | str | bytes | tuple | frozenset | list | dict | re.Pattern | None
+#: What is replaced: of what, under which name, by what.
+Changes = Iterator[tuple[object, str, Any]]
+PLAIN = int | float | str | bytes | tuple | frozenset | list | dict | re.Pattern
 
 
 class Late(BaseException):
@@ -74,7 +76,11 @@ class Loop:
             if isinstance(each, types.FunctionType):
                 self.live[each.__code__.co_filename].append(each)
         for mutant in self.todo:
-            undo = self._put(mutant)
+            try:
+                undo = self._put(mutant)
+            except Exception as error:  # in what runs when the module is loaded
+                self.note(mutant, f"{type(error).__name__} at import")
+                continue
             if undo is None:
                 self.note(mutant, None)
             elif self.forked:
@@ -106,10 +112,12 @@ class Loop:
             os._exit(0)
 
     def _tests(self, mutant: Mutant) -> list[str]:
-        """The tests that ran the mutant's statement, the quickest first."""
+        """The tests that ran the statement, or all if it runs at import; the quickest first."""
         file = str(ROOT / mutant.path)
         lines = [(f, n) for f, n in self.lines if f == file and mutant.first <= n <= mutant.last]
         names = {name for line in lines for name in self.lines[line]} & self.items.keys()
+        if not mutant.body and self.forked:
+            names = {*self.seconds} & self.items.keys()
         chosen, left = [], self.most
         for name in sorted(names, key=self.seconds.__getitem__):
             left -= self.seconds[name]
@@ -119,8 +127,6 @@ class Loop:
 
     def _passes(self, name: str, most: float) -> bool:
         item = self.items[name]
-        # Any test of another module but this one, so that the session's fixtures live on.
-        following = next((i for i in self.items.values() if i is not item), None)
 
         def late(*_: object) -> None:
             raise Late
@@ -128,7 +134,8 @@ class Loop:
         before = signal.signal(signal.SIGALRM, late)
         signal.setitimer(signal.ITIMER_REAL, most, 5.0)
         try:
-            reports = runtestprotocol(item, log=False, nextitem=following)
+            # What is set up for the session stays.
+            reports = runtestprotocol(item, log=False, nextitem=item.session)  # type: ignore[arg-type]
         except BaseException:
             return False
         finally:
@@ -183,14 +190,30 @@ class Loop:
         else:
             space = types.ModuleType(module.__name__)
             exec(code, space.__dict__)  # noqa: S102 - what this is for
-            users = [m for n, m in sys.modules.items() if n.startswith("anonlib")]
-            for name, old in vars(module).items():
-                value = vars(space).get(name)
-                if isinstance(old, PLAIN) and isinstance(value, PLAIN) and value != old:
-                    changes += [(u, name, value) for u in users if vars(u).get(name) is old]
+            changes = [*self._changed_names(module, space), *self._changed_defaults(file, space)]
         undone = [(each, name, getattr(each, name)) for each, name, _ in changes]
         set_all(changes)
         return (lambda: set_all(undone)) if changes else None
+
+    def _changed_names(self, module: types.ModuleType, space: types.ModuleType) -> Changes:
+        users = [m for n, m in sys.modules.items() if n.startswith("anonlib")]
+        for name, value in vars(space).items():
+            old = vars(module).get(name)
+            plain = isinstance(old, PLAIN) and isinstance(value, PLAIN)
+            if plain and value != old and not name.startswith("__"):
+                yield from [(user, name, value) for user in users if vars(user).get(name) is old]
+
+    def _changed_defaults(self, file: str, space: types.ModuleType) -> Changes:
+        new = {
+            (f.__code__.co_qualname, f.__code__.co_firstlineno): f
+            for f in gc.get_objects()
+            if isinstance(f, types.FunctionType) and f.__globals__ is vars(space)
+        }
+        for each in self.live[file]:
+            made = new.get((each.__code__.co_qualname, each.__code__.co_firstlineno), each)
+            for name in ("__defaults__", "__kwdefaults__"):
+                if getattr(made, name) != getattr(each, name):
+                    yield each, name, getattr(made, name)
 
 
 def set_all(values: Sequence[tuple[object, str, Any]]) -> None:
