@@ -20,7 +20,8 @@ class Far:
         self.answer.set()
 
     def listed(self, path: str) -> list[str]:
-        return sorted(name[len(path) + 1 :] for name in self.files if name.startswith(f"{path}/"))
+        inside = [name[len(path) + 1 :] for name in self.files if name.startswith(f"{path}/")]
+        return sorted({name.partition("/")[0] for name in inside})
 
     def exists(self, path: str) -> bool:
         return path in self.files or bool(self.listed(path))

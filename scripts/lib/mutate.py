@@ -38,25 +38,21 @@ WANTED = 0.95
 #: By files: the tests without Spark, and those on it, that may know them.
 TESTS: dict[str, tuple[str, str]] = {
     "anonlib/auditing/*": (
-        "unit/test_audit_rules property/test_hierarchical_closeness",
+        "unit/test_audit_rules unit/test_audit_tokens property/test_hierarchical_closeness",
         """test_audit test_audit_oracle test_audit_shares test_tokens test_person_models
         test_look_alikes test_order_of_values""",
     ),
-    "anonlib/run/verify.py": (
-        "",
-        "test_tokens test_append test_audit test_persons test_encoded test_partition_steps",
-    ),
+    "anonlib/run/verify.py": ("unit/test_verify", "test_tokens test_append test_partition_steps"),
     "anonlib/run/publish.py": (
-        "",
-        """test_publish test_append test_target_changes test_overwrite test_runs test_delta_files
-        test_kill""",
+        "unit/test_target",
+        "test_commit test_target_changes test_publish test_kill",
     ),
     "anonlib/spark/lease.py": ("unit/test_lease unit/test_interrupted", "test_kill"),
-    "anonlib/run/ledger.py": ("", "test_append test_backlog test_persons"),
-    "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases unit/test_limits", ""),
+    "anonlib/run/ledger.py": ("unit/test_ledger", "test_persons test_append"),
+    "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases", ""),
     "anonlib/privacy/*": (
         """property/test_privacy_models property/test_joint property/test_hierarchical_closeness
-        unit/test_block unit/test_minimum_k unit/test_promise unit/test_local unit/test_registry""",
+        unit/test_block unit/test_minimum_k unit/test_promise""",
         "",
     ),
 }
