@@ -6,6 +6,7 @@ forked process. On Spark it happens in this one, where the failed test must pass
 mutant: else the session is broken, and this process ends with BROKEN to be started again.
 """
 
+import ast
 import gc
 import importlib
 import os
@@ -13,12 +14,10 @@ import pickle
 import re
 import signal
 import sys
-import threading
 import time
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,8 @@ from mutants import Mutant, changed_tree
 
 ROOT = Path(__file__).parents[2]
 BROKEN = 70
+#: The name of a set in the modules that are looked at.
+RAN = "_lines_that_ran"
 Lines = dict[tuple[str, int], set[str]]
 #: What is replaced: of what, under which name, by what.
 Changes = Iterator[tuple[object, str, Any]]
@@ -68,13 +69,13 @@ class Loop:
         paths = sorted({mutant.path for mutant in self.todo})
         for path in paths:
             importlib.import_module(dotted(path))
-        if not self.known.exists():
-            self._look(frozenset(str(ROOT / path) for path in paths))
-        self.lines, self.seconds = pickle.loads(self.known.read_bytes())  # noqa: S301 - our own
         self.live = defaultdict(list)
         for each in gc.get_objects():
             if isinstance(each, types.FunctionType):
                 self.live[each.__code__.co_filename].append(each)
+        if not self.known.exists():
+            self._look(paths)
+        self.lines, self.seconds = pickle.loads(self.known.read_bytes())  # noqa: S301 - our own
         for mutant in self.todo:
             try:
                 undo = self._put(mutant)
@@ -90,31 +91,38 @@ class Loop:
                 self._alive(mutant, undo)
         return True
 
-    def _look(self, files: frozenset[str]) -> None:
+    def _look(self, paths: Sequence[str]) -> None:
         """Runs all tests once; notes which lines each ran, and how long it took."""
         pid = os.fork() if self.forked else 0
         if pid:
             if os.waitpid(pid, 0)[1]:
                 raise RuntimeError("the tests can't be run without a mutant")
             return
+        ran: set[tuple[str, int]] = set()
+        changes: list[tuple[object, str, Any]] = []
+        for path in paths:
+            vars(sys.modules[dotted(path)])[RAN] = ran
+            tree = counting(ast.parse((ROOT / path).read_text("utf-8")), path)
+            changes += self._changed_code(path, compile(tree, str(ROOT / path), "exec"))
+        undo = put_all(changes)
         for name in self.items:
+            ran.clear()
             begun = time.monotonic()
-            with traced(files) as ran:
-                passed = self._passes(name, 600)
-            if passed:
+            if self._passes(name, 600):
                 self.seconds[name] = time.monotonic() - begun
                 for line in ran:
                     self.lines[line].add(name)
             else:
                 print("fails without a mutant:", name, file=sys.stderr)
+        undo()
         self.known.write_bytes(pickle.dumps((self.lines, self.seconds)))
         if self.forked:
             os._exit(0)
 
     def _tests(self, mutant: Mutant) -> list[str]:
         """The tests that ran the statement, or all if it runs at import; the quickest first."""
-        file = str(ROOT / mutant.path)
-        lines = [(f, n) for f, n in self.lines if f == file and mutant.first <= n <= mutant.last]
+        path, first, last = mutant.path, mutant.first, mutant.last
+        lines = [(p, n) for p, n in self.lines if p == path and first <= n <= last]
         names = {name for line in lines for name in self.lines[line]} & self.items.keys()
         if not mutant.body and self.forked:
             names = {*self.seconds} & self.items.keys()
@@ -175,25 +183,29 @@ class Loop:
 
     def _put(self, mutant: Mutant) -> Callable[[], None] | None:
         """Puts a mutant into the live functions and names of its module. None if it can't be."""
-        file, module = str(ROOT / mutant.path), sys.modules[dotted(mutant.path)]
+        file = str(ROOT / mutant.path)
         code = compile(changed_tree(ROOT, mutant), file, "exec")
-        new = dict(codes(code))
-        changes: list[tuple[object, str, Any]] = []
         if mutant.body:
-            for each in self.live[file]:
-                mutated = new.get((each.__code__.co_qualname, each.__code__.co_firstlineno))
-                if mutated is None or mutated == each.__code__:
-                    continue
-                if mutated.co_freevars != each.__code__.co_freevars:
-                    return None
-                changes.append((each, "__code__", mutated))
+            changes = self._changed_code(mutant.path, code)
         else:
+            module = sys.modules[dotted(mutant.path)]
             space = types.ModuleType(module.__name__)
             exec(code, space.__dict__)  # noqa: S102 - what this is for
             changes = [*self._changed_names(module, space), *self._changed_defaults(file, space)]
-        undone = [(each, name, getattr(each, name)) for each, name, _ in changes]
-        set_all(changes)
-        return (lambda: set_all(undone)) if changes else None
+        return put_all(changes) if changes else None
+
+    def _changed_code(self, path: str, module: types.CodeType) -> list[tuple[object, str, Any]]:
+        """The live functions of a file whose code is another in this module; none where one can't
+        be replaced."""
+        new, changes = dict(codes(module)), []
+        for each in self.live[str(ROOT / path)]:
+            code = new.get((each.__code__.co_qualname, each.__code__.co_firstlineno))
+            if code is None or code == each.__code__:
+                continue
+            if code.co_freevars != each.__code__.co_freevars:
+                return []
+            changes.append((each, "__code__", code))
+        return changes
 
     def _changed_names(self, module: types.ModuleType, space: types.ModuleType) -> Changes:
         users = [m for n, m in sys.modules.items() if n.startswith("anonlib")]
@@ -216,9 +228,12 @@ class Loop:
                     yield each, name, getattr(made, name)
 
 
-def set_all(values: Sequence[tuple[object, str, Any]]) -> None:
+def put_all(values: Sequence[tuple[object, str, Any]]) -> Callable[[], None]:
+    """Sets attributes; returns what sets them back."""
+    before = [(each, name, getattr(each, name)) for each, name, _ in values]
     for each, name, value in values:
         setattr(each, name, value)
+    return lambda: [setattr(*old) for old in before] and None
 
 
 def dotted(path: str) -> str:
@@ -233,22 +248,17 @@ def codes(code: types.CodeType) -> Iterator[tuple[tuple[str, int], types.CodeTyp
             yield from codes(each)
 
 
-@contextmanager
-def traced(files: frozenset[str]) -> Iterator[set[tuple[str, int]]]:
-    """Collects the lines of some files that run meanwhile."""
-    ran: set[tuple[str, int]] = set()
-
-    def line(frame: types.FrameType, _event: str, _: object) -> Any:
-        ran.add((frame.f_code.co_filename, frame.f_lineno))
-        return line
-
-    def call(frame: types.FrameType, event: str, arg: object) -> Any:
-        return line(frame, event, arg) if frame.f_code.co_filename in files else None
-
-    threading.settrace(call)
-    sys.settrace(call)
-    try:
-        yield ran
-    finally:
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+def counting(tree: ast.Module, path: str) -> ast.Module:
+    """A module whose functions note every statement in the set RAN before they run it."""
+    for node in [*ast.walk(tree)]:
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list) or isinstance(node, ast.Module | ast.ClassDef):
+                continue
+            counted = []
+            for each in block:
+                is_text = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+                noted = ast.parse(f"{RAN}.add(({path!r}, {each.lineno}))").body
+                counted += [each] if is_text else [ast.copy_location(noted[0], each), each]
+            setattr(node, name, counted)
+    return ast.fix_missing_locations(tree)
