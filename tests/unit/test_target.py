@@ -13,7 +13,7 @@ import pytest
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.run import publish
-from anonlib.run.publish import CHANGED, Commit, Target, manifest_path, reader_notes
+from anonlib.run.publish import CHANGED, Commit, Target, reader_notes
 from anonlib.spark.digest import Digest
 from anonlib.table.schema import Column, Role, Schema
 from tests.stores import Far
@@ -179,7 +179,7 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
 def test_the_manifest(store: Store, log: Log) -> None:
     made = target(log, Snapshot(0))
     assert made.manifest() == ""
-    store.files[manifest_path(ROOT)] = "text"
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "text"
     assert made.manifest() == "text"
 
 
@@ -549,6 +549,31 @@ def test_how_files_are_written(
     names = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
     isolation = {"delta.isolationLevel": "Serializable"}
     assert given == ["frame", names[mode], ("a",), options, isolation]
+
+
+class Rows:
+    """A frame that notes what is done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *how: self.done.append((name, *how)) or self
+
+
+def test_rows_are_in_the_order_of_a_fresh_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 63 bits, as many as a positive number of Spark's has, and hashed with the values."""
+    bits: list[int] = []
+    monkeypatch.setattr(publish, "randbits", lambda n: bits.append(n) or 7)
+    functions = SimpleNamespace(lit=lambda value: value, xxhash64=lambda *parts: parts)
+    monkeypatch.setattr(publish, "F", functions)
+    monkeypatch.setattr(publish, "row_hash", lambda frame: "values")
+    rows: Any = Rows()
+    assert publish._shuffled(rows, 3) is rows
+    key = "__anonlib_order"
+    steps = [("repartition", 3, key), ("sortWithinPartitions", key), ("drop", key)]
+    assert rows.done == [("withColumn", key, (7, "values")), *steps]
+    assert bits == [63]
 
 
 # --- readers without Spark
