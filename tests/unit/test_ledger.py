@@ -184,15 +184,27 @@ def test_who_released_a_person(store: Far, monkeypatch: pytest.MonkeyPatch) -> N
     assert asked == [token(["Ana"])] * 2
 
 
+@pytest.fixture
+def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Any_:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: self
+
+    functions = dict.fromkeys(["count_if", "col", "lit", "count"], lambda *_: Any_())
+    monkeypatch.setattr(module, "F", SimpleNamespace(**functions))
+
+
 @pytest.mark.parametrize(
     ("n", "hits", "wanted"), [(3, 1, True), (3, 0, False), (2, 1, None), (4, 1, None)]
 )
 def test_tokens_that_are_gone(
-    store: Far, monkeypatch: pytest.MonkeyPatch, n: int, hits: int, wanted: bool | None
+    store: Far,
+    no_columns: None,
+    monkeypatch: pytest.MonkeyPatch,
+    n: int,
+    hits: int,
+    wanted: bool | None,
 ) -> None:
-    column = SimpleNamespace(alias=lambda name: name)
-    functions = dict.fromkeys(["count_if", "col", "lit", "count"], lambda *_: column)
-    monkeypatch.setattr(module, "F", SimpleNamespace(**functions))
     read = []
 
     def parquet(path: str) -> Any:
@@ -209,3 +221,73 @@ def test_tokens_that_are_gone(
     else:
         assert made._has(ONE, b"t") is wanted
     assert read == [f"{Far.root}/run-one/tokens"]
+
+
+class Tokens:
+    """The tokens that are read: so many, and what a join with the source's finds."""
+
+    def __init__(self, n: int, /, **found: int):
+        self.n, self.found, self.paths = n, found, list[str]()
+
+    def parquet(self, *paths: str) -> "Tokens":
+        self.paths.extend(paths)
+        return self
+
+    def count(self) -> int:
+        return self.n
+
+    def collect(self) -> list[dict[str, int]]:
+        return [self.found]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self
+
+
+def with_tokens(made: Ledger, tokens: Tokens, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(made, "_spark", SimpleNamespace(read=tokens))
+    patch.setattr(made, "_tokens", lambda source: tokens)
+
+
+@pytest.mark.parametrize(
+    ("n", "unnamed"), [(5, 0), (5, 1), (4, 0), (6, 0)], ids=["all", "nobody", "fewer", "more"]
+)
+def test_persons_that_come_again(
+    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, n: int, unnamed: int
+) -> None:
+    put(store, ONE, replace(TWO, n_tokens=2))
+    made, tokens, source = ledger(), Tokens(n, n=3, unnamed=unnamed), SimpleNamespace()
+    with_tokens(made, tokens, monkeypatch)
+    if n == 5:
+        assert made.returning(source, RUNS) == (3, bool(unnamed))  # type: ignore[arg-type]
+    else:
+        with pytest.raises(StorageError, match=f"{n} of its 5 tokens are there"):
+            made.returning(source, RUNS)  # type: ignore[arg-type]
+    assert tokens.paths == [f"{Far.root}/run-{run}/tokens" for run in ("one", "two")]
+
+
+@pytest.mark.parametrize("nobody", [0, 1])
+def test_a_written_entry(
+    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, nobody: int
+) -> None:
+    """It replaces what the run left before, and counts only when its tokens are all there."""
+    put(store, replace(ONE, digest=NOW))
+    store.files[f"{Far.root}/run-one/tokens/old"] = "x"
+    made, tokens = ledger(), Tokens(0, n=4, nobody=nobody)
+    with_tokens(made, tokens, monkeypatch)
+    seen: list[Any] = []
+    monkeypatch.setattr(store, "make_private", seen.append)
+    store.close = lambda path: seen.append(
+        (
+            path,
+            made._read("one"),
+            store.listed(  # type: ignore[attr-defined]
+                f"{Far.root}/run-one"
+            ),
+        )
+    )
+    source: Any = SimpleNamespace(schema=SCHEMA)
+    made.write("one", source, NOW, ["k"], "none")
+    begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None)
+    assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
+    assert made._read("one") == replace(begun, n_tokens=4, unnamed=nobody == 1)
+    assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2

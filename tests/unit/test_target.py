@@ -266,6 +266,59 @@ def test_a_transaction_is_of_the_version_and_all_of_it(
         made._begin()
 
 
+class Action:
+    """An action of Delta's; removed ones say when."""
+
+    def __init__(self, kind: str, name: str):
+        self.kind, self.name = kind, name
+
+    def getClass(self) -> Any:
+        return SimpleNamespace(getSimpleName=lambda: self.kind)
+
+    def removeWithTimestamp(self, now: int, changes: bool) -> tuple[str, int, bool]:
+        return self.name, now, changes
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_transaction_after_an_optimization(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str, same: bool
+) -> None:
+    """Its files are those to remove: what was to be removed is gone already."""
+    monkeypatch.setattr(publish, "scala_seq", lambda spark, values: values)
+    monkeypatch.setattr(publish, "time_ns", lambda: 7_000_000 * 10**6 + 999_999)
+    updated: list[Any] = []
+    there = Sequence([Action("AddFile", "new")])
+    begun = SimpleNamespace(
+        metadata=lambda: "mine" if same else "theirs",
+        updateMetadata=lambda *how: updated.append(how),
+        filterFiles=lambda: there,
+    )
+    before: Any = SimpleNamespace(begun=SimpleNamespace(metadata=lambda: "mine"))
+    made = target(log, Snapshot(3), mode=mode)
+    monkeypatch.setattr(made, "_begin", lambda: SimpleNamespace(begun=begun))
+    added = Action("AddFile", "added")
+    actions = Sequence([added, Action("RemoveFile", "old")])
+    transaction, found = made._begin_again(before, actions)
+    assert transaction.begun is begun
+    assert found == [added, *[("new", 7_000_000, True)] * (mode == "overwrite")]
+    assert updated == ([] if same else [("mine", False)])
+
+
+def test_what_the_history_says(store: Store, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mode, layout and manifest, whatever else Delta's class takes."""
+    constructor = SimpleNamespace(getParameterCount=lambda: 6)
+    kind = SimpleNamespace(getConstructors=lambda: [constructor])
+    monkeypatch.setattr(publish, "find_class", lambda spark, name: kind)
+    monkeypatch.setattr(publish, "java_class", lambda spark, name: lambda *how: how)
+    monkeypatch.setattr(publish, "scala_seq", lambda spark, values: [*values])
+    monkeypatch.setattr(publish, "some", lambda spark, value: ("some", value))
+    monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
+    made = target(log, Snapshot(-1), mode="append", partition_by=["a"])
+    found = made._operation("text")
+    assert found == ("Append", ("some", ["a"]), None, ("some", "text"), None, None)
+
+
 # --- the commit, and what a failure leaves
 
 

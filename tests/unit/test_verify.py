@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from anonlib import auditing
@@ -14,6 +15,7 @@ from anonlib.errors import AuditError, Problem
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import verify
 from anonlib.spark.digest import Digest
+from anonlib.table.schema import Column, Role, Schema
 
 GOOD = Verdict("k_anonymity k=3", True, 3, 3, 0, ())
 BAD = Verdict("l_diversity l=2", False, 1, 2, 4, (3, 3))
@@ -202,3 +204,79 @@ def test_controllers_of_a_published_table(monkeypatch: pytest.MonkeyPatch) -> No
     asked = audited(monkeypatch, report(9))
     assert verify.audit_published(table, made).notes == (verify.CONTROLLERS,)
     assert asked
+
+
+# --- the staged rows
+
+
+class Staged:
+    """Staged rows, of which some controllers have none left."""
+
+    def __init__(self, *gone: int):
+        self.gone, self.asked = gone, list[Any]()
+
+    def select(self, *columns: Any) -> Any:
+        return Staged(*self.gone) if "controller" in columns else tuple(columns)
+
+    def where(self, owners: tuple[int, ...]) -> Any:
+        return SimpleNamespace(isEmpty=lambda: set(owners) <= set(self.gone))
+
+
+SCHEMA = Schema(
+    (
+        Column("age", "c0", Role.QUASI_IDENTIFIER, pa.int64(), "bigint"),
+        Column("name", "c1", Role.IDENTIFIER, pa.string(), "string"),
+    )
+)
+
+
+@pytest.fixture
+def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Name(str):
+        def alias(self, name: str) -> str:
+            return f"{self} as {name}"
+
+        def isin(self, *values: Any) -> Any:
+            return values
+
+    monkeypatch.setattr(verify, "F", SimpleNamespace(col=Name))
+    monkeypatch.setattr(verify, "CONTROLLER", "controller")
+
+
+def test_staged_rows_are_audited_under_their_names(
+    monkeypatch: pytest.MonkeyPatch, no_columns: None
+) -> None:
+    plan: Any = SimpleNamespace(owners=None)
+    for schema, columns in (
+        (SCHEMA, ("c0 as age",)),
+        (replace(SCHEMA, unit=("c1",)), ("c0 as age", verify.TOKEN)),
+    ):
+        asked = audited(monkeypatch, report(9))
+        staged: Any = Staged()
+        whole: Any = "whole"
+        assert verify.audit_staged(staged, SPEC, schema, plan, whole) == report(9)
+        ((rows, spec, table),) = asked
+        assert (rows, table) == (columns, "whole")
+        by_token = ("token", verify.TOKEN) if schema.unit else ("rows", None)
+        assert (spec.persons, spec.token) == by_token
+
+
+def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_columns: None) -> None:
+    """All of them by the table's models, and some by their own as well, if they have rows left."""
+    own = [((1, 2), (KAnonymity(k=9),)), ((3,), (KAnonymity(k=8),))]
+    plan: Any = SimpleNamespace(owners=SimpleNamespace(with_own_models=lambda: own))
+    asked = audited(monkeypatch, report(9, BAD))
+    staged: Any = Staged(3)
+    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, None)
+    assert [v.model for v in found.verdicts] == [
+        "l_diversity l=2",
+        "each controller: l_diversity l=2",
+        "2 controllers with their own models: l_diversity l=2",
+    ]
+    (_, plain, _), (_, apart, _), (_, theirs, _) = asked
+    assert (plain.apart, plain.private, plain.acknowledge_unique) == (None, (), False)
+    for spec in (apart, theirs):
+        private = (spec.apart, spec.private, spec.acknowledge_unique)
+        assert private == ("controller", ("controller",), True)
+    assert (apart.only, apart.models) == (None, SPEC.models)
+    assert (theirs.only, theirs.models) == ((1, 2), (*SPEC.models, KAnonymity(k=9)))
