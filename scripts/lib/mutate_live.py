@@ -212,6 +212,7 @@ class Loop:
         for name, value in vars(space).items():
             old = vars(module).get(name)
             plain = isinstance(old, PLAIN) and isinstance(value, PLAIN)
+            plain = plain and " at 0x" not in repr(value)  # functions of the other module
             if plain and value != old and not name.startswith("__"):
                 yield from [(user, name, value) for user in users if vars(user).get(name) is old]
 

@@ -229,6 +229,10 @@ class Tokens:
     def __init__(self, n: int, /, **found: int):
         self.n, self.found, self.paths = n, found, list[str]()
 
+    @property
+    def write(self) -> "Tokens":
+        return self
+
     def parquet(self, *paths: str) -> "Tokens":
         self.paths.extend(paths)
         return self
