@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 BROKEN = 70
 #: The name of a set in the modules that are looked at.
 RAN = "_lines_that_ran"
+LATE = " (it takes too long)"
 Lines = dict[tuple[str, int], set[str]]
 #: What is replaced: of what, under which name, by what.
 Changes = Iterator[tuple[object, str, Any]]
@@ -134,9 +135,10 @@ class Loop:
         return chosen
 
     def _passes(self, name: str, most: float) -> bool:
-        item = self.items[name]
+        item, self.late = self.items[name], False
 
         def late(*_: object) -> None:
+            self.late = True
             raise Late
 
         before = signal.signal(signal.SIGALRM, late)
@@ -152,7 +154,10 @@ class Loop:
         return not any(report.failed for report in reports)
 
     def _first_failing(self, names: Sequence[str]) -> str:
-        return next((n for n in names if not self._passes(n, 10 + 5 * self.seconds[n])), "")
+        for name in names:
+            if not self._passes(name, 60 + 10 * self.seconds[name]):
+                return name + LATE * self.late
+        return ""
 
     def _in_fork(self, names: Sequence[str]) -> str:
         if not names:
@@ -164,7 +169,7 @@ class Loop:
             os.write(ours, self._first_failing(names).encode())
             os._exit(0)
         os.close(ours)
-        until = time.monotonic() + 30 + 5 * sum(self.seconds[name] for name in names)
+        until = time.monotonic() + 60 + 10 * sum(self.seconds[name] for name in names)
         while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < until:
             time.sleep(0.02)
         if not ended[0]:
@@ -176,7 +181,8 @@ class Loop:
     def _alive(self, mutant: Mutant, undo: Callable[[], None]) -> None:
         killer = self._first_failing(self._tests(mutant))
         undo()
-        if killer and not self._passes(killer, 60 + 10 * self.seconds[killer]):
+        name = killer.removesuffix(LATE)
+        if killer and not self._passes(name, 60 + 10 * self.seconds[name]):
             sys.stdout.flush()
             os._exit(BROKEN)
         self.note(mutant, killer)

@@ -179,6 +179,11 @@ def test_a_silent_holder_is_watched(
     assert how == {"most": leases.LOOK_SECONDS, "every": 1.0}
 
 
+def test_a_beat_of_this_moment(still: None) -> None:
+    assert leases._silent(elsewhere()) == 0.0
+    assert leases._silent(elsewhere(beat=NOW - 7)) == 7.0
+
+
 def test_the_holder_is_gone(far: Any) -> None:
     """Nothing is renewed where the lease itself was removed."""
     of(far)._require_dead(elsewhere(beat=0.0))
