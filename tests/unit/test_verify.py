@@ -280,3 +280,57 @@ def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_colum
         assert private == ("controller", ("controller",), True)
     assert (apart.only, apart.models) == (None, SPEC.models)
     assert (theirs.only, theirs.models) == ((1, 2), (*SPEC.models, KAnonymity(k=9)))
+
+
+# --- the nodes of hierarchies that are released
+
+
+class Named(dict[str, Any]):
+    """A schema: released columns by name, with their hierarchies."""
+
+    @property
+    def hierarchies(self) -> dict[str, Any]:
+        return {name: SimpleNamespace(names=["x", "y", "all"]) for name in self}
+
+
+class Texts:
+    """A table, with the texts of its columns and the numbers of the nodes in shares."""
+
+    def __init__(self, columns: list[str], texts: list[list[str]], nodes: list[int]):
+        self.columns, self.texts, self.nodes = columns, texts, nodes
+        self.asked: list[Any] = []
+
+    def toDF(self, *names: str) -> "Texts":
+        self.asked.append(names)
+        return self
+
+    def agg(self, *columns: Any) -> Any:
+        self.asked.append(columns)
+        return SimpleNamespace(collect=lambda: [self.texts])
+
+    def select(self, column: Any) -> Any:
+        self.asked.append(column)
+        rows = [SimpleNamespace(node=node) for node in self.nodes]
+        return SimpleNamespace(distinct=lambda: SimpleNamespace(collect=lambda: rows))
+
+
+def test_nodes_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of texts by their names; of shares by their numbers, without that of missing values."""
+
+    class Name(str):
+        def getField(self, name: str) -> "Name":
+            return Name(f"{self}.{name}")
+
+        def alias(self, name: str) -> "Name":
+            return self
+
+    functions = SimpleNamespace(collect_set=lambda name: name, col=Name, explode=lambda c: c)
+    monkeypatch.setattr(verify, "F", functions)
+    text = SimpleNamespace(released_type=pa.string())
+    shares = SimpleNamespace(released_type=pa.list_(pa.struct({"node": pa.int32()})))
+    table: Any = Texts(["a", "b", "c"], [["y", "all"]], [0, 2, 3])
+    schema: Any = Named(c=text, b=shares)
+    assert verify.find_released_nodes(table, schema) == {"c": {1, 2}, "b": {0, 2}}
+    assert table.asked == [("n0", "n1", "n2"), ("n2",), "n1.node"]
+    assert verify.find_released_nodes(table, Named(b=shares)) == {"b": {0, 2}}  # type: ignore[arg-type]
+    assert verify.find_released_nodes(table, Named()) == {}  # type: ignore[arg-type]
