@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import types as T
 
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict, audit, by_parts, canonical, count
 from anonlib.auditing.count import Tally
+from anonlib.auditing.models import UnverifiableError
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.rules import schema_problems
 from anonlib.auditing.view import View
@@ -431,6 +433,117 @@ def test_counts_of_all_sizes() -> None:
     plain = [{name: row[name] for name in ("size", "m0_value", "m0_failing")} for row in rows]
     assert count._gather(more, plain, "m0_") == Tally(4, True, Counter({5: 2, 7: 1}), 0)  # type: ignore[arg-type]
     assert count._gather(more, [], "m0_") == Tally(None, True, Counter(), 0)
+
+
+class Said:
+    """An expression of Spark's. What it says is for the tests with Spark."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self
+
+    def same(self, *_: object) -> "Said":
+        return self
+
+    __ge__ = __le__ = __sub__ = __invert__ = same
+    __eq__ = same  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+
+class Functions:
+    """The functions of Spark. `literals` are those with arrays."""
+
+    def __init__(self) -> None:
+        self.literals: list[Any] = []
+
+    def lit(self, value: Any) -> Said:
+        if isinstance(value, np.ndarray):
+            self.literals.append(value)
+        return Said()
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: Said()
+
+
+VIEW = View(Said(), Said(), ("q0",), {}, (), "rows", None, {}, {})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("buckets", [[0], [63, 64, 32767], [*range(0, 32768, 2)]])
+def test_classes_in_some_buckets(monkeypatch: pytest.MonkeyPatch, buckets: list[int]) -> None:
+    """By one table of words; bit 63 of a word is its sign."""
+    functions = Functions()
+    monkeypatch.setattr(count, "F", functions)
+    count._in_buckets(VIEW, sum(1 << bucket for bucket in buckets))
+    (words,) = functions.literals
+    assert words.dtype == np.int64
+    unsigned = [int(word) % 2**64 for word in words]
+    assert [64 * i + j for i, w in enumerate(unsigned) for j in range(64) if w >> j & 1] == buckets
+
+
+def test_most_buckets_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = Functions()
+    monkeypatch.setattr(count, "F", functions)
+    bits = (1 << 16385) - 1
+    count._in_buckets(VIEW, bits)
+    assert functions.literals == []
+    count._in_buckets(VIEW, bits >> 1)
+    assert len(functions.literals) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "exactly", "value", "exact"),
+    [
+        ("k_anonymity", 5, 3, 3, True),
+        ("k_anonymity", 3, 5, 3, False),
+        ("k_anonymity", 3, 3, 3, True),
+        ("k_anonymity", None, 5, 5, True),
+        ("k_anonymity", 3, None, 3, False),
+        ("k_anonymity", None, None, None, True),
+        ("alpha_k", 0.5, 0.3, 0.5, False),
+        ("alpha_k", 0.3, 0.5, 0.5, True),
+    ],
+)
+def test_undecided_classes_are_counted_exactly(
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    before: float | None,
+    exactly: float | None,
+    value: float | None,
+    exact: bool,
+) -> None:
+    """The worst value of all classes; it is exact if an exactly counted class has it."""
+    own = {"k": 3} if kind == "k_anonymity" else {"alpha": 0.5, "attribute": "s"}
+    model = registry.build("audit", {"type": kind, **own})
+
+    class Classes:
+        def groupBy(self, *_: Any) -> "Classes":
+            return self
+
+        agg = groupBy
+
+        def collect(self) -> list[dict[str, Any]]:
+            return [{"size": 4, "value": exactly, "failing": 2}]
+
+    monkeypatch.setattr(count, "F", Functions())
+    monkeypatch.setattr(type(model), "exact", lambda self, view, rows: Classes())
+    found = count._settled(VIEW, model, Tally(before, False, Counter({9: 1}), 1))  # type: ignore[arg-type]
+    assert found == Tally(value, exact, Counter({4: 2}))
+
+
+def test_nothing_is_counted_where_all_is_decided() -> None:
+    model: Any = registry.build("audit", {"type": "k_anonymity", "k": 3})
+    decided = Tally(4, True, Counter({9: 1}))
+    assert count._settled(VIEW, model, decided) is decided
+
+
+def test_what_can_not_be_verified_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = registry.build("audit", {"type": "alpha_k", "alpha": 0.5, "attribute": "s"})
+
+    def fail(self: Any, view: Any, rows: Any) -> None:
+        raise UnverifiableError("no order")
+
+    monkeypatch.setattr(count, "F", Functions())
+    monkeypatch.setattr(type(model), "exact", fail)
+    assert count._settled(VIEW, model, Tally(undecided=1)) == Tally(note="no order")
 
 
 # --- the report
