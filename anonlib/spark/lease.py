@@ -338,7 +338,6 @@ class Lease:
             except InputError:
                 if self._storage.exists(path):  # a run whose lease can't be read may be alive
                     raise
-                found.append(None)
             return True
 
         wait_for("a lease to be written", whole, most=READ_SECONDS, every=AGAIN_SECONDS)

@@ -293,3 +293,113 @@ def test_a_model_that_says_so_is_taken() -> None:
             return cells.n_rows >= 1
 
     assert AtMost().holds(counts([(0, 0)])).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("model", "facts"),
+    [
+        (KAnonymity(k=3), (None, "persons", False, False, False, 3, 0, 3)),
+        (PSensitive(p=3, attribute="s"), ("s", "values", False, False, False, 1, 3, 3)),
+        (LDiversity(l=3, attribute="s"), ("s", "values", False, False, False, 1, 3, 3)),
+        (
+            LDiversity(l=3, kind="entropy", attribute="s"),
+            ("s", "counts", False, False, False, 1, 3, 3),
+        ),
+        (AlphaK(alpha=1.0, attribute="s"), ("s", "counts", False, False, False, 1, 1, 1)),
+        (AlphaK(alpha=0.5, attribute="s"), ("s", "counts", False, False, False, 1, 2, 2)),
+        (AlphaK(alpha=0.4, attribute="s"), ("s", "counts", False, False, False, 1, 3, 3)),
+        # 1 / 0.1 is 10, and 10 * 0.1 is 1 in floating point; 49 * (1 / 49) is less.
+        (AlphaK(alpha=0.1, attribute="s"), ("s", "counts", False, False, False, 1, 10, 10)),
+        (AlphaK(alpha=1 / 49, attribute="s"), ("s", "counts", False, False, False, 1, 50, 50)),
+        (BetaLikeness(beta=1.0, attribute="s"), ("s", "counts", True, False, False, 1, 0, 1)),
+        (DeltaDisclosure(delta=1.0, attribute="s"), ("s", "counts", True, False, False, 1, 0, 1)),
+        (TCloseness(t=0.2, attribute="s"), ("s", "counts", True, False, False, 1, 0, 1)),
+        (
+            TCloseness(t=0.2, distance="ordered", attribute="s"),
+            ("s", "counts", True, True, False, 1, 0, 1),
+        ),
+        (
+            TCloseness(t=0.2, distance="hierarchical", attribute="s"),
+            ("s", "counts", True, False, True, 1, 0, 1),
+        ),
+    ],
+)
+def test_what_models_say_of_themselves(model: PrivacyModel, facts: tuple[Any, ...]) -> None:
+    """What runs rely on: which columns they count, what they look up, how small cells may be."""
+    flags = (model.looks_at, model.relative, model.by_order, model.by_hierarchy)
+    least = (model.min_persons, model.min_values, model.min_rows)
+    assert (model.column, *flags, *least) == facts
+
+
+def variants(name: str) -> list[PrivacyModel]:
+    """Weak and strong forms of a model, of two columns."""
+    both = ("s", "r")
+    return {
+        "alpha_k": [AlphaK(alpha=a, attribute=c) for a in (0.4, 0.5) for c in both],
+        "beta_likeness": [
+            BetaLikeness(beta=b, kind=k, attribute=c)  # type: ignore[arg-type]
+            for b in (1.0, 2.0)
+            for k in ("basic", "enhanced")
+            for c in both
+        ],
+        "delta_disclosure": [
+            DeltaDisclosure(delta=d, attribute=c) for d in (1.0, 2.0) for c in both
+        ],
+        "k_anonymity": [KAnonymity(k=k) for k in (2, 3)],
+        "l_diversity": [
+            *[LDiversity(l=n, attribute=c) for n in (2, 3) for c in both],
+            *[LDiversity(l=n, kind="entropy", attribute="s") for n in (2, 3)],
+            *[
+                LDiversity(l=n, kind="recursive", c=c, attribute="s")
+                for n in (2, 3)
+                for c in (1.0, 2.0)
+            ],
+        ],
+        "p_sensitive": [PSensitive(p=p, attribute=c) for p in (2, 3) for c in both],
+        "t_closeness": [
+            TCloseness(t=t, distance=d, attribute=c)  # type: ignore[arg-type]
+            for t in (0.1, 0.2)
+            for d in ("equal", "ordered", "hierarchical")
+            for c in both
+        ],
+    }[name]
+
+
+def strength(model: Any) -> Any:
+    """The parameter that makes a model stronger, the larger the stronger."""
+    sign = {"alpha_k": -1, "beta_likeness": -1, "delta_disclosure": -1, "t_closeness": -1}
+    name = next(n for n in ("alpha", "beta", "delta", "k", "l", "p", "t") if hasattr(model, n))
+    return getattr(model, name) * sign.get(model.type, 1)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_which_models_imply_others(name: str) -> None:
+    """Of the same column and at least as strong; by kind where one is the stronger."""
+    for one in variants(name):
+        for other in variants(name):
+            expected = one.column == other.column and strength(one) >= strength(other)
+            kinds = (getattr(one, "kind", ""), getattr(other, "kind", ""))
+            if name == "beta_likeness":
+                expected &= kinds != ("basic", "enhanced")
+            if name == "l_diversity":
+                expected &= kinds[1] in ("distinct", kinds[0])
+                if kinds == ("recursive", "recursive"):
+                    expected &= one.c <= other.c  # type: ignore[attr-defined]
+            if name == "t_closeness":
+                expected &= one.distance == other.distance  # type: ignore[attr-defined]
+            assert one.implies(other) is expected, (one, other)
+        others = [variants(each)[0] for each in sorted(MODELS) if each != name]
+        assert not any(one.implies(other) for other in others)
+
+
+def test_a_model_of_ones_own_implies_itself_alone() -> None:
+    class Own(PrivacyModel):
+        type: ClassVar[str] = "own"
+        monotone: ClassVar[bool] = True
+        size: int
+
+        def holds(self, cells: CellCounts) -> Bools:
+            return cells.n_rows >= self.size
+
+    assert Own(size=2).implies(Own(size=2)) is True
+    assert Own(size=3).implies(Own(size=2)) is False

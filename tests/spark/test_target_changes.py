@@ -69,3 +69,27 @@ def test_what_others_do_meanwhile(
         assert said.code == 1
         assert "the target changed while the release was made" in said.error
     assert left(tmp_path / "out") == {"table", "table.private"}
+
+
+def test_a_commit_between_the_last_look_and_ours(
+    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta refuses it, even where the other one only adds rows: the audit looked at them all."""
+    write_people(tmp_path)
+    assert shell.release(settings(tmp_path)).code == 0
+    target = settings(tmp_path)["release"]["path"]
+    there = spark.read.format("delta").load(target)
+    row = spark.createDataFrame(there.limit(1).collect(), there.schema)
+    commit = publish.run_uninterrupted
+
+    def overtaken(work: Any) -> Any:
+        row.write.format("delta").mode("append").save(target)
+        return commit(work)
+
+    monkeypatch.setattr(publish, "run_uninterrupted", overtaken)
+    release = {"mode": "append", "acknowledge_returning": True}
+    said = shell.release(settings(tmp_path, release=release))
+    assert said.code == 1
+    assert "changed" in said.error
+    assert spark.read.format("delta").load(target).count() == 61
+    assert left(tmp_path / "out") == {"table", "table.private"}

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from anonlib.errors import InputError, StorageError
+from anonlib.errors import StorageError
 from anonlib.spark import lease as leases
 from anonlib.spark.lease import Lease, work_folder
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import run_uninterrupted
+from tests.stores import Far
 
 
 def interrupt() -> None:
@@ -52,44 +53,6 @@ def test_errors_of_work_are_the_callers() -> None:
 
     with pytest.raises(StorageError, match="full"):
         run_uninterrupted(work)
-
-
-class Far:
-    """A store in memory, whose writes by the thread of a lease wait for `answer`."""
-
-    local = False
-    root = "s3a://bucket/table"
-
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.asked, self.answer = threading.Event(), threading.Event()
-        self.answer.set()
-
-    def listed(self, path: str) -> list[str]:
-        return sorted(name[len(path) + 1 :] for name in self.files if name.startswith(f"{path}/"))
-
-    def exists(self, path: str) -> bool:
-        return path in self.files or bool(self.listed(path))
-
-    def read(self, path: str) -> str:
-        if path not in self.files:
-            raise InputError(f"{path}: no such file")
-        return self.files[path]
-
-    def write(self, path: str, text: str, *, new: bool = False, public: bool = False) -> None:
-        if new and path in self.files:
-            raise FileExistsError(path)
-        if threading.current_thread() is not threading.main_thread():
-            self.asked.set()
-            self.answer.wait(10)
-        self.files[path] = text
-
-    def delete(self, path: str) -> None:
-        for name in [name for name in self.files if name == path or name.startswith(f"{path}/")]:
-            del self.files[name]
-
-    def make_private(self, path: str) -> None:
-        pass
 
 
 def test_a_lease_that_was_not_given_back_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

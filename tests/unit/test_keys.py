@@ -10,6 +10,7 @@ import pytest
 
 from anonlib.arrays import Ints
 from anonlib.config.keys import (
+    MAX_BYTES,
     MIN_BYTES,
     derive_backlog_key,
     derive_entry_key,
@@ -17,6 +18,7 @@ from anonlib.config.keys import (
     derive_ledger_key,
     derive_pseudonym_key,
     new_token_key,
+    require_master_keys,
 )
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
@@ -155,6 +157,36 @@ def test_short_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert "s3cret" not in text
     monkeypatch.setenv("ANONLIB_TEST_KEY", "x" * MIN_BYTES)
     assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t")
+
+
+def test_long_key(tmp_path: Path) -> None:
+    """A file of data, taken for a key by mistake, is no key."""
+    assert MAX_BYTES == 2**16
+    path = tmp_path / "key"
+    made = config({"key_file": str(path)})
+    path.write_bytes(b"x" * MAX_BYTES + b"\n")
+    assert pseudonym_key(made, "run", "t")
+    path.write_bytes(b"x" * (MAX_BYTES + 1))
+    assert failure(made) == ("pseudonyms.key_file", "the master key is longer than 65,536 bytes")
+
+
+@pytest.mark.parametrize("name", ["pseudonyms", "release.ledger", "release.backlog"])
+def test_all_master_keys_are_asked_for(env: str, name: str) -> None:
+    """Before a run does any work."""
+    there, gone = {"key_env": env}, {"key_env": "ANONLIB_NO_SUCH_KEY"}
+    given: dict[str, Any] = {"release.ledger": None, "release.backlog": None}
+    given |= {"pseudonyms": None, name: there}
+
+    def made() -> Config:
+        release = {"ledger": given["release.ledger"], "backlog": given["release.backlog"]}
+        return config(given["pseudonyms"], asked=name == "pseudonyms", **release)
+
+    found = made()
+    require_master_keys(found.attributes, found.pseudonyms, found.release)
+    given[name] = gone
+    found = made()
+    with pytest.raises(ConfigError, match=f"{name}.key_env: environment variable"):
+        require_master_keys(found.attributes, found.pseudonyms, found.release)
 
 
 def test_key_of_any_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

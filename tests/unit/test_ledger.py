@@ -1,0 +1,297 @@
+"""The ledger without Spark: which entries count, what they prove, and the tokens of persons."""
+
+import json
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonlib.config.keys import derive_key_check
+from anonlib.errors import ConfigError, InputError, StorageError
+from anonlib.run import ledger as module
+from anonlib.run.ledger import FOLDED, Entry, Ledger
+from anonlib.spark.digest import Digest
+from anonlib.table.columns import key_values
+from anonlib.table.schema import Column, Role, Schema
+from tests.stores import Far
+
+KEY = b"a key of thirty-two bytes, or so"
+NOW = Digest(9, 8, 7)
+RUNS = frozenset({"one", "two"})
+SCHEMA = Schema(
+    (
+        Column("name", "c0", Role.IDENTIFIER, pa.string(), "string"),
+        Column("born", "c1", Role.IDENTIFIER, pa.int64(), "bigint"),
+        Column("mail", "c2", Role.IDENTIFIER, pa.string(), "string collate UTF8_LCASE"),
+    ),
+    unit=("c1", "c2"),
+)
+ONE = Entry("one", "table", derive_key_check(KEY), (("name", "string"),), None, (), "none", 3)
+TWO = replace(ONE, run_id="two", digest=NOW, verdicts=("k", "l"), insensitive="checked")
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Far:
+    made = Far()
+    monkeypatch.setattr(module, "Storage", lambda spark, path: made)
+    return made
+
+
+def ledger(person: bool | str = "name", *, unique: bool = False, fold: bool = False) -> Ledger:
+    spark: Any = None
+    return Ledger(spark, Far.root, "table", KEY, person, acknowledge_unique=unique, fold_case=fold)
+
+
+def put(store: Far, *entries: Entry) -> None:
+    for entry in entries:
+        store.files[f"{Far.root}/run-{entry.run_id}/entry.json"] = json.dumps(asdict(entry))
+
+
+# --- which entries count
+
+
+def test_entries_of_runs_that_were_committed(store: Far) -> None:
+    """Complete ones of this table, and read once."""
+    put(store, TWO, ONE, replace(ONE, run_id="half", n_tokens=None))
+    put(store, replace(ONE, run_id="other", table="another"))
+    made = ledger()
+    runs = ["two", "one", "half", "other", "gone"]
+    assert made.entries(runs) == [ONE, TWO]
+    store.files.clear()
+    assert made.entries(["two"]) == [TWO]
+    put(store, replace(ONE, run_id="three"))
+    assert [entry.run_id for entry in made.entries(["three", "one"])] == ["one", "three"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ([ONE, TWO], None),
+        ([ONE], "the ledger lacks 1 of the 2 runs that published here"),
+        ([ONE, replace(TWO, key_check="x")], "the ledger was written with another key"),
+        ([replace(ONE, persons=(("mail", "string"),)), TWO], "the ledger knows persons by other"),
+        ([replace(ONE, persons=(("name", "bigint"),)), TWO], "the ledger knows persons by other"),
+        ([ONE, replace(TWO, unnamed=True)], "rows that were released before name no person"),
+        ([ONE, replace(TWO, digest=None)], "the table holds rows that are not in the ledger"),
+        ([ONE, replace(TWO, digest=Digest(9, 8))], "the table holds rows that are not in the"),
+    ],
+)
+def test_persons_that_may_not_be_recognised(
+    store: Far, entries: list[Entry], why: str | None
+) -> None:
+    put(store, *entries)
+    found = ledger().gap(RUNS, NOW, SCHEMA)
+    assert (found or "").startswith(why or "")
+    assert (found is None) == (why is None)
+
+
+def test_columns_that_identify_persons(store: Far) -> None:
+    assert ledger()._persons(SCHEMA) == (("name", "string"),)
+    assert ledger(fold=True)._persons(SCHEMA) == (("name", FOLDED),)
+    by_unit = (("born", "int64"), ("mail", FOLDED))
+    assert ledger(person=False)._persons(SCHEMA) == by_unit
+
+
+@pytest.mark.parametrize(
+    ("entry", "verdicts", "proof", "acknowledged"),
+    [
+        (TWO, ["k"], True, True),
+        (TWO, ["l", "k"], True, True),
+        (TWO, ["k", "l", "t"], False, False),
+        (replace(TWO, digest=None), ["k"], False, False),
+        (replace(TWO, insensitive="none"), ["k"], True, True),
+        (replace(TWO, insensitive="acknowledged"), ["k"], False, True),
+        (replace(TWO, insensitive="not checked"), ["k"], False, False),
+    ],
+)
+def test_what_an_entry_proves(
+    store: Far, entry: Entry, verdicts: list[str], proof: bool, acknowledged: bool
+) -> None:
+    put(store, ONE, entry)
+    assert ledger().proves(RUNS, NOW, verdicts) is proof
+    assert ledger(unique=True).proves(RUNS, NOW, verdicts) is acknowledged
+    assert ledger().knows(RUNS, NOW) is (entry.digest == NOW)
+
+
+def test_an_id_of_another_tables_run(store: Far) -> None:
+    put(store, replace(ONE, table="another"))
+    source: Any = SimpleNamespace(schema=SCHEMA)
+    with pytest.raises(ConfigError, match="run one of another table is in this ledger"):
+        ledger().write("one", source, None, (), "none")
+
+
+# --- tokens
+
+
+def token(columns: list[Any]) -> bytes:
+    return bytes.fromhex(key_values([pa.array([value]) for value in columns], KEY)[0].as_py())
+
+
+@pytest.mark.parametrize(
+    ("persons", "given", "wanted"),
+    [
+        ((("name", "string"),), {"name": " Ana "}, ["Ana"]),
+        ((("name", FOLDED),), {"name": " Ana "}, ["ana"]),
+        ((("born", "int64"), ("name", "string")), {"name": "b", "born": "7"}, [7, "b"]),
+    ],
+)
+def test_the_token_of_a_person(persons: Any, given: dict[str, str], wanted: list[Any]) -> None:
+    assert module._token(persons, given, KEY) == token(wanted)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"name": "a"}, "the ledger knows persons by: name, born; name these columns"),
+        ({"name": "a", "born": "1", "mail": "x"}, "name these columns"),
+        ({"name": "a", "born": "secret"}, "born: the value can't be read as int64, which"),
+    ],
+)
+def test_persons_by_other_values(given: dict[str, str], text: str) -> None:
+    with pytest.raises(InputError, match=text) as error:
+        module._token((("name", "string"), ("born", "int64")), given, KEY)
+    assert "secret" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_the_tokens_of_a_source() -> None:
+    """Of each row one, in its order; none where a value is missing."""
+    batches = [
+        pa.record_batch({"c0": ["a", None]}, pa.schema([("c0", pa.string())])),
+        pa.record_batch({"c0": ["b"]}),
+    ]
+    found = [*module._tokens(batches, KEY)]
+    assert [batch.column("token").to_pylist() for batch in found] == [
+        [token(["a"]).hex(), None],
+        [token(["b"]).hex()],
+    ]
+
+
+def test_who_released_a_person(store: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(store, ONE, TWO, replace(ONE, run_id="three", key_check="x"))
+    asked = []
+
+    def has(entry: Entry, given: bytes) -> bool:
+        asked.append(given)
+        return entry == TWO
+
+    made = ledger()
+    monkeypatch.setattr(made, "_has", has)
+    found = made.released({"name": "Ana"}, ["one", "two", "three", "four"])
+    assert found == {"one": False, "two": True, "three": None, "four": None}
+    assert asked == [token(["Ana"])] * 2
+
+
+@pytest.fixture
+def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Any_:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: self
+
+    functions = dict.fromkeys(["count_if", "col", "lit", "count"], lambda *_: Any_())
+    monkeypatch.setattr(module, "F", SimpleNamespace(**functions))
+
+
+@pytest.mark.parametrize(
+    ("n", "hits", "wanted"), [(3, 1, True), (3, 0, False), (2, 1, None), (4, 1, None)]
+)
+def test_tokens_that_are_gone(
+    store: Far,
+    no_columns: None,
+    monkeypatch: pytest.MonkeyPatch,
+    n: int,
+    hits: int,
+    wanted: bool | None,
+) -> None:
+    read = []
+
+    def parquet(path: str) -> Any:
+        read.append(path)
+        row = {"n": n, "hits": hits}
+        return SimpleNamespace(agg=lambda *_: SimpleNamespace(collect=lambda: [row]))
+
+    made = ledger()
+    reader = SimpleNamespace(schema=lambda _: SimpleNamespace(parquet=parquet))
+    monkeypatch.setattr(made, "_spark", SimpleNamespace(read=reader))
+    if wanted is None:
+        with pytest.raises(StorageError, match=f"{n} of the 3 tokens of run one are there"):
+            made._has(ONE, b"t")
+    else:
+        assert made._has(ONE, b"t") is wanted
+    assert read == [f"{Far.root}/run-one/tokens"]
+
+
+class Tokens:
+    """The tokens that are read: so many, and what a join with the source's finds."""
+
+    def __init__(self, n: int, /, **found: int):
+        self.n, self.found, self.paths = n, found, list[str]()
+
+    @property
+    def write(self) -> "Tokens":
+        return self
+
+    def parquet(self, *paths: str) -> "Tokens":
+        self.paths.extend(paths)
+        return self
+
+    def count(self) -> int:
+        return self.n
+
+    def collect(self) -> list[dict[str, int]]:
+        return [self.found]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self
+
+
+def with_tokens(made: Ledger, tokens: Tokens, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(made, "_spark", SimpleNamespace(read=tokens))
+    patch.setattr(made, "_tokens", lambda source: tokens)
+
+
+@pytest.mark.parametrize(
+    ("n", "unnamed"), [(5, 0), (5, 1), (4, 0), (6, 0)], ids=["all", "nobody", "fewer", "more"]
+)
+def test_persons_that_come_again(
+    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, n: int, unnamed: int
+) -> None:
+    put(store, ONE, replace(TWO, n_tokens=2))
+    made, tokens, source = ledger(), Tokens(n, n=3, unnamed=unnamed), SimpleNamespace()
+    with_tokens(made, tokens, monkeypatch)
+    if n == 5:
+        assert made.returning(source, RUNS) == (3, bool(unnamed))  # type: ignore[arg-type]
+    else:
+        with pytest.raises(StorageError, match=f"{n} of its 5 tokens are there"):
+            made.returning(source, RUNS)  # type: ignore[arg-type]
+    assert tokens.paths == [f"{Far.root}/run-{run}/tokens" for run in ("one", "two")]
+
+
+@pytest.mark.parametrize("nobody", [0, 1])
+def test_a_written_entry(
+    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, nobody: int
+) -> None:
+    """It replaces what the run left before, and counts only when its tokens are all there."""
+    put(store, replace(ONE, digest=NOW))
+    store.files[f"{Far.root}/run-one/tokens/old"] = "x"
+    made, tokens = ledger(), Tokens(0, n=4, nobody=nobody)
+    with_tokens(made, tokens, monkeypatch)
+    seen: list[Any] = []
+    monkeypatch.setattr(store, "make_private", seen.append)
+    store.close = lambda path: seen.append(
+        (
+            path,
+            made._read("one"),
+            store.listed(  # type: ignore[attr-defined]
+                f"{Far.root}/run-one"
+            ),
+        )
+    )
+    source: Any = SimpleNamespace(schema=SCHEMA)
+    made.write("one", source, NOW, ["k"], "none")
+    begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None)
+    assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
+    assert made._read("one") == replace(begun, n_tokens=4, unnamed=nobody == 1)
+    assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2

@@ -1,0 +1,645 @@
+"""What a run asks of its target, without Spark: its state, other people's commits, what a failure
+leaves."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonlib.config.model import ReleaseSection
+from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.run import publish
+from anonlib.run.publish import CHANGED, Commit, Target, reader_notes
+from anonlib.spark.digest import Digest
+from anonlib.table.schema import Column, Role, Schema
+from tests.stores import Far
+
+ROOT = Far.root
+
+
+class Snapshot:
+    """A version of a table, as Delta has it."""
+
+    def __init__(self, version: int, runs: tuple[str, ...] = (), *, forgets: bool = False):
+        self._version, self._runs, self._forgets = version, runs, forgets
+
+    def version(self) -> int:
+        return self._version
+
+    def metadata(self) -> Any:
+        contains = {publish.FORGETTING: self._forgets}.__getitem__
+        return SimpleNamespace(configuration=lambda: SimpleNamespace(contains=contains))
+
+    def setTransactions(self) -> Any:
+        return Sequence([SimpleNamespace(appId=lambda id=id: id) for id in self._runs])
+
+
+class Sequence:
+    """A Scala sequence."""
+
+    def __init__(self, values: list[Any]):
+        self._values = values
+
+    def size(self) -> int:
+        return len(self._values)
+
+    def apply(self, i: int) -> Any:
+        return self._values[i]
+
+
+class Log:
+    """A log whose newest version is `snapshot`."""
+
+    def __init__(self, snapshot: Snapshot):
+        self.snapshot = snapshot
+        self.asked: list[tuple[Any, ...]] = []
+
+    def update(self, *how: Any) -> Snapshot:
+        self.asked.append(how)
+        return self.snapshot
+
+
+class Store(Far):
+    """A store that the target of these tests lies in."""
+
+    def delete_empty(self, path: str) -> None:
+        pass
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+    made = Store()
+    monkeypatch.setattr(publish, "Storage", lambda spark, path: made)
+    monkeypatch.setattr(publish, "none", lambda spark: None)
+    return made
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    made = Log(Snapshot(-1))
+    monkeypatch.setattr(publish, "delta_log", lambda spark, path: made)
+    return made
+
+
+def target(log: Log, snapshot: Snapshot, spark: Any = None, **release: Any) -> Target:
+    log.snapshot = snapshot
+    return Target(spark, ReleaseSection(path=ROOT, **release))
+
+
+# --- its state
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "files", "text"),
+    [
+        (-1, "error", [], ""),
+        (-1, "overwrite", [], ""),
+        (-1, "error", ["_delta_log/x"], ""),
+        (-1, "error", ["mine"], "holds other files"),
+        (-1, "overwrite", ["mine", "_delta_log/x"], "holds other files"),
+        (-1, "append", [], "no table is at"),
+        (0, "error", [], "a table is already at"),
+        (0, "append", ["part"], ""),
+        (3, "overwrite", ["part"], ""),
+    ],
+)
+def test_free(store: Store, log: Log, version: int, mode: str, files: list[str], text: str) -> None:
+    store.files = {f"{ROOT}/{name}": "x" for name in files}
+    made = target(log, Snapshot(version), mode=mode)
+    assert made.version == version
+    if text:
+        with pytest.raises(InputError, match=text):
+            made.check_free()
+    else:
+        made.check_free()
+
+
+def test_runs(store: Store, log: Log) -> None:
+    """Only ours, without the prefix; asked anew only after a commit."""
+    made = target(log, Snapshot(2, ("anonlib:one", "another", "anonlib:two")))
+    assert made.runs() == {"one", "two"}
+    log.snapshot.setTransactions = None  # type: ignore[method-assign, assignment]
+    assert made.runs() == {"one", "two"}
+    log.snapshot = Snapshot(3, ("anonlib:three",))
+    assert made.runs() == {"three"}
+    assert target(log, Snapshot(-1, ("anonlib:x",))).runs() == frozenset()
+    assert target(log, Snapshot(0, ("anonlib:x",))).runs() == {"x"}
+    assert {how[0] for how in log.asked} == {False}
+
+
+def test_a_table_that_forgets_its_runs(store: Store, log: Log) -> None:
+    made = target(log, Snapshot(0, forgets=True))
+    with pytest.raises(InputError, match="makes Delta forget which runs published; unset it"):
+        made.runs()
+
+
+def history(*rows: tuple[int, str, str | None]) -> Any:
+    """A session whose SQL answers with the history of a table."""
+    asked: list[str] = []
+
+    def sql(text: str) -> Any:
+        asked.append(text)
+        found = [
+            {"version": version, "userMetadata": metadata, "mode": mode}
+            for version, metadata, mode in rows
+        ]
+        frame = SimpleNamespace(collect=lambda: found)
+        frame.select = frame.where = lambda *_: frame
+        return frame
+
+    return SimpleNamespace(sql=sql, asked=asked)
+
+
+@pytest.fixture
+def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    column: Any = type("C", (), {"__getitem__": lambda s, _: s, "alias": lambda s, _: s})()
+    monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda name: column))
+
+
+def test_commits(store: Store, log: Log, no_columns: None) -> None:
+    """Of runs, as their metadata says; others are passed over. Asked anew only after a commit."""
+    one, two = json.dumps({"run_id": "one"}), json.dumps({"run_id": "two"})
+    spark = history((3, two, "Append"), (2, "no json", None), (1, "[1]", None), (0, one, None))
+    made = target(log, Snapshot(3), spark)
+    assert made.commits() == [Commit(3, "two", "Append", two), Commit(0, "one", None, one)]
+    assert [made.version_of(run) for run in ("one", "two", "three")] == [0, 3, -1]
+    assert len(spark.asked) == 1
+    log.snapshot = Snapshot(4)
+    made.commits()
+    assert len(spark.asked) == 2
+    assert target(log, Snapshot(-1), spark).commits() == []
+    assert len(spark.asked) == 2
+    assert len(target(log, Snapshot(0), spark).commits()) == 2
+
+
+def test_the_manifest(store: Store, log: Log) -> None:
+    made = target(log, Snapshot(0))
+    assert made.manifest() == ""
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "text"
+    assert made.manifest() == "text"
+
+
+def test_a_checkpoint(store: Store, log: Log) -> None:
+    made, kept = target(log, Snapshot(0)), []
+    log.checkpoint = lambda *how: kept.append(how)  # type: ignore[attr-defined]
+    made.checkpoint()
+    assert kept == [(log.snapshot, None)]
+    assert log.asked[-1] == (False, None, None)
+
+
+def test_renewed(store: Store, log: Log) -> None:
+    made = target(log, Snapshot(0))
+    log.snapshot = Snapshot(5)
+    made.renew()
+    assert made.version == 5
+
+
+# --- other people's commits
+
+INFO: dict[str, Any] = {"commitInfo": {}}
+LAID_OUT = [INFO, {"add": {"dataChange": False}}, {"remove": {"dataChange": False}}]
+
+
+@pytest.mark.parametrize(
+    ("actions", "kept"),
+    [
+        (LAID_OUT, True),
+        ([INFO], True),
+        ([], True),
+        ([INFO, {"add": {"dataChange": True}}], False),
+        ([{"remove": {"dataChange": True}}, *LAID_OUT], False),
+        ([{"metaData": {"dataChange": False}}], False),
+        ([INFO, {"txn": {}}], False),
+        (None, False),
+    ],
+)
+def test_commits_that_change_no_row(
+    store: Store, log: Log, actions: list[dict[str, Any]] | None, kept: bool
+) -> None:
+    made = target(log, Snapshot(4))
+    made.require_unchanged()
+    log.snapshot = Snapshot(6)
+    texts = {5: actions, 6: LAID_OUT}
+    for version, found in texts.items():
+        if found is not None:
+            lines = "\n".join(map(json.dumps, found)) + "\n\n"
+            store.files[f"{ROOT}/_delta_log/{version:020}.json"] = lines
+    if kept:
+        made.require_unchanged()
+        assert made.version == 6
+    else:
+        with pytest.raises(BusyError) as error:
+            made.require_unchanged()
+        assert str(error.value) == CHANGED
+        assert made.version == 4
+
+
+def test_the_newest_commit_counts_too(store: Store, log: Log) -> None:
+    made = target(log, Snapshot(4))
+    log.snapshot = Snapshot(5)
+    store.files[f"{ROOT}/_delta_log/{5:020}.json"] = json.dumps({"metaData": {}})
+    with pytest.raises(BusyError):
+        made.require_unchanged()
+
+
+@pytest.mark.parametrize(("read", "whole"), [(3, True), (4, False)])
+def test_a_transaction_is_of_the_version_and_all_of_it(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, read: int, whole: bool
+) -> None:
+    asked = []
+    begun = SimpleNamespace(readVersion=lambda: read, readWholeTable=lambda: asked.append(True))
+    begin = SimpleNamespace(begin=lambda spark, path: SimpleNamespace(begun=begun, path=path))
+    monkeypatch.setattr(publish, "Transaction", begin)
+    made = target(log, Snapshot(3))
+    if whole:
+        assert made._begin().begun is begun
+    else:
+        with pytest.raises(BusyError):
+            made._begin()
+    assert asked == [True] * whole
+    log.snapshot = Snapshot(4)
+    with pytest.raises(BusyError):
+        made._begin()
+
+
+class Action:
+    """An action of Delta's; removed ones say when."""
+
+    def __init__(self, kind: str, name: str):
+        self.kind, self.name = kind, name
+
+    def getClass(self) -> Any:
+        return SimpleNamespace(getSimpleName=lambda: self.kind)
+
+    def removeWithTimestamp(self, now: int, changes: bool) -> tuple[str, int, bool]:
+        return self.name, now, changes
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_transaction_after_an_optimization(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str, same: bool
+) -> None:
+    """Its files are those to remove: what was to be removed is gone already."""
+    monkeypatch.setattr(publish, "scala_seq", lambda spark, values: values)
+    monkeypatch.setattr(publish, "time_ns", lambda: 7_000_000 * 10**6 + 999_999)
+    updated: list[Any] = []
+    there = Sequence([Action("AddFile", "new")])
+    begun = SimpleNamespace(
+        metadata=lambda: "mine" if same else "theirs",
+        updateMetadata=lambda *how: updated.append(how),
+        filterFiles=lambda: there,
+    )
+    before: Any = SimpleNamespace(begun=SimpleNamespace(metadata=lambda: "mine"))
+    made = target(log, Snapshot(3), mode=mode)
+    monkeypatch.setattr(made, "_begin", lambda: SimpleNamespace(begun=begun))
+    added = Action("AddFile", "added")
+    actions = Sequence([added, Action("RemoveFile", "old")])
+    transaction, found = made._begin_again(before, actions)
+    assert transaction.begun is begun
+    assert found == [added, *[("new", 7_000_000, True)] * (mode == "overwrite")]
+    assert updated == ([] if same else [("mine", False)])
+
+
+def test_what_the_history_says(store: Store, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mode, layout and manifest, whatever else Delta's class takes."""
+    constructor = SimpleNamespace(getParameterCount=lambda: 6)
+    kind = SimpleNamespace(getConstructors=lambda: [constructor])
+    monkeypatch.setattr(publish, "find_class", lambda spark, name: kind)
+    monkeypatch.setattr(publish, "java_class", lambda spark, name: lambda *how: how)
+    monkeypatch.setattr(publish, "scala_seq", lambda spark, values: [*values])
+    monkeypatch.setattr(publish, "some", lambda spark, value: ("some", value))
+    monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
+    made = target(log, Snapshot(-1), mode="append", partition_by=["a"])
+    found = made._operation("text")
+    assert found == ("Append", ("some", ["a"]), None, ("some", "text"), None, None)
+
+
+# --- the commit, and what a failure leaves
+
+
+class Held:
+    """A lease."""
+
+    def __init__(self, *, remote: bool = False):
+        self.remote, self.doubtful, self.removed = remote, False, 0
+
+    def doubt(self) -> None:
+        self.doubtful = True
+
+    def remove_files(self) -> None:
+        self.removed += 1
+
+
+@pytest.mark.parametrize(
+    ("remote", "error", "doubtful"),
+    [
+        (True, StorageError("no answer"), True),
+        (True, BusyError("another was faster"), False),
+        (False, StorageError("full"), False),
+    ],
+)
+def test_a_commit_that_failed(
+    store: Store,
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+    remote: bool,
+    error: Exception,
+    doubtful: bool,
+) -> None:
+    monkeypatch.setattr(publish, "translate", lambda error, where: error)
+    held, made = Held(remote=remote), target(log, Snapshot(0))
+
+    def commit(actions: Any, operation: Any) -> int:
+        if actions == "well":
+            return 7
+        raise error
+
+    transaction = SimpleNamespace(begun=SimpleNamespace(commit=commit))
+    assert made._commit(transaction, "well", "as", held) == 7  # type: ignore[arg-type]
+    with pytest.raises(type(error)):
+        made._commit(transaction, "ill", "as", held)  # type: ignore[arg-type]
+    assert held.doubtful == doubtful
+
+
+@pytest.mark.parametrize(
+    ("version", "runs", "actions", "gone", "listed"),
+    [
+        (-1, (), "some", [], 1),
+        (0, (), "some", ["a", "b"], 0),
+        (0, ("anonlib:other",), "some", ["a", "b"], 0),
+        (0, ("anonlib:mine",), "some", [], 0),
+        (0, (), None, [], 0),
+    ],
+)
+def test_what_a_failed_publication_wrote(
+    store: Store,
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int,
+    runs: tuple[str, ...],
+    actions: Any,
+    gone: list[str],
+    listed: int,
+) -> None:
+    """Its files go, unless its commit has come through. Those of a new table go by the list."""
+    monkeypatch.setattr(publish, "list_added_files", lambda actions: ["a", "b"])
+    store.files = {f"{ROOT}/{name}": "x" for name in "abc"}
+    held: Any = Held()
+    target(log, Snapshot(version, runs))._remove(actions, held, "mine")
+    assert store.files.keys() == {f"{ROOT}/{name}" for name in "abc" if name not in gone}
+    assert held.removed == listed
+
+
+def test_a_store_that_is_gone_hides_no_error(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = target(log, Snapshot(0))
+    monkeypatch.setattr(log, "update", None)
+    held: Any = Held()
+    made._remove("some", held, "mine")
+
+
+@pytest.mark.parametrize(
+    ("per_file", "n", "cores", "files"),
+    [
+        (1000, 0, 4, 1),
+        (1000, 1, 4, 1),
+        (1000, 1000, 4, 1),
+        (1000, 1001, 4, 2),
+        (10**6, 250_000, 4, 1),
+        (10**6, 250_001, 4, 2),
+        (10**7, 10**7, 4, 4),
+        (10**6, 10**7, 4, 10),
+    ],
+)
+def test_the_number_of_files(
+    store: Store, log: Log, per_file: int, n: int, cores: int, files: int
+) -> None:
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores))
+    assert target(log, Snapshot(-1), spark, rows_per_file=per_file)._n_files(n) == files
+
+
+class Publishing(Target):
+    """A target of which each step is noted; one of them may fail."""
+
+    def __init__(self, version: int, fails: str = "", catches_up: bool = False) -> None:
+        self._spark: Any = None
+        self._release = ReleaseSection(path=ROOT)
+        self.version, self.done, self.fails = version, list[str](), fails
+        self.catches_up = catches_up
+
+    def _step(self, name: str) -> str:
+        self.done.append(name)
+        if name == self.fails:
+            raise StorageError(name)
+        return name
+
+    def _begin(self) -> Any:
+        self._step("begin")
+        return SimpleNamespace(read=lambda actions, like: actions)
+
+    def _n_files(self, n_rows: int) -> int:
+        return n_rows
+
+    def _write_new(self, *args: Any) -> Any:
+        return self._step("new")
+
+    def _write(self, *args: Any) -> Any:
+        return self._step("write")
+
+    def _operation(self, text: str) -> Any:
+        return text
+
+    def require_unchanged(self) -> None:
+        self._step("unchanged")
+        self.version += self.catches_up
+
+    def _begin_again(self, before: Any, actions: Any) -> Any:
+        return before, self._step("again")
+
+    def _commit(self, transaction: Any, actions: Any, operation: Any, held: Any) -> int:
+        self._step(f"commit {actions}")
+        return 9
+
+    def _remove(self, actions: Any, held: Any, run_id: str) -> None:
+        self.done.append(f"remove {actions}")
+
+
+class Committing(Held):
+    """A lease that notes when the commit is inside it."""
+
+    def __init__(self, done: list[str]):
+        super().__init__()
+        self.done = done
+
+    @contextmanager
+    def committing(self, *, publishing: bool = False) -> Iterator[None]:
+        self.done.append(f"lease {publishing}")
+        yield
+        self.done.append("ended")
+
+
+@pytest.mark.parametrize(
+    ("version", "fails", "catches_up", "done"),
+    [
+        (-1, "", False, "begin new|lease True|unchanged|commit new|ended"),
+        (0, "", False, "begin write|lease True|unchanged|commit write|ended"),
+        (0, "", True, "begin write|lease True|unchanged|again|commit again|ended"),
+        (0, "begin", False, "begin"),
+        (-1, "new", False, "begin new|remove None"),
+        (0, "digest", False, "begin write|remove write"),
+        (0, "unchanged", False, "begin write|lease True|unchanged|remove write"),
+        (0, "commit write", False, "begin write|lease True|unchanged|commit write|remove write"),
+        (0, "doubt", False, "begin write|lease True|unchanged|commit write"),
+    ],
+)
+def test_the_steps_of_a_publication(
+    monkeypatch: pytest.MonkeyPatch, version: int, fails: str, catches_up: bool, done: str
+) -> None:
+    """The commit only under the lease, after the table was looked at; what failed is removed,
+    unless its commit may yet arrive."""
+    frame: Any = SimpleNamespace(schema="schema")
+    frame.select = lambda *_: frame
+    monkeypatch.setattr(publish, "_shuffled", lambda frame, n: frame)
+    monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda id: SimpleNamespace(alias=str)))
+    monkeypatch.setattr(publish, "settle_tasks", nullcontext)
+    found, other = Digest(3, 1), Digest(3, 2)
+    monkeypatch.setattr(publish, "digest", lambda frame: other if fails == "digest" else found)
+    made = Publishing(version, "commit write" if fails == "doubt" else fails, catches_up)
+    held: Any = Committing(made.done)
+    held.doubtful = fails == "doubt"
+
+    def publish_it() -> int:
+        return made.publish(frame, {"c0": "age"}, found, held, "mine", "text")
+
+    if fails:
+        with pytest.raises(StorageError):
+            publish_it()
+    else:
+        assert publish_it() == 9
+    assert "|".join(made.done) == done.replace("begin ", "begin|")
+
+
+@pytest.mark.parametrize(
+    ("own", "table", "fails"), [("a", "a", ""), ("a", "b", "Delta gives the table other columns")]
+)
+def test_files_of_a_new_table_are_listed_before_they_are_there(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, own: str, table: str, fails: str
+) -> None:
+    done: list[Any] = []
+
+    def transaction(schema: str, root: str) -> Any:
+        metadata = SimpleNamespace(schema=lambda: SimpleNamespace(json=lambda: schema))
+        begun = SimpleNamespace(
+            metadata=lambda: metadata, updateMetadata=lambda *how: done.append(how)
+        )
+        return SimpleNamespace(begun=begun, root=root)
+
+    held: Any = Held()
+    held.work, held.list_files = "work", lambda paths: done.append(("list", *paths))
+    mine, theirs = transaction(own, "work/table"), transaction(table, ROOT)
+    monkeypatch.setattr(
+        publish, "Transaction", SimpleNamespace(begin=lambda spark, root: {mine.root: mine}[root])
+    )
+    monkeypatch.setattr(publish, "list_added_files", lambda actions: ["p/0"])
+    monkeypatch.setattr(publish, "forget", lambda spark, root: done.append(("forget", root)))
+    store.move = lambda *how: done.append(("move", *how))  # type: ignore[attr-defined]
+    made = target(log, Snapshot(-1))
+    monkeypatch.setattr(made, "_write", lambda *_: "actions")
+    noted = [("forget", "work/table"), (mine.begun.metadata(), False)]
+    if fails:
+        with pytest.raises(StorageError, match=fails):
+            made._write_new("frame", theirs, held, "mine", "text")  # type: ignore[arg-type]
+        assert done == noted
+    else:
+        assert made._write_new("frame", theirs, held, "mine", "text") == "actions"  # type: ignore[arg-type]
+        moved = ("move", "work/table/p/0", f"{ROOT}/p/0")
+        assert done == [*noted, ("list", "p/0"), moved]
+
+
+def test_a_log_is_forgotten_whatever_happens(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: Any = SimpleNamespace(work="work")
+    begun = SimpleNamespace(begin=lambda spark, root: SimpleNamespace(root=root))
+    monkeypatch.setattr(publish, "Transaction", begun)
+    forgotten: list[str] = []
+    monkeypatch.setattr(publish, "forget", lambda spark, root: forgotten.append(root))
+
+    def fail(*_: Any) -> None:
+        raise StorageError("full")
+
+    made: Any = target(log, Snapshot(-1))
+    monkeypatch.setattr(made, "_write", fail)
+    with pytest.raises(StorageError, match="full"):
+        made._write_new("frame", "transaction", held, "mine", "text")
+    assert forgotten == ["work/table"]
+
+
+@pytest.mark.parametrize("mode", ["error", "append", "overwrite"])
+def test_how_files_are_written(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """The commit names the run, and an appended table keeps its columns."""
+    monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
+    given: list[Any] = []
+
+    def write(*how: Any) -> str:
+        given.extend(how)
+        return "actions"
+
+    transaction: Any = SimpleNamespace(write=write)
+    made: Any = target(log, Snapshot(-1), mode=mode, partition_by=["a"])
+    assert made._write("frame", transaction, "mine", "text") == "actions"
+    options = {"txnAppId": "anonlib:mine", "txnVersion": "1", "userMetadata": "text"}
+    if mode != "append":
+        options["overwriteSchema"] = "true"
+    names = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
+    isolation = {"delta.isolationLevel": "Serializable"}
+    assert given == ["frame", names[mode], ("a",), options, isolation]
+
+
+class Rows:
+    """A frame that notes what is done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *how: self.done.append((name, *how)) or self
+
+
+def test_rows_are_in_the_order_of_a_fresh_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 63 bits, as many as a positive number of Spark's has, and hashed with the values."""
+    bits: list[int] = []
+    monkeypatch.setattr(publish, "randbits", lambda n: bits.append(n) or 7)
+    functions = SimpleNamespace(lit=lambda value: value, xxhash64=lambda *parts: parts)
+    monkeypatch.setattr(publish, "F", functions)
+    monkeypatch.setattr(publish, "row_hash", lambda frame: "values")
+    rows: Any = Rows()
+    assert publish._shuffled(rows, 3) is rows
+    key = "__anonlib_order"
+    steps = [("repartition", 3, key), ("sortWithinPartitions", key), ("drop", key)]
+    assert rows.done == [("withColumn", key, (7, "values")), *steps]
+    assert bits == [63]
+
+
+# --- readers without Spark
+
+
+def test_names_that_other_readers_cannot_read() -> None:
+    def schema(*names: str) -> Schema:
+        columns = [
+            Column(name, f"c{i}", Role.SENSITIVE, pa.string(), "string")
+            for i, name in enumerate(names)
+        ]
+        return Schema(tuple(columns))
+
+    assert reader_notes(schema("plain", "_x")) == ()
+    (note,) = reader_notes(schema("plain", "a b", "c;d"))
+    assert note.startswith("columns a b, c;d: ")

@@ -1,0 +1,336 @@
+"""The checks before a run publishes, without Spark: what is counted, and what stops a run."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonlib import auditing
+from anonlib.auditing import AuditReport, AuditSpec, Verdict
+from anonlib.config.model import Config, PrivacySection
+from anonlib.config.reading import parse
+from anonlib.errors import AuditError, Problem
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.run import verify
+from anonlib.spark.digest import Digest
+from anonlib.table.schema import Column, Role, Schema
+
+GOOD = Verdict("k_anonymity k=3", True, 3, 3, 0, ())
+BAD = Verdict("l_diversity l=2", False, 1, 2, 4, (3, 3))
+UNKNOWN = Verdict("k_anonymity k=3", False, None, 3, 0, (), note="persons can't be counted")
+
+
+def report(n_rows: int, *verdicts: Verdict, problems: tuple[Problem, ...] = ()) -> AuditReport:
+    return AuditReport(n_rows, 1, verdicts or (GOOD,), problems, ((n_rows, 1),), "none")
+
+
+def limit(share: float) -> PrivacySection:
+    return PrivacySection(models=(KAnonymity(k=3),), suppression_limit=share)
+
+
+def require(
+    scanned: int, planned: int, anonymized: int, kept: int, audited: int, share: float = 0.0
+) -> None:
+    found: Any = SimpleNamespace(n_rows=anonymized, digest=Digest(kept))
+    plan: Any = SimpleNamespace(n_rows=planned)
+    scan: Any = SimpleNamespace(n_rows=scanned)
+    verify.require(report(audited), found, plan, scan, limit(share))
+
+
+@pytest.mark.parametrize(
+    ("rows", "share"),
+    [
+        ((100, 100, 100, 100, 100), 0.0),
+        ((100, 100, 100, 90, 90), 0.1),
+        ((99, 99, 99, 90, 90), 0.1),
+        ((100, 95, 95, 90, 90), 0.1),
+    ],
+)
+def test_rows_add_up(rows: tuple[int, int, int, int, int], share: float) -> None:
+    require(*rows, share=share)
+
+
+@pytest.mark.parametrize(
+    ("rows", "share"),
+    [
+        # One more suppressed than allowed.
+        ((100, 100, 100, 99, 99), 0.0),
+        ((100, 100, 100, 89, 89), 0.1),
+        ((99, 99, 99, 89, 89), 0.1),
+        # Invented, by the run or by the audit; lost on the way.
+        ((100, 100, 100, 101, 101), 0.1),
+        ((100, 100, 100, 100, 101), 0.1),
+        ((100, 100, 100, 100, 99), 0.1),
+        ((100, 100, 99, 99, 99), 0.1),
+        ((100, 99, 100, 99, 99), 0.1),
+    ],
+)
+def test_rows_that_do_not_add_up(rows: tuple[int, int, int, int, int], share: float) -> None:
+    scanned, planned, anonymized, kept, audited = rows
+    with pytest.raises(AuditError) as error:
+        require(*rows, share=share)
+    assert str(error.value) == (
+        f"rows don't add up, nothing was published: {scanned} scanned, {planned} planned, "
+        f"{anonymized} anonymized, {kept} kept, {audited} audited"
+    )
+
+
+def test_a_share_is_rounded_down() -> None:
+    assert [limit(0.1).may_suppress(n) for n in (0, 9, 10, 19, 20)] == [0, 0, 1, 1, 2]
+
+
+def test_a_failed_audit_stops_the_run() -> None:
+    whole: Any = SimpleNamespace(n_rows=3, digest=Digest(3))
+    for failed in (report(3, GOOD, BAD), report(3, problems=(Problem("a", "no"),))):
+        with pytest.raises(AuditError, match="the audit failed, nothing was published: ") as error:
+            verify.require(failed, whole, whole, whole, limit(0))
+        assert ("l_diversity l=2: 4 classes fail" in str(error.value)) == (BAD in failed.verdicts)
+        assert ("a: no" in str(error.value)) == (failed.problems != ())
+        assert "k_anonymity" not in str(error.value)
+
+
+# --- the table as it will be
+
+
+def audited(monkeypatch: pytest.MonkeyPatch, found: AuditReport) -> list[Any]:
+    """The audit answers with this report; what it is asked."""
+    asked: list[Any] = []
+
+    def audit(table: Any, spec: Any, whole: Any = None) -> AuditReport:
+        asked.append((table, spec, whole))
+        return found
+
+    monkeypatch.setattr(auditing, "audit_table", audit)
+    return asked
+
+
+SPEC = AuditSpec(("a",), ("a",), (KAnonymity(k=3),))
+
+
+@pytest.mark.parametrize(
+    ("whole", "added", "persons", "fails"),
+    [
+        (report(9), report(4), "rows", ""),
+        (report(9, BAD), report(4), "rows", "the audit of the table with the batch failed"),
+        (report(9, UNKNOWN), report(4), "unknown", ""),
+        (report(9, UNKNOWN), report(4), "rows", "the audit of the table with the batch failed"),
+        (report(9, UNKNOWN), report(4, BAD), "unknown", "the audit of the table with the batch"),
+        (report(8), report(4), "rows", "rows don't add up"),
+        (report(10), report(4), "rows", "rows don't add up"),
+    ],
+)
+def test_the_table_with_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+    whole: AuditReport,
+    added: AuditReport,
+    persons: Any,
+    fails: str,
+) -> None:
+    """What could not be counted in the whole is taken from the parts only if it never could be."""
+    table: Any = "table"
+    spec = replace(SPEC, persons=persons)
+    asked = audited(monkeypatch, whole)
+    if fails:
+        with pytest.raises(AuditError, match=fails):
+            verify.audit_with_published(table, spec, added, 5)
+    else:
+        found = verify.audit_with_published(table, spec, added, 5)
+        assert (found.passed, found.n_rows) == (True, 9)
+    assert asked == [("table", spec, None)]
+
+
+# --- a table that is published
+
+
+def config(**changes: Any) -> Config:
+    return parse(
+        {
+            "source": {"format": "parquet", "path": "in"},
+            "attributes": {
+                "age": {"role": "quasi_identifier", "scale": "continuous"},
+                "name": {"role": "identifier", "pseudonym": True},
+                "born": {"role": "identifier"},
+                "site": {"role": "drop"},
+            },
+            "unit": ["name"],
+            "privacy": {"models": [{"type": "k_anonymity", "k": 5}], "acknowledge_linked": True},
+            "pseudonyms": {"key_env": "KEY"},
+            "release": {"path": "out"},
+            **changes,
+        }
+    )
+
+
+RETURNING = {
+    "path": "out",
+    "mode": "append",
+    "acknowledge_returning": True,
+    "ledger": {"key_env": "LEDGER_KEY"},
+}
+STABLE = {"key_env": "KEY", "scope": "stable"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "persons", "counts"),
+    [
+        ({}, "token", True),
+        ({"unit": ["born"]}, "unknown", False),
+        ({"unit": ["name", "born"]}, "unknown", False),
+        ({"unit": [], "one_row_per_person": "name"}, "rows", True),
+        # Who was released twice has two pseudonyms, unless they are stable.
+        ({"release": RETURNING}, "unknown", False),
+        ({"release": RETURNING, "pseudonyms": STABLE}, "token", True),
+        ({"pseudonyms": STABLE}, "token", True),
+    ],
+)
+def test_persons_of_a_published_table(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], persons: str, counts: bool
+) -> None:
+    table: Any = "table"
+    made = config(**changes)
+    asked = audited(monkeypatch, report(9))
+    found = verify.audit_published(table, made)
+    ((_, spec, _),) = asked
+    assert (spec.persons, spec.token) == (persons, "name" if persons == "token" else None)
+    assert verify.counts_persons(made) == counts
+    assert found.notes == ()
+
+
+def test_controllers_of_a_published_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    table: Any = "table"
+    made = config(partition={"steps": [{"type": "controller", "column": "site"}]})
+    asked = audited(monkeypatch, report(9))
+    assert verify.audit_published(table, made).notes == (verify.CONTROLLERS,)
+    assert asked
+
+
+# --- the staged rows
+
+
+class Staged:
+    """Staged rows, of which some controllers have none left."""
+
+    def __init__(self, *gone: int):
+        self.gone, self.asked = gone, list[Any]()
+
+    def select(self, *columns: Any) -> Any:
+        return Staged(*self.gone) if "controller" in columns else tuple(columns)
+
+    def where(self, owners: tuple[int, ...]) -> Any:
+        return SimpleNamespace(isEmpty=lambda: set(owners) <= set(self.gone))
+
+
+SCHEMA = Schema(
+    (
+        Column("age", "c0", Role.QUASI_IDENTIFIER, pa.int64(), "bigint"),
+        Column("name", "c1", Role.IDENTIFIER, pa.string(), "string"),
+    )
+)
+
+
+@pytest.fixture
+def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Name(str):
+        def alias(self, name: str) -> str:
+            return f"{self} as {name}"
+
+        def isin(self, *values: Any) -> Any:
+            return values
+
+    monkeypatch.setattr(verify, "F", SimpleNamespace(col=Name))
+    monkeypatch.setattr(verify, "CONTROLLER", "controller")
+
+
+def test_staged_rows_are_audited_under_their_names(
+    monkeypatch: pytest.MonkeyPatch, no_columns: None
+) -> None:
+    plan: Any = SimpleNamespace(owners=None)
+    for schema, columns in (
+        (SCHEMA, ("c0 as age",)),
+        (replace(SCHEMA, unit=("c1",)), ("c0 as age", verify.TOKEN)),
+    ):
+        asked = audited(monkeypatch, report(9))
+        staged: Any = Staged()
+        whole: Any = "whole"
+        assert verify.audit_staged(staged, SPEC, schema, plan, whole) == report(9)
+        ((rows, spec, table),) = asked
+        assert (rows, table) == (columns, "whole")
+        by_token = ("token", verify.TOKEN) if schema.unit else ("rows", None)
+        assert (spec.persons, spec.token) == by_token
+
+
+def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_columns: None) -> None:
+    """All of them by the table's models, and some by their own as well, if they have rows left."""
+    own = [((1, 2), (KAnonymity(k=9),)), ((3,), (KAnonymity(k=8),))]
+    plan: Any = SimpleNamespace(owners=SimpleNamespace(with_own_models=lambda: own))
+    asked = audited(monkeypatch, report(9, BAD))
+    staged: Any = Staged(3)
+    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, None)
+    assert [v.model for v in found.verdicts] == [
+        "l_diversity l=2",
+        "each controller: l_diversity l=2",
+        "2 controllers with their own models: l_diversity l=2",
+    ]
+    (_, plain, _), (_, apart, _), (_, theirs, _) = asked
+    assert (plain.apart, plain.private, plain.acknowledge_unique) == (None, (), False)
+    for spec in (apart, theirs):
+        private = (spec.apart, spec.private, spec.acknowledge_unique)
+        assert private == ("controller", ("controller",), True)
+    assert (apart.only, apart.models) == (None, SPEC.models)
+    assert (theirs.only, theirs.models) == ((1, 2), (*SPEC.models, KAnonymity(k=9)))
+
+
+# --- the nodes of hierarchies that are released
+
+
+class Named(dict[str, Any]):
+    """A schema: released columns by name, with their hierarchies."""
+
+    @property
+    def hierarchies(self) -> dict[str, Any]:
+        return {name: SimpleNamespace(names=["x", "y", "all"]) for name in self}
+
+
+class Texts:
+    """A table, with the texts of its columns and the numbers of the nodes in shares."""
+
+    def __init__(self, columns: list[str], texts: list[list[str]], nodes: list[int]):
+        self.columns, self.texts, self.nodes = columns, texts, nodes
+        self.asked: list[Any] = []
+
+    def toDF(self, *names: str) -> "Texts":
+        self.asked.append(names)
+        return self
+
+    def agg(self, *columns: Any) -> Any:
+        self.asked.append(columns)
+        return SimpleNamespace(collect=lambda: [self.texts])
+
+    def select(self, column: Any) -> Any:
+        self.asked.append(column)
+        rows = [SimpleNamespace(node=node) for node in self.nodes]
+        return SimpleNamespace(distinct=lambda: SimpleNamespace(collect=lambda: rows))
+
+
+def test_nodes_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of texts by their names; of shares by their numbers, without that of missing values."""
+
+    class Name(str):
+        def getField(self, name: str) -> "Name":
+            return Name(f"{self}.{name}")
+
+        def alias(self, name: str) -> "Name":
+            return self
+
+    functions = SimpleNamespace(collect_set=lambda name: name, col=Name, explode=lambda c: c)
+    monkeypatch.setattr(verify, "F", functions)
+    text = SimpleNamespace(released_type=pa.string())
+    shares = SimpleNamespace(released_type=pa.list_(pa.struct({"node": pa.int32()})))
+    table: Any = Texts(["a", "b", "c"], [["y", "all"]], [0, 2, 3])
+    schema: Any = Named(c=text, b=shares)
+    assert verify.find_released_nodes(table, schema) == {"c": {1, 2}, "b": {0, 2}}
+    assert table.asked == [("n0", "n1", "n2"), ("n2",), "n1.node"]
+    assert verify.find_released_nodes(table, Named(b=shares)) == {"b": {0, 2}}  # type: ignore[arg-type]
+    assert verify.find_released_nodes(table, Named()) == {}  # type: ignore[arg-type]
