@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,14 @@ from pyspark.sql import SparkSession
 
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.summary import bare, digest_config
-from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.errors import (
+    AnonlibError,
+    ConfigError,
+    InfeasibleError,
+    InputError,
+    Problem,
+    StorageError,
+)
 from anonlib.run.backlog import Backlog
 from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
@@ -54,6 +61,27 @@ def finish(
     result = _done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
     return replace(result, notes=(*notes, *result.notes))
+
+
+@contextmanager
+def tell_published(path: str, version: int, run_id: str) -> Iterator[None]:
+    """Wraps what a run does after its commit: an error then says that the release is published.
+
+    Args:
+        path: The target.
+        version: The version that the run made.
+        run_id: The id of the run.
+
+    Raises:
+        StorageError: The body failed.
+    """
+    try:
+        yield
+    except AnonlibError as error:
+        raise StorageError(
+            f"{error}. The release is published all the same (version {version} of {path}); only "
+            f"its manifest, record or clean-up is missing. Release again with `--run-id {run_id}`"
+        ) from error
 
 
 def _describe_published(

@@ -14,7 +14,7 @@ from anonlib.evaluation import Evaluation
 from anonlib.evaluation.classes import make_published_spec
 from anonlib.progress import Progress
 from anonlib.run.account import Account
-from anonlib.run.endings import record_path, write_ahead, write_manifest
+from anonlib.run.endings import record_path, tell_published, write_ahead, write_manifest
 from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Earlier, Past
 from anonlib.run.plan import Outcome, Plan
@@ -121,7 +121,8 @@ class Run:
             write_ahead(self.spark, held.work, text)
             version = self._publish(source, scanned, done, held)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
-        result = self._keep(result, source, scanned, done)
+        with tell_published(self.target.path, version, self.run_id):
+            result = self._keep(result, source, scanned, done)
         register(self.spark, self.config.release, self.run_id, version)
         return result
 
@@ -205,12 +206,13 @@ class Run:
         self.past.before_commit(self.run_id, source, after, done.whole)
         require_same_files(source.files, source.fresh)
         version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
-        write_manifest(self.spark, self.target.path, text)
-        self.past.after_commit(self.target)
-        if self.config.release.mode != "overwrite":
-            return version
-        purge(self.spark, self.target, held)
-        return self.target.version_of(self.run_id)
+        with tell_published(self.target.path, version, self.run_id):
+            write_manifest(self.spark, self.target.path, text)
+            self.past.after_commit(self.target)
+            if self.config.release.mode != "overwrite":
+                return version
+            purge(self.spark, self.target, held)
+            return self.target.version_of(self.run_id)
 
     def _result(
         self, scanned: Scan, done: AuditedRelease, evaluation: Evaluation | None, ending: Ending
