@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,14 @@ from anonlib import registry
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.resolve import bind_models
 from anonlib.config.summary import bare, digest_config
-from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.errors import (
+    AnonlibError,
+    ConfigError,
+    InfeasibleError,
+    InputError,
+    Problem,
+    StorageError,
+)
 from anonlib.run.backlog import Backlog
 from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
@@ -61,6 +68,7 @@ def finish(
     return replace(result, notes=(*notes, *result.notes))
 
 
+<<<<<<< HEAD
 def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
     """Whether a run whose record is not there may be of a config, by what its manifest has."""
     text = next((commit.text for commit in target.commits() if commit.run_id == run_id), "{}")
@@ -70,6 +78,27 @@ def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
     asked = {registry.build("audit", spec).label for spec in specs}
     steps = [step.type for step in config.partition.steps]
     return not there or (asked <= holds and there["partition"]["steps"] == steps)
+=======
+@contextmanager
+def tell_published(path: str, version: int, run_id: str) -> Iterator[None]:
+    """Wraps what a run does after its commit: an error then says that the release is published.
+
+    Args:
+        path: The target.
+        version: The version that the run made.
+        run_id: The id of the run.
+
+    Raises:
+        StorageError: The body failed.
+    """
+    try:
+        yield
+    except AnonlibError as error:
+        raise StorageError(
+            f"{error}. The release is published all the same (version {version} of {path}); only "
+            f"its manifest, record or clean-up is missing. Release again with `--run-id {run_id}`"
+        ) from error
+>>>>>>> faults
 
 
 def _describe_published(

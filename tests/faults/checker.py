@@ -161,10 +161,15 @@ def require_recorded(target: Path, record: Path, run_id: str, table: Table) -> N
     require(found["outcome"] == "published", f"the record says {found['outcome']}")
 
 
+def errors_in(text: str) -> list[str]:
+    """The lines in which a run says why it ended."""
+    return [line for line in text.splitlines() if line.startswith(("error: ", "interrupted: "))]
+
+
 def require_said(text: str, code: int | None) -> None:
     """A run that failed says why, in one error; `code` is None if it was killed."""
     require("Traceback" not in text, "a traceback was printed")
-    n = sum(line.startswith("error: ") for line in text.splitlines())
+    n = len(errors_in(text))
     wanted = {None: (0, 1), 0: (0,)}.get(code, (1,))
     require(n in wanted, f"{n} errors were said, with exit code {code}")
 

@@ -143,6 +143,7 @@ def test_the_old_table(tmp_path: Path) -> None:
     [
         ("", 0, True),
         ("error: no\n", 1, True),
+        ("interrupted: stopped\n", 1, True),
         ("", None, True),
         ("", 1, False),
         ("error: no\n", 0, False),

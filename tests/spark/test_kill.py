@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 from anonlib import auditing, pipeline
 from anonlib.config.reading import parse
-from anonlib.errors import BusyError
+from anonlib.errors import BusyError, StorageError
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.run import publish
+from anonlib.run import publish, steps
 from anonlib.run.block_plan import BlockPlan
 from anonlib.spark import lease as module
 from anonlib.spark.lease import COMMIT_SECONDS, Lease, born, lease, work_folder
@@ -428,3 +428,28 @@ def test_run_id_is_done_once(shell: Shell, tmp_path: Path) -> None:
     assert "monday.json is not there: the run was stopped after its commit" in lost.out
     assert "(private)" not in lost.out
     assert shell.release(config, "--run-id", "tuesday").code == 2
+
+
+@pytest.mark.parametrize("what", ["write_manifest", "keep"])
+def test_what_fails_after_the_commit(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A disk that is full then: the error says that the release is published, and how to end it."""
+    write_people(tmp_path)
+    config = settings(tmp_path)
+
+    def fail(*args: Any) -> None:
+        raise StorageError("path p: no space left on the disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, what, fail)
+        said = shell.release(config, "--run-id", "monday")
+    assert said.code == 1
+    assert said.error.startswith("error: path p: no space left on the disk. The release is publ")
+    assert "(version 0 of " in said.error
+    assert "Release again with `--run-id monday`" in said.error
+    assert shell.release(config, "--run-id", "monday").code == 0
+    out = tmp_path / "out"
+    assert json.loads((out / "table.private" / "monday.json").read_text())["n_rows_out"] == 60
+    assert (out / "table" / "_anonlib" / "manifest.json").is_file()
+    assert left(out) == {"table", "table.private"}
