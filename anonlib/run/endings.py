@@ -68,7 +68,6 @@ def finish(
     return replace(result, notes=(*notes, *result.notes))
 
 
-<<<<<<< HEAD
 def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
     """Whether a run whose record is not there may be of a config, by what its manifest has."""
     text = next((commit.text for commit in target.commits() if commit.run_id == run_id), "{}")
@@ -78,7 +77,8 @@ def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
     asked = {registry.build("audit", spec).label for spec in specs}
     steps = [step.type for step in config.partition.steps]
     return not there or (asked <= holds and there["partition"]["steps"] == steps)
-=======
+
+
 @contextmanager
 def tell_published(path: str, version: int, run_id: str) -> Iterator[None]:
     """Wraps what a run does after its commit: an error then says that the release is published.
@@ -98,7 +98,6 @@ def tell_published(path: str, version: int, run_id: str) -> Iterator[None]:
             f"{error}. The release is published all the same (version {version} of {path}); only "
             f"its manifest, record or clean-up is missing. Release again with `--run-id {run_id}`"
         ) from error
->>>>>>> faults
 
 
 def _describe_published(

@@ -122,12 +122,8 @@ class Run:
             write_ahead(self.spark, lease.work, text)
             version = self._publish(source, scan, release, lease)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
-<<<<<<< HEAD
-        result = self._keep(result, source, scan, release)
-=======
         with tell_published(self.target.path, version, self.run_id):
-            result = self._keep(result, source, scanned, done)
->>>>>>> faults
+            result = self._keep(result, source, scan, release)
         register(self.spark, self.config.release, self.run_id, version)
         return result
 
@@ -212,24 +208,14 @@ class Run:
         after = self.prior.digest_with(digest_of_rows)
         self.past.before_commit(self.run_id, source, after, release.table_report)
         require_same_files(source.files, source.fresh)
-<<<<<<< HEAD
         version = self.target.publish(release.rows, names, digest_of_rows, lease, self.run_id, text)
-        write_manifest(self.spark, self.target.path, text)
-        self.past.after_commit(self.target)
-        if self.config.release.mode != "overwrite":
-            return version
-        purge(self.spark, self.target, lease)
-        return self.target.version_of(self.run_id)
-=======
-        version = self.target.publish(done.rows, names, expected, held, self.run_id, text)
         with tell_published(self.target.path, version, self.run_id):
             write_manifest(self.spark, self.target.path, text)
             self.past.after_commit(self.target)
             if self.config.release.mode != "overwrite":
                 return version
-            purge(self.spark, self.target, held)
+            purge(self.spark, self.target, lease)
             return self.target.version_of(self.run_id)
->>>>>>> faults
 
     def _result(
         self, scan: Scan, release: AuditedRelease, evaluation: Evaluation | None, ending: Ending

@@ -251,12 +251,12 @@ def test_a_transaction_is_of_the_version_and_all_of_it(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, read: int, whole: bool
 ) -> None:
     asked = []
-    begun = SimpleNamespace(readVersion=lambda: read, readWholeTable=lambda: asked.append(True))
-    begin = SimpleNamespace(begin=lambda spark, path: SimpleNamespace(begun=begun, path=path))
+    handle = SimpleNamespace(readVersion=lambda: read, readWholeTable=lambda: asked.append(True))
+    begin = SimpleNamespace(begin=lambda spark, path: SimpleNamespace(handle=handle, path=path))
     monkeypatch.setattr(publish, "Transaction", begin)
     made = target(log, Snapshot(3))
     if whole:
-        assert made._begin().begun is begun
+        assert made._begin().handle is handle
     else:
         with pytest.raises(BusyError):
             made._begin()
@@ -289,18 +289,18 @@ def test_a_transaction_after_an_optimization(
     monkeypatch.setattr(publish, "time_ns", lambda: 7_000_000 * 10**6 + 999_999)
     updated: list[Any] = []
     there = Sequence([Action("AddFile", "new")])
-    begun = SimpleNamespace(
+    handle = SimpleNamespace(
         metadata=lambda: "mine" if same else "theirs",
         updateMetadata=lambda *how: updated.append(how),
         filterFiles=lambda: there,
     )
-    before: Any = SimpleNamespace(begun=SimpleNamespace(metadata=lambda: "mine"))
+    before: Any = SimpleNamespace(handle=SimpleNamespace(metadata=lambda: "mine"))
     made = target(log, Snapshot(3), mode=mode)
-    monkeypatch.setattr(made, "_begin", lambda: SimpleNamespace(begun=begun))
+    monkeypatch.setattr(made, "_begin", lambda: SimpleNamespace(handle=handle))
     added = Action("AddFile", "added")
     actions = Sequence([added, Action("RemoveFile", "old")])
     transaction, found = made._begin_again(before, actions)
-    assert transaction.begun is begun
+    assert transaction.handle is handle
     assert found == [added, *[("new", 7_000_000, True)] * (mode == "overwrite")]
     assert updated == ([] if same else [("mine", False)])
 
@@ -359,7 +359,7 @@ def test_a_commit_that_failed(
             return 7
         raise error
 
-    transaction = SimpleNamespace(begun=SimpleNamespace(commit=commit))
+    transaction = SimpleNamespace(handle=SimpleNamespace(commit=commit))
     assert made._commit(transaction, "well", "as", held) == 7  # type: ignore[arg-type]
     with pytest.raises(type(error)):
         made._commit(transaction, "ill", "as", held)  # type: ignore[arg-type]
@@ -505,7 +505,7 @@ def test_the_steps_of_a_publication(
     unless its commit may yet arrive."""
     frame: Any = SimpleNamespace(schema="schema")
     frame.select = lambda *_: frame
-    monkeypatch.setattr(publish, "_shuffled", lambda frame, n: frame)
+    monkeypatch.setattr(publish, "_shuffle", lambda frame, n: frame)
     monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda id: SimpleNamespace(alias=str)))
     monkeypatch.setattr(publish, "settle_tasks", nullcontext)
     found, other = Digest(3, 1), Digest(3, 2)
@@ -535,10 +535,10 @@ def test_files_of_a_new_table_are_listed_before_they_are_there(
 
     def transaction(schema: str, root: str) -> Any:
         metadata = SimpleNamespace(schema=lambda: SimpleNamespace(json=lambda: schema))
-        begun = SimpleNamespace(
+        handle = SimpleNamespace(
             metadata=lambda: metadata, updateMetadata=lambda *how: done.append(how)
         )
-        return SimpleNamespace(begun=begun, root=root)
+        return SimpleNamespace(handle=handle, root=root)
 
     held: Any = Held()
     held.work, held.list_files = "work", lambda paths: done.append(("list", *paths))
@@ -551,7 +551,7 @@ def test_files_of_a_new_table_are_listed_before_they_are_there(
     store.move = lambda *how: done.append(("move", *how))  # type: ignore[attr-defined]
     made = target(log, Snapshot(-1))
     monkeypatch.setattr(made, "_write", lambda *_: "actions")
-    noted = [("forget", "work/table"), (mine.begun.metadata(), False)]
+    noted = [("forget", "work/table"), (mine.handle.metadata(), False)]
     if fails:
         with pytest.raises(StorageError, match=fails):
             made._write_new("frame", theirs, held, "mine", "text")  # type: ignore[arg-type]
@@ -566,8 +566,8 @@ def test_a_log_is_forgotten_whatever_happens(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: Any = SimpleNamespace(work="work")
-    begun = SimpleNamespace(begin=lambda spark, root: SimpleNamespace(root=root))
-    monkeypatch.setattr(publish, "Transaction", begun)
+    handle = SimpleNamespace(begin=lambda spark, root: SimpleNamespace(root=root))
+    monkeypatch.setattr(publish, "Transaction", handle)
     forgotten: list[str] = []
     monkeypatch.setattr(publish, "forget", lambda spark, root: forgotten.append(root))
 
@@ -622,7 +622,7 @@ def test_rows_are_in_the_order_of_a_fresh_secret(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(publish, "F", functions)
     monkeypatch.setattr(publish, "row_hash", lambda frame: "values")
     rows: Any = Rows()
-    assert publish._shuffled(rows, 3) is rows
+    assert publish._shuffle(rows, 3) is rows
     key = "__anonlib_order"
     steps = [("repartition", 3, key), ("sortWithinPartitions", key), ("drop", key)]
     assert rows.done == [("withColumn", key, (7, "values")), *steps]
