@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 from anonlib.errors import InputError
+from anonlib.spark.storage import Storage
 
 
 class Far:
@@ -13,6 +14,7 @@ class Far:
 
     local = False
     root = "s3a://bucket/table"
+    has_table = Storage.has_table
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -22,6 +24,9 @@ class Far:
     def listed(self, path: str) -> list[str]:
         inside = [name[len(path) + 1 :] for name in self.files if name.startswith(f"{path}/")]
         return sorted({name.partition("/")[0] for name in inside})
+
+    def is_folder(self, path: str) -> bool:
+        return bool(self.listed(path))
 
     def exists(self, path: str) -> bool:
         return path in self.files or bool(self.listed(path))
@@ -51,6 +56,7 @@ class Disk:
     """A folder on this machine's disks."""
 
     local = True
+    has_table = Storage.has_table
 
     def __init__(self, root: Path):
         self.root = f"file:{root}"
@@ -64,6 +70,9 @@ class Disk:
     def listed(self, path: str) -> list[str]:
         folder = self._place(path)
         return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+
+    def is_folder(self, path: str) -> bool:
+        return self._place(path).is_dir()
 
     def exists(self, path: str) -> bool:
         return self._place(path).exists()

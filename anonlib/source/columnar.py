@@ -20,7 +20,7 @@ def require_same_columns(
     spark: SparkSession,
     kind: str,
     paths: Collection[str],
-    used: Collection[str],
+    names: Collection[str],
     known: Collection[str],
 ) -> None:
     """Checks that all files have the columns, with one type. Reads the footer of every file.
@@ -29,7 +29,7 @@ def require_same_columns(
         spark: The session.
         kind: parquet or orc.
         paths: The files.
-        used: The columns that must be in every file, with one type, if they are in any or `known`.
+        names: The columns that must be in every file, with one type, if they are in any or `known`.
         known: The columns that are read from the files.
 
     Raises InputError with the number of files that lack a column, or have another type than most
@@ -41,14 +41,14 @@ def require_same_columns(
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
-    problems = [*_differences(footers, used, known, exact=exact)]
+    problems = [*_differences(footers, names, known, exact=exact)]
     if problems:
         raise InputError("\n".join(map(str, problems)))
 
 
 def _differences(
     footers: Mapping[str, StructType],
-    used: Collection[str],
+    names: Collection[str],
     known: Collection[str],
     *,
     exact: bool,
@@ -61,7 +61,7 @@ def _differences(
         path: {key(field.name): field.dataType.simpleString() for field in schema}
         for path, schema in footers.items()
     }
-    for name in used:
+    for name in names:
         found = {path: columns.get(key(name)) for path, columns in types.items()}
         there = [type for type in found.values() if type is not None]
         if not there and key(name) not in read:

@@ -79,13 +79,13 @@ def read_files(
     return frame
 
 
-def require_contract(frame: DataFrame, used: Collection[str]) -> None:
+def require_contract(frame: DataFrame, names: Collection[str]) -> None:
     """Checks all files of CSV, JSON, Parquet and ORC that a frame reads, by itself, by a table of
     the catalog or by a view: every column by its name in every file, every row whole.
 
     Args:
         frame: The frame.
-        used: The columns that must be in every file of those that have them.
+        names: The columns that must be in every file of those that have them.
 
     Raises:
         InputError: Files differ, or rows can't be read as they are meant.
@@ -103,9 +103,9 @@ def require_contract(frame: DataFrame, used: Collection[str]) -> None:
         _require_own_names(relation, schema)
         paths = sorted(list_files_of(spark, relation))
         if kind in ("parquet", "orc"):
-            require_same_columns(spark, kind, paths, used, schema.names)
+            require_same_columns(spark, kind, paths, names, schema.names)
         else:
-            _require_texts(spark, kind, paths, options, schema, used)
+            _require_texts(spark, kind, paths, options, schema, names)
     require_same_files(files, frame)
 
 
@@ -115,7 +115,7 @@ def _require_texts(
     files: list[str],
     options: Mapping[str, str],
     schema: StructType,
-    used: Collection[str],
+    names: Collection[str],
 ) -> None:
     """Raises InputError unless all rows of CSV or JSON files can be read by this schema."""
     if not files:
@@ -135,7 +135,7 @@ def _require_texts(
             [StructField(id, f.dataType) for id, f in zip(ids, schema, strict=True)]
         )
     else:
-        _require_keys(text, options, schema, used)
+        _require_keys(text, options, schema, names)
     rows = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(files)
     _require_whole_rows(rows, again)
 
