@@ -184,8 +184,10 @@ def work(job: Path) -> int:
 def killer_of_copy(stage: str, mutant: Mutant, copy: Path) -> str:
     """Runs the tests in a copy of the checkout with the mutant; what killed it, or nothing."""
     if not copy.exists():
-        ignored = shutil.ignore_patterns(".*", "out")
-        shutil.copytree(ROOT, copy, ignore=ignored)
+        for name in ("anonlib", "tests", "scripts", "conf", "jobs"):
+            shutil.copytree(ROOT / name, copy / name)
+        for file in (*ROOT.glob("*.md"), *ROOT.glob("*.toml")):
+            shutil.copy2(file, copy)
     place = copy / mutant.path
     before = place.read_text("utf-8")
     place.write_text(ast.unparse(changed_tree(ROOT, mutant)), "utf-8")

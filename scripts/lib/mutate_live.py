@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
 from mutants import Mutant, changed_tree
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +65,13 @@ class Loop:
         self.todo, self.note, self.forked, self.known, self.most = todo, note, forked, known, most
         self.lines: Lines = defaultdict(set)
         self.seconds: dict[str, float] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Before tests are imported: what fails need not be made small."""
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("mutants", settings.get_profile("anonlib"), phases=phases)
+        settings.load_profile("mutants")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}

@@ -217,6 +217,7 @@ def test_a_table_without_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         ({**TABLE, "job": ODD}, SPEC, True, "not checked"),
         (TABLE, replace(SPEC, acknowledge_unique=True), True, "acknowledged"),
         (TABLE, replace(SPEC, models=(L2,)), True, "not checked"),
+        (TABLE, replace(SPEC, models=(), joint=("ill",)), True, "not checked"),
         (TABLE, replace(SPEC, insensitive=()), True, "none"),
     ],
 )
@@ -231,7 +232,8 @@ def test_what_is_counted(
     found = counted.audit(Frame(**table), spec)
     assert found.insensitive == state
     assert (found.n_rows, found.n_classes) == ((13, 3) if groups else (7, 0))
-    assert bool(found.verdicts) == bool(counted.asked) == groups
+    assert bool(found.verdicts) == (groups and spec.models != ())
+    assert bool(counted.asked) == groups
     if groups:
         assert counted.asked[0] == (("ill",), ("job",) if state == "checked" else ())
         assert any(isinstance(keys, tuple) and k == 3 for keys, k in counted.asked) == (
@@ -321,6 +323,16 @@ def test_columns(table: dict[str, T.DataType], spec: AuditSpec, where: str, text
     assert all(problem.text.startswith(text) for problem in problems)
     fits = not where or text.startswith(("the release should not", "there is no k-anonymity"))
     assert broken == (frozenset() if fits else {where})
+
+
+def test_two_private_columns_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem, yet all can be counted: nobody counts persons by them."""
+    frame: Any = Frame(**TABLE, who=TEXT)
+    frame.columns.append("who")
+    spec = replace(SPEC, token="who")
+    found = Counted(monkeypatch, [FINE, FINE]).audit(frame, spec)
+    assert found.problems == (Problem("who", "the table has 2 columns of this name"),)
+    assert found.n_rows == 13
 
 
 def test_columns_of_one_name() -> None:

@@ -3,7 +3,7 @@ leaves."""
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -128,7 +128,7 @@ def test_runs(store: Store, log: Log) -> None:
     assert made.runs() == {"three"}
     assert target(log, Snapshot(-1, ("anonlib:x",))).runs() == frozenset()
     assert target(log, Snapshot(0, ("anonlib:x",))).runs() == {"x"}
-    assert {how[0] for how in log.asked} == {False}
+    assert {*log.asked} == {(False, None, None)}
 
 
 def test_a_table_that_forgets_its_runs(store: Store, log: Log) -> None:
@@ -189,6 +189,44 @@ def test_a_checkpoint(store: Store, log: Log) -> None:
     made.checkpoint()
     assert kept == [(log.snapshot, None)]
     assert log.asked[-1] == (False, None, None)
+
+
+def test_the_table_as_it_was_when_the_run_began(store: Store, log: Log) -> None:
+    asked: list[Any] = []
+
+    class Reader:
+        def option(self, *how: Any) -> "Reader":
+            asked.append(how)
+            return self
+
+        format = option
+
+        def load(self, path: str) -> str:
+            return f"table at {path}"
+
+    made = target(log, Snapshot(4), SimpleNamespace(read=Reader()))
+    log.snapshot = Snapshot(5)
+    assert made.published() == f"table at {ROOT}"
+    assert asked == [("delta",), ("versionAsOf", 4)]
+
+
+def test_columns_that_files_are_laid_out_by(store: Store, log: Log) -> None:
+    metadata = SimpleNamespace(partitionColumns=lambda: Sequence(["a", "b"]))
+    log.unsafeVolatileMetadata = lambda: metadata  # type: ignore[attr-defined]
+    assert target(log, Snapshot(0)).partitioned_by() == ["a", "b"]
+
+
+def test_the_files_of_the_newest_version(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = target(log, Snapshot(0))
+    files = SimpleNamespace(toDF=lambda: f"files of {len(log.asked)} looks")
+    log.unsafeVolatileSnapshot = lambda: SimpleNamespace(allFiles=lambda: files)  # type: ignore[attr-defined]
+    frame = SimpleNamespace(select=lambda name: name)
+    given: list[Any] = []
+    monkeypatch.setattr(publish, "DataFrame", lambda *how: given.append(how) or frame)
+    assert made.files() == "path"
+    assert given == [("files of 2 looks", None)]
 
 
 def test_renewed(store: Store, log: Log) -> None:
@@ -507,7 +545,13 @@ def test_the_steps_of_a_publication(
     frame.select = lambda *_: frame
     monkeypatch.setattr(publish, "_shuffle", lambda frame, n: frame)
     monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda id: SimpleNamespace(alias=str)))
-    monkeypatch.setattr(publish, "settle_tasks", nullcontext)
+
+    @contextmanager
+    def settle(spark: Any) -> Iterator[None]:
+        made.done.append("tasks")
+        yield
+
+    monkeypatch.setattr(publish, "settle_tasks", settle)
     found, other = Digest(3, 1), Digest(3, 2)
     monkeypatch.setattr(publish, "digest", lambda frame: other if fails == "digest" else found)
     made = Publishing(version, "commit write" if fails == "doubt" else fails, catches_up)
@@ -522,7 +566,7 @@ def test_the_steps_of_a_publication(
             publish_it()
     else:
         assert publish_it() == 9
-    assert "|".join(made.done) == done.replace("begin ", "begin|")
+    assert "|".join(made.done) == done.replace("begin ", "begin|tasks|")
 
 
 @pytest.mark.parametrize(
