@@ -54,25 +54,38 @@ def run_uninterrupted(work: Callable[[], Result]) -> Result:
     """Does some work, such as a commit, and returns its result.
 
     An interruption, as in a notebook, waits for the end of the work. Else the JVM would go on with
-    the commit, and nobody would know how it ended.
+    the commit, and nobody would know how it ended. Before the work begins an interruption stops it.
     """
+    may_begin: Future[bool] = Future()
     future: Future[Result] = Future()
 
     def run() -> None:
+        if not may_begin.result():
+            return
         try:
             future.set_result(work())
         except BaseException as error:  # handed to the caller
             future.set_exception(error)
 
-    InheritableThread(target=run).start()  # inherits the name of the stage for Spark's jobs
     stopped: BaseException | None = None
-    with Wait("the commit to end, although the run was interrupted") as waiting:
-        while not future.done():  # a `join` that was interrupted does not wait a second time
-            try:
-                wait([future])
-            except BaseException as error:
-                stopped = error
-                waiting.show()
+    over = False
+    try:
+        # It inherits the name of the stage for Spark's jobs.
+        InheritableThread(target=run).start()
+        with Wait("the commit to end, although the run was interrupted") as waiting:
+            # All is inside the `try`: an interruption may come anywhere, and more than one.
+            while not over:
+                try:
+                    if not may_begin.done():
+                        may_begin.set_result(True)
+                    if stopped is not None:
+                        waiting.show()
+                    over = bool(wait([future]).done)
+                except BaseException as error:
+                    stopped = error
+    finally:
+        if not may_begin.done():
+            may_begin.set_result(False)
     if stopped is not None:
         raise stopped
     return future.result()

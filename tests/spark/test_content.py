@@ -89,8 +89,8 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
     ("nearly a key", lambda t: [f"k{i % 390}" for i in range(N)], SENSITIVE, "is a key: 390"),
     ("repeats", lambda t: t["age"], SENSITIVE, "equals the quasi-identifier age"),
     ("coded ages", lambda t: (t["age"] * 7 + 3).map("c{}".format), SENSITIVE, "value for each of"),
-    ("invisible letters", lambda t: t["id"] + "\u200b\u00a0", SENSITIVE, "values of column id"),
-    ("full width", lambda t: t["id"].map(widen), SENSITIVE, "values of column id"),
+    ("invisible letters", lambda t: t["id"] + "\u200b\u00a0", SENSITIVE, "values with column id"),
+    ("full width", lambda t: t["id"].map(widen), SENSITIVE, "values with column id"),
     ("repeats a name", lambda t: t["town"].str.upper(), PUBLIC, "equals the quasi-identifier town"),
 ]
 

@@ -86,7 +86,7 @@ def named_by_position(folder: Path) -> str:
 
 BROKEN: list[tuple[Callable[[Path], str], str]] = [
     (other_header, "the header differs"),
-    (no_headers, "files without column names"),
+    (no_headers, "without headers it is unknown whether the 2 files have the same columns"),
     (lost_rows, "mode DROPMALFORMED"),
     (unknown_option, "unescapedquotehandling"),
     (long_row, "1 rows have too few or too many fields"),

@@ -69,7 +69,10 @@ def given(folder: Path) -> dict[str, Any]:
         "source": {"format": "dataframe"},
         "attributes": {"person": {"role": "identifier"}, **quasi, **sensitive},
         "unit": ["person"],
-        "privacy": {"models": [{"type": "k_anonymity", "k": K}], "acknowledge_unique": ["note"]},
+        "privacy": {
+            "models": [{"type": "k_anonymity", "k": K}],
+            "acknowledge_unique": ["note", "income"],
+        },
         "recode": {"columns": {name: how["recode"] for name, how in HOW.items()}},
         "evaluate": {
             "measures": [{"type": name} for name in ("moments", "marginals", "associations")]

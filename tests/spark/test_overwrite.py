@@ -33,7 +33,7 @@ def test_acknowledged_unless_nobody_comes_again(
 ) -> None:
     assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
     unknown = config(tmp_path, batch(30, 30), "overwrite", release={"ledger": None})
-    where = "release.acknowledge_overwrite: a table is there already, and "
+    where = "release.acknowledge_overwrite: a table exists already, and "
     refused(shell.release(unknown), 2, f"{where}without a ledger it is unknown who is in it")
     again = config(tmp_path, batch(28, 30), "overwrite")
     refused(shell.release(again), 2, f"{where}2 persons of the source are in it")

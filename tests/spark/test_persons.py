@@ -110,7 +110,7 @@ def test_unit_of_two_columns(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_collation_that_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame_of(spark, list("abcdefgh"), "UNICODE_AI")
-    with pytest.raises(ConfigError, match="column id: of type string collate UNICODE_AI"):
+    with pytest.raises(ConfigError, match="column id: its type string collate UNICODE_AI does not"):
         anonlib.release(config_of(tmp_path), dataframe=frame)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from anonlib.errors import StorageError
 from anonlib.spark import lease as leases
+from anonlib.spark import tasks
 from anonlib.spark.lease import Lease, work_folder
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import run_uninterrupted
@@ -89,3 +90,45 @@ def test_nothing_stays_of_a_write_that_failed(
     with pytest.raises(StorageError):
         storage._write_local(tmp_path / "record.json", "text", new=False, mode=0o600)
     assert list(tmp_path.iterdir()) == []
+
+
+class Moment:
+    """A wait that is interrupted at one of its own steps, once."""
+
+    def __init__(self, at: str):
+        self._at = at
+
+    def _interrupt(self, step: str) -> None:
+        if step == self._at:
+            self._at = ""
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> "Moment":
+        self._interrupt("enter")
+        return self
+
+    def show(self) -> None:
+        self._interrupt("show")
+
+    def __exit__(self, *failure: object) -> None:
+        self._interrupt("exit")
+
+
+@pytest.mark.parametrize("at", ["enter", "show", "exit"])
+def test_whenever_it_is_interrupted(monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """The work has then ended, or it never begins."""
+    monkeypatch.setattr(tasks, "Wait", lambda what: Moment(at))
+    begun, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        if at == "show":
+            signal.pthread_kill(main, signal.SIGINT)
+        time.sleep(0.2)
+        ended.set()
+
+    main = threading.get_ident()
+    with pytest.raises(KeyboardInterrupt):
+        run_uninterrupted(work)
+    assert ended.is_set() is (at != "enter")
+    assert not begun.wait(0.2) or ended.is_set()
