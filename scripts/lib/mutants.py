@@ -151,7 +151,11 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Constant(value + 1.0)
         case ast.Expr(value=ast.Call()) | ast.Raise():
             yield ast.Pass()
-        case ast.Return(value=ast.expr() as value) if ast.unparse(value) not in ("None", "False"):
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) not in (
+            "None",
+            "False",
+            "''",
+        ):
             yield ast.Return(ast.Constant(None))
         case ast.With(items=[ast.withitem(optional_vars=None, context_expr=context)], body=body):
             if not ast.unparse(context).startswith(_KEPT_CONTEXTS):

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict, audit, by_parts, canonical, count
 from anonlib.auditing.count import Tally
-from anonlib.auditing.models import UnverifiableError
+from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.rules import schema_problems
 from anonlib.auditing.view import View
@@ -403,6 +403,32 @@ def test_what_models_require(
     assert model.required == required
 
 
+class AtMost(AuditModel):
+    """A model of somebody else's, of which smaller values are better."""
+
+    type: ClassVar[str] = "at_most"
+
+    @property
+    def greater_is_better(self) -> bool:
+        return False
+
+    @property
+    def required(self) -> float:
+        return 2.0
+
+    def judge(self, view: View, part: Any) -> Judgement:
+        return Judgement(part["n_rows"])
+
+
+def test_a_model_of_ones_own() -> None:
+    model: Any = AtMost()
+    assert model.holds(2)
+    assert not model.holds(2.1)
+    assert (model.partial(VIEW), model.persons, model.protected) == ({}, 0, ())
+    with pytest.raises(NotImplementedError, match="at_most leaves nothing undecided"):
+        model.exact(VIEW, VIEW.rows)
+
+
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
@@ -424,7 +450,7 @@ def test_parameters_of_no_model(family: str, name: str, parameters: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("required", "words"), [(2, 1), (4, 1), (5, 2), (8, 4), (16, 16), (99, 16)]
+    ("required", "words"), [(2, 1), (4, 1), (5, 2), (8, 4), (9, 6), (16, 16), (99, 16)]
 )
 def test_words_of_a_sketch(required: int, words: int) -> None:
     assert Distinct("s0", required).n_words == words
