@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--quick", action="store_true", help="only tests without Spark")
     parser.add_argument("--again", action="store_true", help="only those not killed in the log")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
+    parser.add_argument("--seconds", type=float, default=300.0, help="of tests for one mutant")
     parser.add_argument("--log", type=Path, default=ROOT / "out/mutate.jsonl", help="the results")
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)
