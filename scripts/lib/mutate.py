@@ -50,8 +50,8 @@ TESTS: dict[str, tuple[str, str]] = {
     "anonlib/run/ledger.py": ("unit/test_ledger", "test_persons test_append"),
     "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases", ""),
     "anonlib/privacy/*": (
-        """property/test_privacy_models property/test_joint property/test_hierarchical_closeness
-        unit/test_block unit/test_minimum_k unit/test_promise""",
+        """unit/test_audit_rules unit/test_block unit/test_minimum_k unit/test_promise
+        property/test_privacy_models property/test_joint property/test_hierarchical_closeness""",
         "",
     ),
 }
