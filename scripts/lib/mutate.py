@@ -50,8 +50,8 @@ TESTS: dict[str, tuple[str, str]] = {
     "anonlib/run/ledger.py": ("unit/test_ledger", "test_persons test_append"),
     "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases", ""),
     "anonlib/privacy/*": (
-        """property/test_privacy_models property/test_joint property/test_hierarchical_closeness
-        unit/test_block unit/test_minimum_k unit/test_promise""",
+        """unit/test_audit_rules unit/test_block unit/test_minimum_k unit/test_promise
+        property/test_privacy_models property/test_joint property/test_hierarchical_closeness""",
         "",
     ),
 }
@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--quick", action="store_true", help="only tests without Spark")
     parser.add_argument("--again", action="store_true", help="only those not killed in the log")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
+    parser.add_argument("--seconds", type=float, default=300.0, help="of tests for one mutant")
     parser.add_argument("--log", type=Path, default=ROOT / "out/mutate.jsonl", help="the results")
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)

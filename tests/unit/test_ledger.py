@@ -269,6 +269,15 @@ def test_persons_that_come_again(
     assert tokens.paths == [f"{Far.root}/run-{run}/tokens" for run in ("one", "two")]
 
 
+def test_a_run_that_released_nobody(
+    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, replace(ONE, n_tokens=0))
+    made, source = ledger(), SimpleNamespace()
+    with_tokens(made, Tokens(0, n=0, unnamed=0), monkeypatch)
+    assert made.returning(source, ["one"]) == (0, False)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("nobody", [0, 1])
 def test_a_written_entry(
     store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, nobody: int
