@@ -9,13 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TextIO
-from uuid import uuid4
 
 import pytest
 
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.spark import lease as leases
-from anonlib.spark.lease import Lease, born, identity, is_running, tidy, work_folder
+from anonlib.spark.lease import Lease, born, identity, tidy, work_folder
 from tests.stores import Disk, Far
 
 NOW = 10_000.0
@@ -651,64 +650,6 @@ def test_the_lock_of_a_folder_that_was_removed(
     assert [file.closed for file in locked] == [True] * 3
 
 
-# --- the files of a table that was begun
-
-
-def begun(disk: Any, tmp_path: Path, written: list[str], others: list[str]) -> set[str]:
-    """What is left of a target after the files that a dead run listed were removed."""
-    target = tmp_path / "table"
-    for name in [*written, *others]:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_text("rows")
-    run = of(disk)
-    run.list_files(written)
-    run.remove_files()
-    assert not (tmp_path / "_table.anonlib" / "files.json").exists()
-    assert target.exists() == bool(others)
-    return {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()}
-
-
-TEMPORARY = f"_delta_log/.{0:020}.json.{uuid4()}.tmp"
-
-
-@pytest.mark.parametrize("others", [[], ["notes.txt"], ["a=1/b=2/mine"], ["_delta_log/mine"]])
-def test_only_listed_files_are_removed(disk: Any, tmp_path: Path, others: list[str]) -> None:
-    written = ["part-0.parquet", "c=1/part-1.parquet", "a=1/b=2/part-2.parquet"]
-    target = tmp_path / "table" / "_delta_log"
-    target.mkdir(parents=True)
-    for name in (TEMPORARY, f"{TEMPORARY}.crc", f"_delta_log/..{0:020}.json.x.tmp.crc"):
-        (tmp_path / "table" / name).write_text("{}")
-    assert begun(disk, tmp_path, written, others) == {*others}
-
-
-def test_a_commit_that_has_arrived_keeps_its_files(disk: Any, tmp_path: Path) -> None:
-    log = tmp_path / "table" / "_delta_log"
-    log.mkdir(parents=True)
-    (log / f"{0:020}.json").write_text("{}")
-    (tmp_path / "table" / "part-0.parquet").write_text("rows")
-    run = of(disk)
-    run.list_files(["part-0.parquet"])
-    run.remove_files()
-    assert (tmp_path / "table" / "part-0.parquet").exists()
-
-
-def test_nothing_is_removed_without_a_list(disk: Any, tmp_path: Path) -> None:
-    (tmp_path / "table").mkdir()
-    of(disk).remove_files()
-    assert (tmp_path / "table").exists()
-
-
-def test_a_dead_runs_table_is_removed(disk: Any, tmp_path: Path) -> None:
-    (tmp_path / "table").mkdir()
-    (tmp_path / "table" / "part-0.parquet").write_text("rows")
-    put(disk, gone())
-    of(disk).list_files(["part-0.parquet"])
-    run = of(disk)
-    run.take()
-    assert not (tmp_path / "table").exists()
-    run.release()
-
-
 # --- `lease` and `tidy`
 
 
@@ -803,44 +744,6 @@ def test_the_last_lease(far: Any) -> None:
     for name in ("lease-2.json", "lease-10.json", "lease-x.json", f"lease-{10**18}.json", "a"):
         far.write(f"{WORK}/{name}", "x")
     assert run._last() == 10
-
-
-# --- processes
-
-
-def test_processes() -> None:
-    mine = identity()
-    assert mine["pid"] == os.getpid()
-    assert mine["born"] == born(os.getpid()) != ""
-    assert {"host", "boot", "namespace"} < mine.keys()
-    assert all(mine.values())
-    assert is_running(mine) is True
-    for name in ("host", "boot", "namespace"):
-        assert is_running({**mine, name: "other"}) is None
-    assert is_running({**mine, "born": "other"}) is False
-    assert is_running({**mine, "pid": None}) is False
-
-
-def test_born_is_the_start_of_a_process() -> None:
-    """Field 22 of `man proc_pid_stat`, whatever is in the name of the program."""
-    fields = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()
-    assert born(os.getpid()) == fields[22 - 3]
-    assert born(2**31 - 1) == ""
-
-
-@pytest.mark.parametrize(
-    ("error", "runs"), [(ProcessLookupError, False), (PermissionError, True), (None, True)]
-)
-def test_processes_that_cannot_be_signalled(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None, runs: bool
-) -> None:
-    def kill(pid: int, number: int) -> None:
-        assert (pid, number) == (os.getpid(), 0)
-        if error:
-            raise error
-
-    monkeypatch.setattr(leases.os, "kill", kill)
-    assert is_running(identity()) is runs
 
 
 def test_this_process_holds_what_it_was_not_given_back(far: Any) -> None:

@@ -1,0 +1,76 @@
+"""The files of a table that was begun and never committed: those that a run listed go, no other."""
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from anonlib.spark.lease import Lease, identity, work_folder
+from tests.stores import Disk
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Any:
+    return Disk(tmp_path / "table")
+
+
+def of(store: Any) -> Lease:
+    return Lease(store, work_folder(store.root), "mine")
+
+
+def begun(disk: Any, tmp_path: Path, written: list[str], others: list[str]) -> set[str]:
+    """What is left of a target after the files that a dead run listed were removed."""
+    target = tmp_path / "table"
+    for name in [*written, *others]:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text("rows")
+    run = of(disk)
+    run.list_files(written)
+    run.remove_files()
+    assert not (tmp_path / "_table.anonlib" / "files.json").exists()
+    assert target.exists() == bool(others)
+    return {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()}
+
+
+TEMPORARY = f"_delta_log/.{0:020}.json.{uuid4()}.tmp"
+
+
+@pytest.mark.parametrize("others", [[], ["notes.txt"], ["a=1/b=2/mine"], ["_delta_log/mine"]])
+def test_only_listed_files_are_removed(disk: Any, tmp_path: Path, others: list[str]) -> None:
+    written = ["part-0.parquet", "c=1/part-1.parquet", "a=1/b=2/part-2.parquet"]
+    target = tmp_path / "table" / "_delta_log"
+    target.mkdir(parents=True)
+    for name in (TEMPORARY, f"{TEMPORARY}.crc", f"_delta_log/..{0:020}.json.x.tmp.crc"):
+        (tmp_path / "table" / name).write_text("{}")
+    assert begun(disk, tmp_path, written, others) == {*others}
+
+
+def test_a_commit_that_has_arrived_keeps_its_files(disk: Any, tmp_path: Path) -> None:
+    log = tmp_path / "table" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{}")
+    (tmp_path / "table" / "part-0.parquet").write_text("rows")
+    run = of(disk)
+    run.list_files(["part-0.parquet"])
+    run.remove_files()
+    assert (tmp_path / "table" / "part-0.parquet").exists()
+
+
+def test_nothing_is_removed_without_a_list(disk: Any, tmp_path: Path) -> None:
+    (tmp_path / "table").mkdir()
+    of(disk).remove_files()
+    assert (tmp_path / "table").exists()
+
+
+def test_a_dead_runs_table_is_removed(disk: Any, tmp_path: Path) -> None:
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "part-0.parquet").write_text("rows")
+    dead = {**identity(), "run_id": "other", "born": "another time", "beat": 0.0}
+    disk.write(f"{work_folder(disk.root)}/lease-1.json", json.dumps(dead))
+    of(disk).list_files(["part-0.parquet"])
+    run = of(disk)
+    run.take()
+    assert not (tmp_path / "table").exists()
+    run.release()
