@@ -50,7 +50,7 @@ def check(scene: Scene) -> None:
     checker.require_private(scene.out)
     checker.require_no_raw([scene.out], scene.raw())
     checker.require_recorded(scene.target, private, "run", table)
-    checker.require_tidy(scene.out, scene.target, private, scene.foreign, table)
+    checker.require_tidy(scene.out, scene.target, private, scene.foreign, table, there_before=False)
 
 
 def data_file(scene: Scene) -> Path:
@@ -171,3 +171,18 @@ def test_a_mind_of_its_own() -> None:
     ]
     assert "deltalake" in names
     assert not [name for name in names if name and name.split(".")[0] in ("anonlib", "tests")]
+
+
+def test_data_files_in_a_table_that_was_there_are_left_to_vacuum(scene: Scene) -> None:
+    table, private = checker.read_table(scene.target), scene.out / "table.private"
+
+    def look() -> None:
+        checker.require_tidy(
+            scene.out, scene.target, private, scene.foreign, table, there_before=True
+        )
+
+    (scene.target / "part-7.parquet").write_text("")
+    look()
+    (scene.target / "values.csv").write_text("")
+    with pytest.raises(Broken, match="not in its log"):
+        look()

@@ -240,7 +240,10 @@ class _One:
         require(not checker.is_old(table, scene.before), "done, and the table is the old one")
         record = scene.record or scene.target.with_name(f"{scene.target.name}.private")
         checker.require_recorded(scene.target, record, "run", table)
-        checker.require_tidy(scene.out, scene.target, record, scene.foreign, table)
+        there = scene.before.version >= 0
+        checker.require_tidy(
+            scene.out, scene.target, record, scene.foreign, table, there_before=there
+        )
 
 
 def errors_of(said: str) -> str:

@@ -563,14 +563,14 @@ def test_undecided_classes_are_counted_exactly(
 
     monkeypatch.setattr(count, "F", Functions())
     monkeypatch.setattr(type(model), "exact", lambda self, view, rows: Classes())
-    found = count._settled(VIEW, model, Tally(before, False, Counter({9: 1}), 1))  # type: ignore[arg-type]
+    found = count._settle(VIEW, model, Tally(before, False, Counter({9: 1}), 1))  # type: ignore[arg-type]
     assert found == Tally(value, exact, Counter({4: 2}))
 
 
 def test_nothing_is_counted_where_all_is_decided() -> None:
     model: Any = registry.build("audit", {"type": "k_anonymity", "k": 3})
     decided = Tally(4, True, Counter({9: 1}))
-    assert count._settled(VIEW, model, decided) is decided
+    assert count._settle(VIEW, model, decided) is decided
 
 
 def test_what_can_not_be_verified_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -581,7 +581,7 @@ def test_what_can_not_be_verified_is_noted(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(count, "F", Functions())
     monkeypatch.setattr(type(model), "exact", fail)
-    assert count._settled(VIEW, model, Tally(undecided=1)) == Tally(note="no order")
+    assert count._settle(VIEW, model, Tally(undecided=1)) == Tally(note="no order")
 
 
 # --- the report
