@@ -41,6 +41,11 @@ def fold_text(text: str) -> str:
     return " ".join(folded.split())
 
 
+def show(text: str) -> str:
+    """The text without characters that have no picture; white space stays as it is."""
+    return "".join(c for c in text if c.isspace() or _visible(c))
+
+
 def _visible(character: str) -> str:
     """The character; a blank for all white space, nothing for what has no picture."""
     if character.isspace() or character == "\u2800":  # the Braille pattern without a dot

@@ -30,7 +30,7 @@ class Promise:
     Attributes:
         models: The privacy models of all rows, bound to their columns.
         owners: By the digest of a controller's name: its additional models.
-        columns: By name of a released column: its role and its recoder.
+        columns: By name of a released column: its role, and its recoder with its parameters.
         persons: What identifies a person: a unit, a column, or a declaration.
         joint: Whether models also hold for who knows the other sensitive columns.
         tokens: Digests of the texts that mean a missing sensitive value.
@@ -174,7 +174,8 @@ def make_promise(config: Config, schema: Schema) -> Promise:
     own: Mapping[str, tuple[PrivacyModel, ...]] = getattr(controller, "models", {})
     columns = {}
     for column in schema.released:
-        how = "pseudonym" if column.pseudonym else getattr(column.recoder, "type", "")
+        how = "pseudonym" if column.pseudonym else ""
+        how = how if column.recoder is None else plugin_label(column.recoder)
         columns[column.name] = f"{column.role} {how}".rstrip()
     return Promise(
         models=bind_models(config.privacy.models, config.attributes),

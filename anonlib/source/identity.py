@@ -9,10 +9,13 @@ from unicodedata import normalize
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from anonlib.auditing.canonical import BLANKS
+from anonlib.auditing.canonical import BLANKS, INVISIBLE
+from anonlib.text import show
 
 #: Collations whose equality is known here. Those that end in CI or LCASE ignore case.
 _COLLATION = re.compile(r"string(?: collate (UTF8_BINARY|UTF8_LCASE|UNICODE|UNICODE_CI)(_RTRIM)?)?")
+#: Invisible characters, without line breaks and tabs, which are blanks.
+_HIDDEN = f"(?:(?!{BLANKS}){INVISIBLE.removesuffix('+')})+"
 _ENDS = re.compile(r"^[\s\u2800]+|[\s\u2800]+$")
 
 
@@ -31,8 +34,9 @@ def is_folded(source_type: str, fold_case: bool) -> bool:
 def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Column:
     """The identity of persons from a column that identifies them.
 
-    Text is put into NFC, surrounding blanks are removed, and blank text is null. Case is folded if
-    the column's collation ignores it. Columns of other types are returned unchanged.
+    Text is put into NFC, invisible characters and surrounding blanks are removed, and blank text is
+    null. Case is folded if the column's collation ignores it. Columns of other types are
+    returned unchanged.
 
     Spark takes the result for nondeterministic: select it before you group or aggregate by it.
 
@@ -44,7 +48,7 @@ def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Col
     if not source_type.startswith("string"):
         return column
     text = column if source_type == "string" else F.collate(column, "UTF8_BINARY")
-    normal = _icu("text.Normalizer", "compose", text, False)
+    normal = _icu("text.Normalizer", "compose", F.regexp_replace(text, _HIDDEN, ""), False)
     trimmed = F.regexp_replace(normal, f"^{BLANKS}|{BLANKS}$", "")
     plain = F.trim(text)
     if is_folded(source_type, fold_case):
@@ -58,7 +62,7 @@ def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Col
 
 def identify(text: str, *, folded: bool) -> str:
     """The identity of one text, equal to that of `canonical_identity`; empty if it is blank."""
-    found = _ENDS.sub("", normalize("NFC", text))
+    found = _ENDS.sub("", normalize("NFC", show(text)))
     return normalize("NFC", found.upper().casefold()) if folded else found
 
 

@@ -47,6 +47,9 @@ def test_a_batch_may_only_strengthen(shell: Shell, spark: SparkSession, tmp_path
     other = config(tmp_path, batch(80, 40), privacy=models_of(5, 2))
     other["attributes"]["wage"]["scale"] = "ordinal"
     refused(shell.release(other), "column wage was quasi_identifier")
+    other = config(tmp_path, batch(80, 40), privacy=models_of(5, 2))
+    other["recode"] = {"columns": {"wage": {"type": "centroid", "restore_variance": True}}}
+    refused(shell.release(other), "column wage was quasi_identifier centroid", "variance=true now")
     assert multiset(table(spark, tmp_path)) == before
 
     # The public manifest is edited by hand; what Delta's log says of the commit counts.

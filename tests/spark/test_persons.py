@@ -50,7 +50,16 @@ FORMS = [
     (
         "UTF8_BINARY",
         False,
-        ["Ana", "Ana ", "\tAna", "Ana\u00a0", "B\u00e9", "Be\u0301", " B\u00e9", "Be\u0301 "],
+        [
+            "Ana",
+            "Ana ",
+            "\tAna",
+            "\ufeffA\u200bna\u00a0",
+            "B\u00e9",
+            "Be\u0301",
+            " B\u00e9",
+            "Be\u0301 ",
+        ],
     ),
     (
         "UTF8_LCASE",
@@ -150,6 +159,9 @@ def test_one_text_agrees_with_the_column(spark: SparkSession) -> None:
         "\ufb01",
         " \u3000",
         "\u03c2",
+        "\ufeffe\u200b\u0301\u00ad",
+        "a\tb\x00\u3164",
+        "\u200b \u2800\u200f",
     ]
     frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
     for folded in (False, True):

@@ -12,6 +12,8 @@ ONE = [
     " Ana \u00c9lan\t",
     "\u3000Ana \u00c9lan\u00a0",
     "Ana \u00c9lan\n",
+    "\ufeffA\u200bna \u00c9l\u00adan\u200f",
+    "Ana E\u200d\u0301lan\x00",
 ]
 
 
