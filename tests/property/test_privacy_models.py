@@ -403,3 +403,31 @@ def test_a_model_of_ones_own_implies_itself_alone() -> None:
 
     assert Own(size=2).implies(Own(size=2)) is True
     assert Own(size=3).implies(Own(size=2)) is False
+
+
+@pytest.mark.parametrize(
+    ("model", "held"),
+    [
+        (BetaLikeness(beta=1.0, attribute="s"), True),
+        (DeltaDisclosure(delta=log(2), attribute="s"), False),
+        (TCloseness(t=0.25, attribute="s"), True),
+        (TCloseness(t=0.25, distance="ordered", attribute="s"), True),
+        (AlphaK(alpha=0.5, attribute="s"), True),
+        (LDiversity(l=2, kind="recursive", c=1.0, attribute="s"), False),
+        (LDiversity(l=2, kind="entropy", attribute="s"), True),
+    ],
+)
+def test_bounds_that_are_met(model: PrivacyModel, held: bool) -> None:
+    """At most, or below: as the models say. The cell has 1/2 and 1/2, the table 1/4 and 3/4."""
+    counted = sparse(np.zeros(4, np.int64), np.array([0, 0, 1, 1], np.int32))
+    n, whole = np.array([4]), Reference(np.array([1, 3]), 0)
+    cell = CellCounts(n, n, {"s": counted}, {"s": whole})
+    assert model.holds(cell).tolist() == [held]
+
+
+def test_what_is_more_than_entropy_is_no_rounding() -> None:
+    """Three values, of which one is rare, are no three by entropy."""
+    counted = sparse(np.zeros(5, np.int64), np.array([0, 0, 1, 1, 2], np.int32))
+    cell = CellCounts(np.array([5]), np.array([5]), {"s": counted})
+    assert LDiversity(l=3, attribute="s").holds(cell).tolist() == [True]
+    assert LDiversity(l=3, kind="entropy", attribute="s").holds(cell).tolist() == [False]
