@@ -111,9 +111,9 @@ def judge_content(
 ) -> tuple[Content, list[Problem]]:
     """Judges the columns of a source that are released.
 
-    Cost: one aggregate over the source. Each column that looks like a key, or as if its values
-    belong to one person each, takes another one with a shuffle; all columns that look like repeated
-    ones take one more together.
+    Cost: one aggregate over the source. One more for all columns with about as many values as an
+    identifier, together. One more with a shuffle for each column that looks like a key, or as if
+    its values belong to one person each, and for each pair of columns that may repeat each other.
 
     Args:
         source: The source.

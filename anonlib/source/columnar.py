@@ -1,6 +1,5 @@
 """Checks Parquet and ORC files: the same columns, with the same types, in every file."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,7 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import InputError, Problem
-from anonlib.spark.jvm import java_class
+from anonlib.source.file_list import hide_values
+from anonlib.spark.jvm import java_class, struct_type
 
 #: Footers read in parallel.
 N_THREADS = 16
@@ -72,14 +72,14 @@ def _differences(
         if lacking:
             yield Problem(
                 f"column {name}",
-                f"{len(lacking)} of {len(types)} files lack it, such as {lacking[0]}; add it "
-                "there, or give it `role: drop`",
+                f"{len(lacking)} of {len(types)} files lack it, such as "
+                f"{hide_values(lacking[0])}; add it there, or give it `role: drop`",
             )
         if other:
             yield Problem(
                 f"column {name}",
                 f"is {usual}, but {len(other)} of {len(types)} files have another type, such as "
-                f"{other[0]}; write them with one type",
+                f"{hide_values(other[0])}; write them with one type",
             )
 
 
@@ -99,7 +99,7 @@ def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
             opened.close()
         text = schema.toString()
         if text not in cache:
-            cache[text] = _as_struct(convert.convert(schema))
+            cache[text] = struct_type(convert.convert(schema))
         return cache[text]
 
     return read
@@ -112,10 +112,6 @@ def _orc_reader(spark: SparkSession) -> Callable[[str], StructType]:
 
     def read(place: str) -> StructType:
         found = orc.readSchema(path(place), conf, False, False)
-        return _as_struct(orc.toCatalystSchema(found.get())) if found.isDefined() else StructType()
+        return struct_type(orc.toCatalystSchema(found.get())) if found.isDefined() else StructType()
 
     return read
-
-
-def _as_struct(schema: Any) -> StructType:
-    return StructType.fromJson(json.loads(schema.json()))

@@ -18,13 +18,14 @@ from anonlib.errors import InputError, Problem
 from anonlib.source.columnar import require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
 from anonlib.source.file_list import (
+    hide_values,
     list_files,
     list_files_of,
     relations,
     require_all_read,
     require_same_files,
 )
-from anonlib.spark.jvm import scala_dict
+from anonlib.spark.jvm import scala_dict, struct_type
 
 #: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
@@ -158,7 +159,7 @@ def _require_lossless(kind: str, options: Mapping[str, str]) -> None:
 
 def _require_own_names(relation: Any, schema: StructType) -> None:
     """Raises InputError for columns of files that Spark takes from the names of folders instead."""
-    folders = {field.name for field in _as_struct(relation.partitionSchema())}
+    folders = {field.name for field in struct_type(relation.partitionSchema())}
     if twice := sorted(folders & {*schema.names}):
         raise InputError(
             f"source: column {twice[0]} is in the files and in the names of their folders; rename "
@@ -181,12 +182,8 @@ def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
 
 def _file_schema(relation: Any) -> StructType:
     """The columns that are in the files, not in the names of their folders."""
-    schema = _as_struct(relation.dataSchema())
+    schema = struct_type(relation.dataSchema())
     return StructType([field for field in schema if field.name != _BAD])
-
-
-def _as_struct(schema: Any) -> StructType:
-    return StructType.fromJson(json.loads(schema.json()))
 
 
 def _require_whole_rows(rows: DataFrame, again: Column) -> None:
@@ -211,11 +208,13 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
     if n_bad:
         problems.append(
             f"source: {n_bad} rows have too few or too many fields, or can't be read, as in "
-            f"{of_bad}; mend them, or set source.options (sep, quote, escape; multiLine: "
-            '"true" where values hold line breaks)'
+            f"{hide_values(of_bad)}; mend them, or set source.options (sep, quote, escape; "
+            'multiLine: "true" where values hold line breaks)'
         )
     if n_again:
-        problems.append(f"source: {n_again} more headers among the rows, as in {of_again}")
+        problems.append(
+            f"source: {n_again} more headers among the rows, as in {hide_values(of_again)}"
+        )
     if problems:
         raise InputError("\n".join(problems))
 
@@ -259,14 +258,15 @@ def _key_problems(names: list[str], counts: Mapping[str, Any]) -> Iterator[Probl
         if n := counts[f"n{i}"]:
             yield Problem(
                 f"column {name}",
-                f"{n} of {counts['n']} files lack it, such as {counts[f'f{i}']}; write null where "
-                "it has no value, or give it `role: drop`",
+                f"{n} of {counts['n']} files lack it, such as "
+                f"{hide_values(counts[f'f{i}'])}; write null where it has no value, or "
+                "give it `role: drop`",
             )
         if n := counts.get(f"m{i}"):
             yield Problem(
                 f"column {name}",
-                f"is text, but {n} rows have it as a number or truth value, as in {counts[f'g{i}']}"
-                "; write it as one type",
+                f"is text, but {n} rows have it as a number or truth value, as in "
+                f"{hide_values(counts[f'g{i}'])}; write it as one type",
             )
 
 

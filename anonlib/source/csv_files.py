@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.errors import InputError
+from anonlib.source.file_list import hide_values
 from anonlib.spark.jvm import java_class, scala_map
 
 #: Headers read in parallel.
@@ -84,7 +85,8 @@ def require_headers(
 
 
 def _files(paths: Sequence[str]) -> str:
-    return f"{len(paths)} files, such as {min(paths)}," if len(paths) > 1 else f"file {paths[0]}"
+    path = hide_values(min(paths))
+    return f"{len(paths)} files, such as {path}," if len(paths) > 1 else f"file {path}"
 
 
 def _header_reader(spark: SparkSession, dialect: Dialect) -> Any:
@@ -143,8 +145,8 @@ def require_quotes(lines: DataFrame, dialect: Dialect) -> None:
         n, path = odd.agg(F.count("*"), F.min("file")).collect()[0]
         if n:
             raise InputError(
-                f"source: a quote is not closed in {n} files, such as {path}; mend it, or set "
-                "source.options.quote and escape"
+                f"source: a quote is not closed in {n} files, such as {hide_values(path)}; "
+                "mend it, or set source.options.quote and escape"
             )
         return
     wrong = value.contains(dialect.quote) & ~value.rlike(dialect.line)
@@ -153,7 +155,8 @@ def require_quotes(lines: DataFrame, dialect: Dialect) -> None:
     n, path = lines.agg(F.count_if(wrong), F.min(F.when(wrong, file))).collect()[0]
     if n:
         raise InputError(
-            f"source: in {n} lines quotes don't open and close a field, as in {path}; if quoted "
+            f"source: in {n} lines quotes don't open and close a field, as in "
+            f"{hide_values(path)}; if quoted "
             'values hold line breaks, set source.options.multiLine: "true"; if quotes in them are '
             "doubled, set source.options.escape: '\"'"
         )

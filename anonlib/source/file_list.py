@@ -25,6 +25,12 @@ _STATUS = re.compile(
 )
 
 
+def hide_values(path: str) -> str:
+    """The path of a file without the values of columns in the names of its folders, for errors:
+    /people/city=.../part-0.csv."""
+    return re.sub(r"(?<=/)([^/=]+=)[^/]+(?=/)", r"\1...", path)
+
+
 def relations(frame: DataFrame) -> Iterator[Any]:
     """The folders of files that a frame reads, as Spark's HadoopFsRelation, Delta tables included.
 
@@ -105,7 +111,9 @@ def require_same_files(before: Listing, frame: DataFrame) -> None:
     added, gone = sorted(now.keys() - before.keys()), sorted(before.keys() - now.keys())
     changed = sorted(path for path in now.keys() & before.keys() if now[path] != before[path])
     parts = (("added", added), ("gone", gone), ("changed", changed))
-    found = ", ".join(f"{len(paths)} {said} ({paths[0]})" for said, paths in parts if paths)
+    found = ", ".join(
+        f"{len(paths)} {said} ({hide_values(paths[0])})" for said, paths in parts if paths
+    )
     raise BusyError(
         f"source: its files changed while they were read: {found}; nothing was published; run "
         "again when nobody writes to them, or on a copy"

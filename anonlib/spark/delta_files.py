@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from anonlib.errors import InputError, StorageError
-from anonlib.spark.jvm import java_class, none, scala_map, scala_seq
+from anonlib.spark.jvm import java_class, none, scala_map, scala_seq, struct_type
 from anonlib.spark.storage import Storage
 
 #: Characters that Delta allows in a column name only with column mapping.
@@ -92,7 +92,7 @@ class Transaction:
         Names and types are those of `like`, the written columns in their order. Any value may be
         null.
         """
-        schema = StructType.fromJson(json.loads(self.handle.metadata().schema().json()))
+        schema = struct_type(self.handle.metadata().schema())
         inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)

@@ -1,9 +1,11 @@
 """Classes and values of the driver's JVM."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
@@ -32,6 +34,11 @@ def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
         java.put(key, value)
     module = getattr(java_class(spark, "scala.collection.immutable.Map$"), "MODULE$")
     return getattr(module, "from")(_converters(spark).asScala(java))
+
+
+def struct_type(schema: Any) -> StructType:
+    """The schema of a JVM's StructType."""
+    return StructType.fromJson(json.loads(schema.json()))
 
 
 def scala_dict(spark: SparkSession, values: Any) -> dict[str, str]:

@@ -108,7 +108,8 @@ def deal_out(sizes: Ints, n_tasks: int) -> Ints:
 
 
 def find_task_keys(n_tasks: int) -> Ints:
-    """int64[n_tasks]. By task of a shuffle: an integer that Spark sends to it by its hash."""
+    """int64[n_tasks]. By task of a shuffle: an integer that Spark sends to it by its hash. (Spark
+    4.1 could be told the task itself, 4.0 can't.)"""
     keys = np.full(n_tasks, -1, np.int64)
     start, step = 0, 16 * n_tasks
     while (keys < 0).any():

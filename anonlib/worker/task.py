@@ -158,13 +158,13 @@ def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
     """
     kernel: Kernel = registry.build("kernel", task.kernel)
     steps = [registry.build("partitioner", spec) for spec in task.steps]
-    models = _OwnModels(task)
+    models = {} if owner is None else _models_by_owner(owner, task)
     cell_id = np.empty(block.n, np.int64)
     n_cells = 0
     for i, (first, end) in enumerate(pairwise([*start.tolist(), block.n])):
         one = part(block, slice(first, end))
         if owner is not None:
-            one = replace(one, models=models.of(int(owner[i])))
+            one = replace(one, models=models[int(owner[i])])
         for outer in bisect(one, task.max_rows):
             fitting = _some(one, outer)
             for inner in parts(fitting, steps, task.seed):
@@ -204,23 +204,13 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     return part(block, order), table.take(pa.array(order))
 
 
-class _OwnModels:
-    """The models of each controller, built once.
-
-    Args:
-        task: The task.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._known: dict[int, tuple[PrivacyModel, ...]] = {}
-
-    def of(self, owner: int) -> tuple[PrivacyModel, ...]:
-        """The models that the rows of a controller must hold."""
-        if owner not in self._known:
-            specs = (*self._task.models, *self._task.own.get(owner, ()))
-            self._known[owner] = _build_models({repr(spec): spec for spec in specs}.values())
-        return self._known[owner]
+def _models_by_owner(owner: Ints, task: Task) -> dict[int, tuple[PrivacyModel, ...]]:
+    """By controller: the models that its rows must hold."""
+    models = {}
+    for id in np.unique(owner).tolist():
+        specs = (*task.models, *task.own.get(id, ()))
+        models[id] = _build_models({repr(spec): spec for spec in specs}.values())
+    return models
 
 
 def _build_models(specs: Iterable[dict[str, Any]]) -> tuple[PrivacyModel, ...]:

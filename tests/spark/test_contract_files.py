@@ -218,3 +218,53 @@ def test_files_that_change(spark: SparkSession, folder: Path, change: str) -> No
     CHANGES[change](folder)
     with pytest.raises(BusyError, match="its files changed"):
         require_same_files(files, frame)
+
+
+NAMED: list[tuple[str, dict[str, str | bytes], dict[str, str]]] = [
+    ("csv", {"a.csv": GOOD, "b.csv": OTHER}, {}),
+    ("csv", {"a.csv": GOOD + "RAW1,1\n"}, {}),
+    ("csv", {"a.csv": GOOD + '"RAW1"x,1,SICK\n'}, {}),
+    ("csv", {"a.csv": GOOD + 'RAW,1,"SICK\n' + ROWS}, {"multiLine": "true"}),
+    ("csv", {"a.csv": GOOD + GOOD}, {}),
+    ("json", {"a.json": LINES, "b.json": '{"age": 1, "pid": "RAW"}\n'}, {}),
+    ("json", {"a.json": LINES + '{"pid": 7, "age": 1, "ill": "SICK"}\n'}, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "files", "options"), NAMED)
+def test_names_of_folders_show_no_value(
+    spark: SparkSession,
+    folder: Path,
+    kind: str,
+    files: dict[str, str | bytes],
+    options: dict[str, str],
+) -> None:
+    """Folders are named by a column's values, too."""
+    write(folder, {f"ward=RAW/{name}": text for name, text in files.items()})
+    with pytest.raises(InputError) as caught:
+        rows(spark, kind, folder, **options)
+    assert "/ward=.../" in str(caught.value)
+    assert "RAW" not in str(caught.value)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS[:2], (COLUMNS[0], "id as age", COLUMNS[2])])
+def test_names_of_folders_show_no_value_of_columns(
+    spark: SparkSession, folder: Path, columns: tuple[str, ...]
+) -> None:
+    for names in (COLUMNS, COLUMNS, columns):
+        frame = spark.range(9).selectExpr(*names).coalesce(1)
+        frame.write.mode("append").parquet(f"{folder}/ward=RAW")
+    with pytest.raises(InputError) as caught:
+        rows(spark, "parquet", folder)
+    assert "/ward=.../" in str(caught.value)
+    assert "RAW" not in str(caught.value)
+
+
+def test_files_that_change_in_folders_of_values(spark: SparkSession, folder: Path) -> None:
+    write(folder, {"ward=RAW/a.csv": GOOD})
+    frame = read_files(spark, "csv", str(folder), {"header": "true"}, USED)
+    files = list_files(frame)
+    (folder / "ward=RAW/a.csv").write_text(GOOD.replace("SICK", "WELL"))
+    with pytest.raises(BusyError, match=r"/ward=\.\.\./a\.csv") as caught:
+        require_same_files(files, frame)
+    assert "RAW" not in str(caught.value)
