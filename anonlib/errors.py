@@ -26,6 +26,12 @@ _TEXTS = {
 }
 
 
+#: Where Spark's JVM is gone; nothing can be read or written any more.
+JVM_LOST = (
+    "Spark's JVM died amid the run: it was killed, or the machine had no memory left; run it again"
+)
+
+
 @dataclass(frozen=True, order=True)
 class Problem:
     """One thing that is wrong.
@@ -115,6 +121,25 @@ def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
     raise BlockError(text) from None
 
 
+def describe_unexpected(error: BaseException, more: str) -> str:
+    """What is said of an error that is not of anonlib, without its text, which may hold data.
+
+    Args:
+        error: The error.
+        more: How to see its text.
+    """
+    if is_jvm_lost(error):
+        return JVM_LOST
+    kind = type(error).__name__
+    return f"unexpected {kind}; its text is held back, since it may contain data: {more}"
+
+
+def is_jvm_lost(error: BaseException) -> bool:
+    """Whether the connection to Spark's JVM broke: py4j then raises errors of sockets, or one of
+    its own."""
+    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+
+
 def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """The verb, whose errors bring no other error with them: tracebacks and tools that log errors
     show causes, and those of Spark and pandas may quote data.
@@ -134,8 +159,7 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
             known = error
         except Exception as error:
             known = AnonlibError(
-                f"unexpected {type(error).__name__}; its text is held back, since it may contain "
-                "data: ANONLIB_DEBUG=1 in the environment shows it"
+                describe_unexpected(error, "ANONLIB_DEBUG=1 in the environment shows it")
             )
         known.__cause__ = known.__context__ = None
         raise known.with_traceback(None)

@@ -8,7 +8,7 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Literal
 
-from anonlib.errors import AnonlibError, ProblemsError
+from anonlib.errors import AnonlibError, ProblemsError, describe_unexpected
 from anonlib.text import printable
 
 if TYPE_CHECKING:
@@ -96,7 +96,4 @@ def _message(error: BaseException, verb: str | None) -> str:
         return "; ".join(filter(None, [INTERRUPTED, _AFTERWARDS.get(verb or "")]))
     if isinstance(error, AnonlibError):
         return str(error)
-    return (
-        f"unexpected {type(error).__name__}; --debug shows more (its text is held back, since it "
-        "may contain data)"
-    )
+    return describe_unexpected(error, "--debug shows it")

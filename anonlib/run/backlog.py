@@ -106,7 +106,8 @@ class Backlog:
         with translate_errors("release.backlog"):
             # pyspark can't read the annotations of a partial; a lambda has none.
             sealed = frame.mapInArrow(lambda batches: _seal_batches(batches, key), SEALED)
-            sealed.write.parquet(f"{folder}/rows")
+            # Some object stores go on to list a folder that was removed.
+            sealed.write.mode("overwrite").parquet(f"{folder}/rows")
         self._storage.close(self._storage.root)
         self._write(replace(entry, n_rows=self._count(entry)))
 

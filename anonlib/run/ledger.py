@@ -193,7 +193,8 @@ class Ledger:
         self._storage.delete(folder)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
         with translate_errors("release.ledger"):
-            self._tokens(source).write.parquet(f"{folder}/tokens")
+            # Some object stores go on to list a folder that was removed.
+            self._tokens(source).write.mode("overwrite").parquet(f"{folder}/tokens")
             written = self._spark.read.schema(TOKENS).parquet(f"{folder}/tokens")
             nobody = F.count_if(F.col("token").isNull()).alias("nobody")
             row = written.agg(F.count("*").alias("n"), nobody).collect()[0]

@@ -103,7 +103,7 @@ class Target:
             raise InputError(
                 f"release.path: no table is at {self.path} to append to; `mode: error` makes it"
             )
-        elif any(name != "_delta_log" for name in self._storage.listed(self.path)):
+        elif self._storage.has_files(self.path, besides="_delta_log"):
             raise InputError(f"release.path: {self.path} holds other files; choose another path")
 
     def runs(self) -> frozenset[str]:

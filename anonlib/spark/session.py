@@ -169,8 +169,12 @@ def _start(settings: dict[str, str]) -> SparkSession:
                 "Spark could not start: the settings under `spark` must be valid, and the "
                 f"machine needs memory for them ({type(error).__name__})"
             ) from error
-    if by_spark_submit and not os.environ.get("ANONLIB_DEBUG"):
-        started.sparkContext.setLogLevel("OFF")
+    if not os.environ.get("ANONLIB_DEBUG"):
+        if by_spark_submit:
+            started.sparkContext.setLogLevel("OFF")
+        # It prints a traceback when the JVM dies; the run itself says so.
+        updates: Any = started.sparkContext._accumulatorServer
+        updates.handle_error = lambda request, address: None
     return started
 
 

@@ -83,6 +83,19 @@ class Storage:
                 status.getPath().getName() for status in self._fs.listStatus(self._path(path))
             )
 
+    def has_files(self, path: str, *, besides: str) -> bool:
+        """Whether files are in a folder or below, besides those in one folder of it. Some object
+        stores go on to list the folders of objects that were removed."""
+        with translate_errors(f"path {path}"):
+            if not self._fs.exists(self._path(path)):
+                return False
+            left_out = f"{self._path(path).toUri().getPath()}/{besides}/"
+            files = self._fs.listFiles(self._path(path), True)
+            while files.hasNext():
+                if not files.next().getPath().toUri().getPath().startswith(left_out):
+                    return True
+            return False
+
     def has_table(self, path: str) -> bool:
         """Whether a Delta table is there: one whose making was stopped has a log without commits,
         and is none."""

@@ -11,7 +11,15 @@ from typing import Any
 from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
-from anonlib.errors import AnonlibError, BlockError, BusyError, InputError, StorageError
+from anonlib.errors import (
+    JVM_LOST,
+    AnonlibError,
+    BlockError,
+    BusyError,
+    InputError,
+    StorageError,
+    is_jvm_lost,
+)
 
 #: The loggers that pyspark logs its exceptions to, with the text of the query.
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -221,6 +229,8 @@ def translate(
     error: Exception, what: str, permission_error: type[AnonlibError] = StorageError
 ) -> AnonlibError:
     """The error of anonlib for an exception of Spark. Arguments as for `translate_errors`."""
+    if is_jvm_lost(error):
+        return StorageError(f"{what}: {JVM_LOST}")
     text = _full_text(error)
     if ours := _of_worker(error):
         return BlockError(f"{what}: {ours}")

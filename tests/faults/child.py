@@ -8,6 +8,7 @@ from the machine's by the seconds in the file `clock`.
 import json
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from anonlib import cli
@@ -25,7 +26,8 @@ def main(folder: Path, settings: dict[str, str]) -> None:
         code = cli.main(json.loads(line))
         with codes.open("a") as file:
             file.write(f"{code}\n")
-    spark.stop()
+    with suppress(Exception):  # a test may have killed the JVM
+        spark.stop()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from random import Random
 
 from tests.faults import checker
 from tests.faults.checker import Broken, require
-from tests.faults.driver import Driver, seconds_of_stages
+from tests.faults.driver import JVM, Driver, seconds_of_stages
 from tests.faults.kinds import FILLER, KINDS, Fault
 from tests.faults.scene import MODES, Scene, people
 from tests.support import small_disk
@@ -159,10 +159,10 @@ class _One:
         self._stack.push(keep)
 
     def _give_back(self, driver: Driver) -> None:
-        """An idle driver serves again; one that hangs does not."""
+        """An idle driver serves again; one that hangs, or has no JVM any more, does not."""
         with suppress(TimeoutError):
             driver.await_idle()
-        if driver.is_alive() and driver.is_idle():
+        if driver.is_alive() and driver.is_idle() and driver.below(JVM):
             driver.set_clock(0)
             self._tries.give_back(driver, cluster=self._fault.cluster)
         else:

@@ -49,9 +49,11 @@ class Server:
         return [str(key.text) for key in found.iterfind("{*}Contents/{*}Key")]
 
     def empty(self) -> None:
-        """Removes all objects."""
+        """Makes the bucket anew: SeaweedFS still lists the folders of objects that are gone."""
         for key in self.keys():
             self.ask("DELETE", f"/{urllib.parse.quote(key)}")
+        self.ask("DELETE", "")
+        self.ask("PUT", "")
 
 
 @contextmanager

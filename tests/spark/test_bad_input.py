@@ -272,6 +272,13 @@ def test_target_is_something_else(shell: Shell, tmp_path: Path, is_file: bool) -
     assert left(tmp_path / "out") == {"table", "table.private"}
 
 
+def test_a_target_of_empty_folders(shell: Shell, tmp_path: Path) -> None:
+    """Some object stores go on to list the folders of objects that were removed."""
+    write_people(tmp_path)
+    (tmp_path / "out" / "table" / "_anonlib" / "older").mkdir(parents=True)
+    assert shell.release(settings(tmp_path)).code == 0
+
+
 @pytest.mark.parametrize(
     ("place", "text"),
     [

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 import anonlib
 from anonlib.config.model import Config
 from anonlib.config.reading import as_config
-from anonlib.errors import AnonlibError, ConfigError, InputError, without_cause
+from anonlib.errors import AnonlibError, ConfigError, InputError, StorageError, without_cause
+from anonlib.spark.translation import translate_errors
 from anonlib.sweeps.file import as_sweep
 
 VERBS = ["audit", "check", "evaluate", "release", "report", "sweep"]
@@ -120,6 +122,22 @@ def test_errors_bring_no_other_error_with_them(
     with pytest.raises((InputError, ValueError)) as caught:
         without_cause(failing)(given)
     assert SECRET in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, SECRET), Py4JNetworkError(SECRET)])
+def test_a_jvm_that_died(error: Exception) -> None:
+    """It is said in words, wherever the run was."""
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(AnonlibError, match=r"^Spark's JVM died amid the run.*run it again$"):
+        without_cause(fail)()
+    with (
+        pytest.raises(StorageError, match=r"^source: Spark's JVM died amid the run"),
+        translate_errors("source"),
+    ):
+        fail()
 
 
 @pytest.mark.parametrize("name", [*VERBS, "cells", "load", "parse"])
