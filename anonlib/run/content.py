@@ -38,7 +38,7 @@ NEARLY_ALL = 0.95
 #: A text with an identifier of at least this many letters and digits in it holds it by no chance.
 MIN_PART = 6
 #: The same where half of the rows hold theirs.
-MIN_USUAL_PART = 3
+MIN_USUAL_PART = 2
 #: The share of rows in which a long number may hold a short one by chance.
 CHANCE_SHARE = 0.001
 #: Texts of whole numbers, also with zeros before them.
@@ -307,12 +307,12 @@ def _made_problems(
 
 
 def _is_made_of(id: str, person: str, shortest: int) -> SparkColumn:
-    """Whether a text has an identifier in it, is a large part of it, or is it backwards or hashed;
-    by letters and digits only, of which there are at least so many."""
+    """Whether a text has an identifier in it, is a part of it, or is it backwards or hashed; by
+    letters and digits only, of which there are at least so many."""
     value, other = (F.regexp_replace(name, r"[^\p{L}\p{N}]+", "") for name in (id, person))
     n_value, n_other, raw = F.length(value), F.length(other), F.col(f"{person}_raw")
     within = (n_other >= shortest) & (value.contains(other) | (F.reverse(value) == other))
-    part = (n_value >= shortest) & (2 * n_value >= n_other) & other.contains(value)
+    part = (n_value >= shortest) & other.contains(value)
     forms = [form for text in (raw, F.col(person)) for form in (text, F.upper(text))]
     hashes = [h(form) for form in forms for h in (F.md5, F.sha1, lambda f: F.sha2(f, 256))]
     hashed = n_value.isin(32, 40, 64) & value.isin(*hashes)

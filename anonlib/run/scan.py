@@ -33,6 +33,8 @@ from anonlib.text import fold_text
 
 #: Names of folders that stand for a missing value.
 READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
+#: The longest name of a folder, in bytes of UTF-8, and the characters that Spark writes as `%XX`.
+LONGEST_FOLDER, ESCAPED = 255, r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]"
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
 
@@ -193,18 +195,32 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
-    """Columns that files can't be laid out by, since some of their texts would be read as missing.
-    Cost: one aggregate, if there is a text column."""
+    """Columns that files can't be laid out by, since some of their texts would be read as missing,
+    or make the name of a folder too long. Cost: one aggregate, if there is a text column."""
     columns = [source.schema[name] for name in partition_by]
     texts = [c for c in columns if pa.types.is_string(c.type)]
-    counts = [F.count_if(source.columns[c.id].isin(*READ_AS_MISSING)).alias(c.id) for c in texts]
+    counts = []
+    for c in texts:
+        value = source.columns[c.id].cast("string")
+        parts = [F.regexp_replace(part, ESCAPED, "%00") for part in (F.lit(c.name), value)]
+        counts += [
+            F.count_if(value.isin(*READ_AS_MISSING)),
+            F.count_if(F.octet_length(F.concat_ws("=", *parts)) > LONGEST_FOLDER),
+        ]
     found = source.raw.agg(*counts).collect()[0] if counts else ()
-    for column, n in zip(texts, found, strict=True):
-        if n:
+    for column, n_missing, n_long in zip(texts, found[::2], found[1::2], strict=True):
+        if n_missing:
             yield Problem(
                 f"column {column.name}",
-                f"files can't be laid out by it: {n} values are empty texts or {READ_AS_MISSING[1]}"
-                ", which readers take for missing; clean them, or remove it from "
+                f"files can't be laid out by it: {n_missing} values are empty texts or "
+                f"{READ_AS_MISSING[1]}, which readers take for missing; clean them, or remove it "
+                "from release.partition_by",
+            )
+        if n_long:
+            yield Problem(
+                f"column {column.name}",
+                f"files can't be laid out by it: {n_long} values are too long for the name of a "
+                f"folder ({LONGEST_FOLDER} bytes); shorten them, or remove it from "
                 "release.partition_by",
             )
 

@@ -102,6 +102,9 @@ def hashed(kind: str, texts: "pd.Series[str]") -> "pd.Series[str]":
 #: What x holds, which a model names: rich as it may be, it is made of an identifier.
 MADE: list[tuple[str, Any]] = [
     ("a part", lambda t: t["id"].str[1:]),
+    ("a small part", lambda t: t["id"].str[-3:]),
+    ("a small part of numbers", lambda t: t["number"] // 10**9),
+    ("the number in it", lambda t: t["id"].str.extract(r"(\d+)")[0].astype(int)),
     ("within", lambda t: "came as " + t["id"] + ", alone"),
     ("an address", lambda t: t["id"].str.lower() + "@example.org"),
     ("backwards", lambda t: t["id"].str[::-1]),
@@ -159,6 +162,7 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
         lambda t: (np.random.default_rng(1).permutation(t["age"]) * 7).astype(str),
         SENSITIVE,
     ),
+    ("two figures", lambda t: np.random.default_rng(0).integers(10, 100, N), SENSITIVE),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
 ]
 

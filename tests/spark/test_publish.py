@@ -225,6 +225,17 @@ def test_texts_that_folders_cannot_name(
     assert not (tmp_path / "out" / "table").exists()
 
 
+@pytest.mark.parametrize("fits", [True, False])
+def test_texts_that_are_long_for_a_folder(shell: Shell, tmp_path: Path, *, fits: bool) -> None:
+    """With the name of the column, and three bytes for each colon, 255 bytes are the most."""
+    frame = people(60)
+    frame.loc[[3, 4], "illness"] = "é:" * 49 + ("ab" if fits else "abc")
+    write_people(tmp_path, frame)
+    said = shell.release(settings(tmp_path, release={"partition_by": ["illness"]}))
+    assert said.code == (0 if fits else 2), said.err
+    assert fits or "column illness: files can't be laid out by it: 2 values are too" in said.err
+
+
 def test_old_times_come_through(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     """As microseconds: INT96 loses what the calendar and zones of before 1900 say."""
     frame = people(60)
