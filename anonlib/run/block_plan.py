@@ -25,9 +25,10 @@ from anonlib.run.owners import Owners, build_models, resolve_owners
 from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
+from anonlib.spark.constants import at, look_up
 from anonlib.spark.digest import make_digest, sums, with_halves
 from anonlib.spark.tasks import ROWS_PER_TASK, deal_out, find_task_keys
-from anonlib.spark.values import at, look_up, spark_schema
+from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (
     BLOCK,
     CONTROLLER,
@@ -382,7 +383,8 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     rows = with_leaf(rows, schema, plan.features, plan.cuts, root)
     leaf, deal = F.col(LEAF), F.col(DEAL)
     if plan.heavy:
-        own = look_up(tuple_hash(rows, schema), list(plan.heavy), plan.heavy.values(), -1)
+        heavy, own_leaf = (np.array(list(x)) for x in (plan.heavy, plan.heavy.values()))
+        own = look_up(tuple_hash(rows, schema), heavy, own_leaf, -1)
         leaf = F.when(own >= 0, own).otherwise(leaf)
         # Its rows may agree in all columns: nothing of theirs tells them apart.
         spread = F.xxhash64(deal, F.monotonically_increasing_id())

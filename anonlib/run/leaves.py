@@ -9,6 +9,7 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -18,15 +19,8 @@ from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import BlockCounts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
-from anonlib.spark.values import (
-    as_double,
-    at,
-    canonical,
-    canonical_columns,
-    count_units,
-    look_up,
-    matrix,
-)
+from anonlib.spark.constants import at, constants, look_up, rows_of
+from anonlib.spark.values import as_double, canonical, canonical_columns, count_units
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
 
@@ -187,11 +181,11 @@ def _expression(feature: CutFeature, schema: Schema) -> Column:
         return value.isNull().cast("double")
     if feature.form == "code":
         n = len(feature.hashes)
-        found = look_up(F.xxhash64(value), feature.hashes, range(n), n)
+        found = look_up(F.xxhash64(value), np.array(feature.hashes, np.int64), np.arange(n), n)
         return F.when(value.isNotNull(), found).otherwise(F.lit(n))
     if feature.form == "rank":
-        n = len(feature.hashes)
-        place = look_up(F.xxhash64(value), feature.hashes, range(n), 0)
+        hashes = np.array(feature.hashes, np.int64)
+        place = look_up(F.xxhash64(value), hashes, np.arange(len(hashes)), 0)
         x = F.when(value.isNotNull(), place.cast("double"))
     else:
         x = as_double(value, schema.by_id(feature.id).type)
@@ -204,12 +198,14 @@ def _expression(feature: CutFeature, schema: Schema) -> Column:
 def _indicators(feature: CutFeature) -> Column:
     value = F.col(feature.id)
     *groups, missing = feature.group
+    group, hashes = np.array(groups, np.int64), np.array(feature.hashes, np.int64)
     # Most categories are in one group: only the others are looked up.
-    common = int(np.argmax(np.bincount(groups))) if groups else 0
-    listed = [(h, g) for h, g in zip(feature.hashes, groups, strict=True) if g != common]
-    found = look_up(F.xxhash64(value), [h for h, _ in listed], [g for _, g in listed], common)
-    group = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
-    return F.get(matrix(np.eye(feature.width, dtype=np.float32) * INDICATOR), group)
+    common = int(np.argmax(np.bincount(group))) if len(group) else 0
+    listed = group != common
+    found = look_up(F.xxhash64(value), hashes[listed], group[listed], common)
+    indicators = rows_of(np.eye(feature.width, dtype=np.float32) * INDICATOR)
+    place = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
+    return F.get(constants({"indicators": indicators})["indicators"], place)
 
 
 def with_leaf(
@@ -224,16 +220,20 @@ def with_leaf(
     x, place = "__anonlib_x", "__anonlib_place"
     frame = rows.select(*names, coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
-    for depth, (weights, child) in enumerate(levels):
+    arrays = {f"weights {i}": rows_of(weights) for i, (weights, _) in enumerate(levels)}
+    arrays |= {f"child {i}": pa.array(child, pa.int32()) for i, (_, child) in enumerate(levels)}
+    arrays["leaf"] = pa.array(leaf, pa.int32())
+    shared = constants(arrays)
+    for depth, (weights, _) in enumerate(levels):
         if depth % LEVELS == 0:
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
             frame = frame.coalesce(MANY_PARTITIONS)
-        cut = F.get(matrix(weights), here)
+        cut = F.get(shared[f"weights {depth}"], here)
         frame, score = _score(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")
-        frame = frame.withColumn(place, at(child, here).bitwiseOR(right))
-    return frame.select(*names, at(leaf, here).alias(LEAF))
+        frame = frame.withColumn(place, F.get(shared[f"child {depth}"], here).bitwiseOR(right))
+    return frame.select(*names, F.get(shared["leaf"], here).alias(LEAF))
 
 
 def _score(

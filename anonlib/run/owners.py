@@ -20,7 +20,7 @@ from anonlib.partition.repair import BlockCounts, Demands, merge_small
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.run.leaves import count_leaves, exact_values
 from anonlib.run.scan import Scan
-from anonlib.spark.values import at, look_up
+from anonlib.spark.constants import at, look_up
 from anonlib.table.columns import CONTROLLER, OWNER
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
@@ -53,7 +53,8 @@ class Owners:
     @property
     def number(self) -> Column:
         """The controller of a row."""
-        return look_up(F.xxhash64(F.col(self.id)), self.hashes, range(len(self.hashes)), -1)
+        hashes = np.array(self.hashes, np.int64)
+        return look_up(F.xxhash64(F.col(self.id)), hashes, np.arange(len(hashes)), -1)
 
     @property
     def kept_rows(self) -> Ints:

@@ -1,9 +1,8 @@
 """Spark expressions for several modules: values in the form that scans and plans compare, Arrow
-types on every version of Spark, look-ups in small tables, and the hash of a row."""
+types on every version of Spark, and the hash of a row."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
-from math import ceil, log2
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
-from anonlib.arrays import Ints
 from anonlib.auditing.canonical import fold_value, present
-from anonlib.partition.cuts import Singles
 
 #: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
 #: date.
@@ -84,56 +81,6 @@ def spark_type(type: pa.DataType) -> DataType:
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of an Arrow schema, by `spark_type`."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
-
-
-#: Longer lists of hashes are looked up by buckets.
-LONGEST = 32
-
-
-def matrix(values: Singles) -> Column:
-    """A matrix of floats as one constant literal. Nine digits represent a float32 exactly."""
-    text = ",".join("[" + ",".join(f"{v:.9g}" for v in row) + "]" for row in values.tolist())
-    return F.from_json(F.lit(f"[{text}]"), "array<array<float>>")
-
-
-def at(values: Ints, place: Column) -> Column:
-    """The value at a place of an array. The array is one constant literal."""
-    return F.get(_array(values.tolist(), "int"), place)
-
-
-def look_up(key: Column, hashes: Sequence[int], values: Iterable[int], default: int) -> Column:
-    """The value of a key, as a column.
-
-    Args:
-        key: The key, a 64-bit hash.
-        hashes: All keys.
-        values: The value of each.
-        default: The value of a key that is not in `hashes`.
-    """
-    pairs = list(zip(hashes, values, strict=True))
-    if len(pairs) <= LONGEST:
-        if not pairs:
-            return F.lit(default)
-        place = F.array_position(_array([h for h, _ in pairs], "bigint"), key)
-        return F.get(_array([default, *[v for _, v in pairs]], "int"), place.cast("int"))
-    n_buckets = 2 ** ceil(log2(len(pairs)))
-    keys: list[list[int]] = [[] for _ in range(n_buckets)]
-    results = [[default] for _ in range(n_buckets)]
-    for h, v in pairs:
-        keys[h % n_buckets].append(h)
-        results[h % n_buckets].append(v)
-    bucket = F.pmod(key, F.lit(n_buckets)).cast("int")
-    place = F.array_position(F.get(_nest(keys, "bigint"), bucket), key)
-    return F.get(F.get(_nest(results, "int"), bucket), place.cast("int"))
-
-
-def _array(values: Sequence[int], type: str) -> Column:
-    return F.split(F.lit(",".join(map(str, values))), ",").cast(f"array<{type}>")
-
-
-def _nest(values: Sequence[Sequence[int]], type: str) -> Column:
-    text = ",".join("[" + ",".join(map(str, row)) + "]" for row in values)
-    return F.from_json(F.lit(f"[{text}]"), f"array<array<{type}>>")
 
 
 def row_hash(frame: DataFrame) -> Column:

@@ -18,8 +18,8 @@ from anonlib.run.scan import scan
 from anonlib.run.staging import task_of
 from anonlib.source import open_source
 from anonlib.source.generator import generate
+from anonlib.spark.constants import at
 from anonlib.spark.tasks import find_task_keys
-from anonlib.spark.values import at
 from anonlib.table.columns import BLOCK, HASH
 from anonlib.worker.task import to_block
 from tests.spark.test_release import config

@@ -19,9 +19,9 @@ def stages_since(spark: Any, first: int) -> Iterator[Any]:
             yield stages.apply(i)
 
 
-def task_seconds(spark: Any, stage: Any) -> list[float]:
-    """Seconds that each task of a stage ran."""
+def task_seconds(spark: Any, stage: Any, of: str = "executorRunTime") -> list[float]:
+    """Seconds that each task of a stage ran, or another of Spark's metrics in milliseconds."""
     store = spark.sparkContext._jsc.sc().statusStore()
     tasks = store.taskList(stage.stageId(), stage.attemptId(), 100_000)
     each = [tasks.apply(t).taskMetrics() for t in range(tasks.size())]
-    return [m.get().executorRunTime() / 1000 for m in each if m.isDefined()]
+    return [getattr(m.get(), of)() / 1000 for m in each if m.isDefined()]
