@@ -4,7 +4,7 @@ command line, from a job and from a notebook, on the session that is there."""
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,7 +46,7 @@ from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage, spelling
-from anonlib.spark.tasks import settle_tasks
+from anonlib.spark.tasks import fit_shuffles, settle_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 from anonlib.sweeps.file import as_sweep
@@ -138,15 +138,26 @@ def _release(
             run = Run(spark, config, progress, account, target, key, prior, past)
             # Before anything is written: a run that could not be recorded is not begun.
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id, target.runs) as own_lease, settle_tasks(spark):
+            with _hold(spark, target, run_id, scan.n_rows) as own_lease:
                 return run.through(source, scan, own_lease)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
             if past.backlog is None or not can_wait(error):
                 raise
             _make_private_folders(spark, config)
-            with lease(spark, target.path, run_id, target.runs), settle_tasks(spark):
+            with _hold(spark, target, run_id):
                 past.backlog.add(run_id, source)
             return waits(spark, config.record_path, target, run_id, past.backlog, error)
+
+
+@contextmanager
+def _hold(spark: SparkSession, target: Target, run_id: str, n_rows: int = 0) -> Iterator[Lease]:
+    """The lease of a target. When the body ends no task runs on; its shuffles fit the rows."""
+    with (
+        lease(spark, target.path, run_id, target.runs) as own_lease,
+        settle_tasks(spark),
+        fit_shuffles(spark, n_rows),
+    ):
+        yield own_lease
 
 
 def _require_minimum_k(spark: SparkSession, config: PrivacySection | Sweep) -> None:
@@ -293,7 +304,7 @@ def _evaluate(
         key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
         run = Run(spark, config, progress, account, target, key, prior, past)
         _make_private_folders(spark, config)
-        with lease(spark, target.path, run_id, target.runs) as own_lease, settle_tasks(spark):
+        with _hold(spark, target, run_id, scan.n_rows) as own_lease:
             if trial:
                 return run.trial(source, scan, own_lease)
             return _evaluate_published(run, source, scan, own_lease)

@@ -2,6 +2,7 @@
 these show."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -24,6 +25,7 @@ from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import Digest, make_digest, sums, with_halves
+from anonlib.spark.tasks import fit_shuffles
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units, row_hash
 from anonlib.table.columns import HASH, OWNER, TUPLE
@@ -87,8 +89,9 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
     """
     require_one_state(source, config.source.where)
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
-    with translate_errors("source", permission_error=InputError):
+    with translate_errors("source", permission_error=InputError), ExitStack() as stack:
         figures = _figures(source, privacy.missing_tokens)
+        stack.enter_context(fit_shuffles(rows.sparkSession, figures["n"]))
         problems = [*_problems(source, figures), *_unfit(source, config.release.partition_by)]
         if figures["n"] == 0:
             raise ConfigError(problems)
@@ -116,21 +119,20 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
     )
     target = source.schema.target
     label = None if target is None else _encoding(target, figures, categories, sample)
-    missing = {c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers}
-    source_digest, nobody = make_digest(figures), int(figures.get("nobody", 0))
-    rest = (
-        missing,
-        hashes,
-        encodings,
-        sample,
-        values,
-        source_digest,
-        content,
-        label,
-        context,
-        nobody,
+    digest = make_digest(figures)
+    return Scan(
+        n_rows=digest.n_rows,
+        n_missing={c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers},
+        hashes=hashes,
+        encodings=encodings,
+        sample=sample,
+        values=values,
+        source_digest=digest,
+        content=content,
+        target=label,
+        context=context,
+        n_nobody=int(figures.get("nobody", 0)),
     )
-    return Scan(source_digest.n_rows, *rest)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:

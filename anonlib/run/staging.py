@@ -207,7 +207,7 @@ def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
         token_key=b"",
         pseudonym_key=b"",
     )
-    frame = rows.select(*ids, HASH).coalesce(rows.sparkSession.sparkContext.defaultParallelism)
+    frame = rows.select(*ids, HASH)
     found = frame.mapInArrow(lambda batches: _partial(batches, slim), "moments string").collect()
     return reduce(ClassMoments.merge, (ClassMoments.from_json(row.moments) for row in found))
 

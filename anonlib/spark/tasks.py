@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from heapq import heapify, heapreplace
+from math import ceil
 from typing import TypeVar
 
 import numpy as np
@@ -89,6 +90,23 @@ def run_uninterrupted(work: Callable[[], Result]) -> Result:
     if stopped is not None:
         raise stopped
     return future.result()
+
+
+@contextmanager
+def fit_shuffles(spark: SparkSession, n_rows: int) -> Iterator[None]:
+    """Shuffles in the body have at least a task for each ROWS_PER_TASK rows of a table. Spark's
+    default is 200 tasks for tables of any size; adaptive execution joins tasks that are too small.
+    """
+    key = "spark.sql.shuffle.partitions"
+    before, wanted = spark.conf.get(key) or "", ceil(n_rows / ROWS_PER_TASK)
+    if not before.isdecimal() or int(before) >= wanted:  # some platforms have the word `auto`
+        yield
+        return
+    spark.conf.set(key, str(wanted))
+    try:
+        yield
+    finally:
+        spark.conf.set(key, before)
 
 
 def deal_out(sizes: Ints, n_tasks: int) -> Ints:

@@ -1,13 +1,15 @@
 """How rows are dealt out to tasks."""
 
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.spark.tasks import deal_out, find_task_keys
+from anonlib.spark.tasks import deal_out, find_task_keys, fit_shuffles
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=7), st.integers(1, 3))
@@ -31,3 +33,30 @@ def test_keys_are_one_for_each_task(n_tasks: int) -> None:
     assert len(set(keys.tolist())) == n_tasks
     assert keys.min() >= 0
     assert keys.max() < 2**31
+
+
+@pytest.mark.parametrize(
+    ("setting", "n_rows", "within"),
+    [
+        ("200", 10**9, "4000"),
+        ("200", 50_000_001, "201"),
+        ("200", 50_000_000, "200"),
+        ("32", 6, "32"),
+        ("auto", 10**9, "auto"),
+    ],
+)
+def test_shuffles_follow_the_table(setting: str, n_rows: int, within: str) -> None:
+    """And the session has its own setting again, also after an error."""
+    conf: dict[str, str] = {"spark.sql.shuffle.partitions": setting}
+    spark: Any = SimpleNamespace(
+        conf=SimpleNamespace(get=conf.__getitem__, set=conf.__setitem__),
+    )
+
+    def fail() -> None:
+        with fit_shuffles(spark, n_rows):
+            assert conf == {"spark.sql.shuffle.partitions": within}
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert conf == {"spark.sql.shuffle.partitions": setting}
