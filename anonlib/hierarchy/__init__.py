@@ -98,7 +98,7 @@ class Hierarchy:
         return self.tree.heights
 
     def levels(self, places: Ints) -> Ints:
-        """int64[h, n]. The generalizations of n leaves at the heights 0..h-1, below the root's h.
+        """int64[h, n]. The generalizations of n leaves at heights 0..h-1. The root has height h.
 
         Row i has the highest ancestor of each leaf (or the leaf itself) with at most height i. The
         first row where two leaves have the same node is that of the height of their lowest common
