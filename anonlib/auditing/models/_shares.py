@@ -136,8 +136,8 @@ class Shares:
     def reference(self, view: View) -> "DataFrame":
         """The values of the whole table: `value`, share `q`, and `rank` from 0, missing last.
 
-        A present value whose rows have no person is included, with share 0. Missing is then left
-        out.
+        A present value that no person has is included, with share 0. Missing is left out if no
+        person has it.
 
         Raises:
             UnverifiableError: Persons can't be counted in the whole table.
