@@ -35,7 +35,7 @@ class AuditSpec:
             Other arrays are compared element by element.
         apart: The private column whose values are data controllers. A class never has rows of two
             controllers.
-        only: The controllers whose classes are judged; None for all. References stay those of the
+        only: The controllers whose classes are judged; None for all. References are still of the
             whole table.
         hierarchies: By protected column: its hierarchy, with folded names.
         orders: By protected column of text: all values, folded, low to high. Without an order,

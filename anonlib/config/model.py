@@ -115,7 +115,7 @@ def _require_none(options: dict[str, str], secret: Callable[[str, str], bool]) -
     return options
 
 
-#: Options of readers. `check_secrets` refuses options whose names are those of secrets.
+#: Options of readers. `check_secrets` refuses options whose names are names of secrets.
 Options = Annotated[
     dict[str, Annotated[str, BeforeValidator(_option_text)]],
     AfterValidator(_require_no_credentials),

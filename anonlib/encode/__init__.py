@@ -77,11 +77,11 @@ class Encoder(Plugin):
 
     @abstractmethod
     def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
-        """The names of all features except that of missing values."""
+        """The names of all features, without the feature of missing values."""
 
     @abstractmethod
     def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
-        """All features; the last is that of missing values."""
+        """All features. The last is the feature of missing values."""
 
 
 class EncodedTable(NamedTuple):

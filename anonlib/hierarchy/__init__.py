@@ -100,9 +100,9 @@ class Hierarchy:
     def levels(self, places: Ints) -> Ints:
         """int64[h, n]. The generalizations of n leaves at heights 0..h-1. The root has height h.
 
-        Row i has the highest ancestor of each leaf (or the leaf itself) with at most height i. The
-        first row where two leaves have the same node is that of the height of their lowest common
-        ancestor. If this is the root, there is no such row.
+        Row i has the highest ancestor of each leaf (or the leaf itself) with at most height i. Two
+        leaves have the same node from row i on, if their lowest common ancestor has height i. They
+        never have if it is the root.
         """
         return np.stack([self.tree.raised(places, h) for h in range(self.tree.heights[-1])])
 

@@ -41,7 +41,7 @@ class GroupedValues:
         return np.repeat(np.arange(len(self.count)), self.count)
 
     def spread(self, values: Column) -> Column:
-        """The values of all m cells, given those of the g released ones; null for the others."""
+        """Spreads the values of the g released cells over all m cells. Other cells are null."""
         if self.released.all():
             return values
         index = np.cumsum(self.released) - 1

@@ -84,7 +84,7 @@ def _apportion(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> I
         steps: The denominator.
 
     Returns:
-        int64[e]. The numerators; those of a cell add up to `steps`.
+        int64[e]. The numerators. In each cell they add up to `steps`.
     """
     whole, rest = np.divmod(count * steps, size)
     given = np.zeros(int(cell[-1]) + 1 if len(cell) else 0, np.int64)
