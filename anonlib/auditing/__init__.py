@@ -1,6 +1,6 @@
 """The audit: independent verification of a released table.
 
-It counts again, in Spark and with its own code, what the kernels promise. Nothing here imports
+It counts again what the kernels promise, in Spark and with its own code. Nothing here imports
 kernels, partitioners, recoders or blocks.
 """
 
@@ -14,11 +14,11 @@ BY_PARTS = "persons were counted in every part when it was added, not in the who
 
 
 def by_parts(table: AuditReport, batch: AuditReport) -> AuditReport:
-    """Completes the report on a table that was appended to.
+    """Completes the report on a table that rows were added to.
 
-    Verdicts that could not be verified on the whole table are taken from its parts. If both parts
-    hold a model, so does the table: its classes are unions of classes of the parts, and every model
-    is monotone.
+    If a model could not be verified on the whole table, its verdict follows from the two parts of
+    the table. If both parts hold the model, so does the table: its classes are unions of classes of
+    the parts, and every model is monotone.
 
     Args:
         table: The report on the whole table.

@@ -103,8 +103,8 @@ def _verdict(view: View, model: AuditModel, tally: "Tally") -> Verdict:
 
 
 def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -> Iterator[Verdict]:
-    """The verdicts if other protected columns are known. These are then keys of classes, like
-    quasi-identifiers."""
+    """The verdicts against attackers who know other protected columns. Known columns are keys of
+    classes, like quasi-identifiers."""
     from anonlib.auditing.count import tally
 
     by_known = defaultdict(list)
@@ -134,8 +134,8 @@ def _insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
 
 
 def _insensitive_problems(view: View, k: int) -> list[Problem]:
-    """Problems if combinations of insensitive columns belong to fewer than k persons. Checked are
-    these columns alone, and together with the quasi-identifiers."""
+    """Problems if combinations of insensitive columns belong to fewer than k persons. The columns
+    are checked alone, and together with the quasi-identifiers."""
     from anonlib.auditing.count import count_rare
 
     problems = []

@@ -43,8 +43,8 @@ def groupable(dtype: T.DataType, *, maps: bool) -> bool:
 def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) -> Column:
     """The canonical form of a quasi-identifier or insensitive column.
 
-    It has one zero, one NaN and binary collation. Sets are sorted, with their duplicates, which
-    readers can see. Maps are sorted entries. Null and NaN stay different.
+    It has one zero, one NaN and binary collation. Sets are sorted and keep their duplicates, since
+    readers can see them. Maps become sorted entries. Null and NaN stay different.
     """
     return _rebuild(column, dtype, _key_leaf, is_set=is_set)
 
@@ -58,8 +58,8 @@ def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
     """A folded column with null for NaN and for the tokens of missing values.
 
     Tokens are compared with numbers, dates and timestamps by value (`missing_values`), and with
-    other types by text. For text, fold in a separate projection before. Else Spark would fold
-    twice.
+    other types by text. Text must be folded before, in a projection of its own: else Spark would
+    fold it twice.
     """
 
     def leaf(part: Column, kind: T.DataType) -> Column:

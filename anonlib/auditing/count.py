@@ -1,4 +1,4 @@
-"""Counts in Spark: all classes once, undecided classes again exactly, and rare combinations."""
+"""Counts in Spark: all classes once, undecided classes again and exactly, and rare combinations."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from anonlib.auditing.models import AuditModel, UnverifiableError
 from anonlib.auditing.view import View
 
-#: Larger class sizes are rounded down to a power of two, so that few different ones remain.
+#: Class sizes above this are rounded down to a power of two, so that few different sizes remain.
 EXACT_SIZES = 1024
 #: The bits of one of Spark's bitmaps.
 N_BUCKETS = 32768
@@ -67,7 +67,7 @@ def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, 
 def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:
     """How many combinations of `keys` belong to fewer than k persons, and how many there are.
 
-    If persons can't be counted, rows are counted instead, of which there are at least as many.
+    If persons can't be counted, rows are counted instead. There are at least as many rows.
     """
     persons = F.count("*") if view.token is None else F.count_distinct(view.token)
     combinations = view.rows.groupBy(*keys).agg(persons.alias("n"))
@@ -118,7 +118,7 @@ def _gather(model: AuditModel, rows: Sequence[Row], prefix: str) -> Tally:
 
 
 def _settle(view: View, model: AuditModel, tally: Tally) -> Tally:
-    """A tally without undecided classes: they are counted exactly."""
+    """Completes a tally: counts its undecided classes exactly."""
     if not tally.undecided:
         return tally
     try:
@@ -140,7 +140,7 @@ def _settle(view: View, model: AuditModel, tally: Tally) -> Tally:
 def _in_buckets(view: View, bitmap: int) -> DataFrame:
     """The rows of all classes in the hash buckets of a bitmap.
 
-    These are all undecided classes and some others, each complete. So no join is needed.
+    These are all undecided classes and some others. Each class is complete, so no join is needed.
     """
     if bitmap.bit_count() > N_BUCKETS // 2:
         return view.rows

@@ -1,4 +1,4 @@
-"""The input and the result of an audit. They have counts and names, never a released value."""
+"""The input and the result of an audit. They hold counts and names, never a released value."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -35,7 +35,7 @@ class AuditSpec:
             Other arrays are compared element by element.
         apart: The private column whose values are data controllers. A class never has rows of two
             controllers.
-        only: The controllers whose classes are judged; None for all. References stay those of the
+        only: The controllers whose classes are judged; None for all. References are still of the
             whole table.
         hierarchies: By protected column: its hierarchy, with folded names.
         orders: By protected column of text: all values, folded, low to high. Without an order,
@@ -73,8 +73,8 @@ class Verdict:
     """The verdict on one privacy model.
 
     Attributes:
-        model: Its name and parameters; with `joint` if it was judged on the parts of classes that
-            agree on the other sensitive columns.
+        model: The name and the parameters of the model. They include `joint` if it was judged on
+            the parts of classes that agree on the other sensitive columns.
         holds: Whether all classes hold it.
         value: The worst measured value over all classes, such as the smallest number of persons;
             None if it can't be measured.
@@ -85,8 +85,8 @@ class Verdict:
         exact: False if `value` is a bound. The true value is at least as good, which is enough for
             `holds`.
         note: Why something could not be measured.
-        at_release: Whether this table lacks what it takes to count, and what can be counted does
-            not fail: the model was audited when the table was released.
+        at_release: Whether this table lacks what the model needs to count, and no class fails by
+            what can be counted. The model was audited when the table was released.
     """
 
     model: str

@@ -20,9 +20,9 @@ def lone(view: "View", spec: AuditSpec) -> dict[str, int]:
     """By column released as shares: rows known to be the only ones of their class with their value.
 
     Everyone can count the rows of a class, so its shares tell how many rows each value has. Shares
-    rounded to steps of 1/s only tell a range of counts: a count over the rows of the class is
-    between share - 1/s and share + 1/s. Such a row is known if the range contains no number but 1.
-    Costs one more grouping of the table.
+    that are rounded to steps of 1/s tell only a range of counts: a count over the rows of the class
+    is between share - 1/s and share + 1/s. Then a row is known if the range contains no number but
+    1. Costs one more grouping of the table.
     """
     from pyspark.sql import functions as F
 

@@ -20,7 +20,8 @@ class View:
         whole: The rows of the whole table, with the protected columns: the reference of relative
             models.
         keys: The quasi-identifiers; with data controllers also the controller.
-        sensitive: By released name of a protected column: its name here. Missing values are null.
+        sensitive: By released name of a protected column: its name in the view. Missing values are
+            null.
         insensitive: The insensitive columns, if they are checked.
         persons: How persons are counted.
         token: The column of the persons' tokens, if persons are counted by it.

@@ -1,4 +1,4 @@
-"""What a config must satisfy beyond the types of its fields, checked before any table is read."""
+"""Checks of a config beyond the types of its fields, before any table is read."""
 
 import re
 from collections import Counter
@@ -43,7 +43,7 @@ GUARDED = ("spark.anonlib.", "spark.redaction.", "spark.sql.redaction.", "spark.
 #: Roles of columns that are not released.
 HIDDEN = (Role.DROP, Role.IDENTIFIER)
 
-#: Oracle's drivers take a user and a password before the @ of a URL without //.
+#: URLs of Oracle's drivers. They have a user and a password before the @, and no //.
 _ORACLE = re.compile(r":(?:thin|oci8?):(?!@)(.*)", re.IGNORECASE | re.DOTALL)
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,7 +52,7 @@ _BOUNDS = ("partitionColumn", "lowerBound", "upperBound")
 
 
 def check_config(config: Config) -> list[Problem]:
-    """All problems that show without the source. Reads the files of hierarchies."""
+    """All problems that can be found without the source. Reads the files of hierarchies."""
     attributes, models = config.attributes, config.all_models
     measures = () if config.evaluate is None else config.evaluate.measures
     return [
@@ -110,14 +110,14 @@ def _check_source(source: SourceSection) -> Iterator[Problem]:
 
 
 def _needs_path(source: SourceSection) -> bool:
-    """Whether no option says where the rows are."""
+    """Whether `path` is required: no option says where the rows are."""
     if source.format in FILES:
         return "path" not in map(str.lower, source.options)
     return not source.options
 
 
 def check_spark(spark: SparkSection) -> Iterator[Problem]:
-    """Settings of Spark that neither a config nor a sweep file may have."""
+    """Problems: settings of Spark that neither a config nor a sweep file may have."""
     for name in spark.conf:
         if name.lower().startswith(GUARDED):
             yield Problem(f"spark.conf.{name}", "a config may not set this; remove it")
@@ -254,8 +254,8 @@ def _check_pseudonyms(
     privacy: PrivacySection,
     one_row_per_person: bool | str,
 ) -> Iterator[Problem]:
-    """Pseudonyms need a key. Rows with one pseudonym are linked, while models count the persons of
-    each class by itself; so it must be unique, or the link accepted."""
+    """Pseudonyms need a key. Rows with the same pseudonym are linked, but models count the persons
+    of each class on its own. So pseudonyms must be unique, or the links must be acknowledged."""
     names = [n for n, a in attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
     if names and not pseudonyms:
         yield Problem(
@@ -288,7 +288,7 @@ def _check_keys(release: ReleaseSection, pseudonyms: PseudonymsSection | None) -
 def _check_ledger(
     release: ReleaseSection, one_row_per_person: bool | str, unit: Sequence[str]
 ) -> Iterator[Problem]:
-    """The ledger, by which later releases recognise persons."""
+    """Checks the ledger, by which later releases recognise persons."""
     if release.ledger is not None and one_row_per_person is True:
         yield Problem(
             "release.ledger",
@@ -343,7 +343,7 @@ def _check_models(
 def _check_protected(
     attributes: Mapping[str, Attribute], models: Sequence[PrivacyModel], where: str
 ) -> Iterator[Problem]:
-    """The columns that models protect: sensitive ones, or the target."""
+    """Models may protect sensitive columns and the target only."""
     roles = {name: attribute.role for name, attribute in attributes.items()}
     sensitive = [name for name, role in roles.items() if role is Role.SENSITIVE]
     for i, model in enumerate(models):
@@ -394,7 +394,7 @@ def _check_recoder_scale(recoder: Recoder, scale: Scale, where: str) -> Iterator
 def _column_recoders(
     attributes: Mapping[str, Attribute], recode: RecodeSection
 ) -> Iterator[tuple[str, Attribute, Recoder]]:
-    """Name, attribute and recoder of the quasi-identifiers that have a scale."""
+    """Yields name, attribute and recoder of the quasi-identifiers that have a scale."""
     for name, attribute in attributes.items():
         if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
             yield name, attribute, recode.of(name, attribute.scale)
@@ -421,8 +421,8 @@ def _check_unit_models(
     release: ReleaseSection,
     controller: Controller | None,
 ) -> Iterator[Problem]:
-    """Models that count persons by their values, where it is unknown which rows are one person's:
-    in what is published, and in rows of controllers that are left out."""
+    """Models that count persons by their values need to know which rows belong to one person. This
+    is unknown in the published table, and in the rows of controllers that are left out."""
     relative = _relative(models)
     if unit and relative and release.mode == "append":
         yield Problem(
@@ -486,7 +486,7 @@ def _check_steps(config: Config) -> Iterator[Problem]:
 
 
 def _check_tuples(config: Config, where: str) -> Iterator[Problem]:
-    """What one search over the tuples of the whole table does not support."""
+    """Problems: settings that one search over the tuples of the whole table does not support."""
     kernel = config.kernel
     if len(config.partition.steps) > 1:
         yield Problem(where, "tuples searches the whole table: it must be the only step")
@@ -524,7 +524,7 @@ def _check_tuples(config: Config, where: str) -> Iterator[Problem]:
 
 
 def _weighted_types(family: str) -> str:
-    """The names of the plug-ins that take rows with weights."""
+    """The names of the kernels or recoders that take rows with weights."""
     known = registry.plugins(family).items()
     names = (name for name, p in known if issubclass(p, (Kernel, Recoder)) and p.takes_weights)
     return ", ".join(names)
@@ -547,9 +547,9 @@ def _check_controller(
 
 
 def check_secrets(source: SourceSection) -> Iterator[Problem]:
-    """Secrets that stand in the config itself, and wrong names of their variables."""
+    """Problems: secrets in the config itself, and wrong names of their variables."""
     for name, value in source.options.items():
-        sql = name.lower() in SQL_OPTIONS  # where `token = 1` is a condition
+        sql = name.lower() in SQL_OPTIONS  # in SQL, `token = 1` is a condition
         if is_secret_setting(name):
             yield Problem(
                 f"source.options.{name}",
@@ -574,15 +574,15 @@ def check_secrets(source: SourceSection) -> Iterator[Problem]:
 
 
 def _has_user(url: str) -> bool:
-    """Whether a user or a password stands before the host in the URL of a database. A password may
-    have a slash."""
+    """Whether the URL of a database has a user or a password before its host. A password may
+    contain a slash."""
     host = re.split(r"[?#;]", url.partition("//")[2], maxsplit=1)[0]
     oracle = _ORACLE.search(url)
     return "@" in host or (oracle is not None and "@" in oracle[1])
 
 
 def check_database(source: SourceSection) -> Iterator[Problem]:
-    """The options of `format: jdbc`. Spark ignores the case of their names."""
+    """Checks the options of `format: jdbc`. Spark ignores the case of their names."""
     options = {name.lower(): text for name, text in source.options.items()}
     where = "source.options"
     if source.path is not None:
@@ -604,7 +604,7 @@ def check_database(source: SourceSection) -> Iterator[Problem]:
 
 
 def _check_parts(options: Mapping[str, str]) -> Iterator[Problem]:
-    """The options by which a database's table is read in parts; their names in lower case."""
+    """Checks the options for reading a database's table in parts. Names are in lower case."""
     wanted = [*_BOUNDS, "numPartitions"]
     present = [name for name in wanted if name.lower() in options]
     for name in wanted:
@@ -630,7 +630,7 @@ def _whole_number(text: str) -> int | None:
 def check_gates(
     gates: Sequence[Gate], evaluate: EvaluateSection | None, attributes: Mapping[str, Attribute]
 ) -> Iterator[Problem]:
-    """The config's gates: their bounds, and whether a measure gives their figure."""
+    """Checks the bounds of gates, and whether a measure gives their figure."""
     measures = () if evaluate is None else evaluate.measures
     measure_of = {f"{m.type}.{name}": m for m in measures for name in m.names}
     for i, gate in enumerate(gates):
@@ -655,7 +655,7 @@ def check_gates(
 def _check_subject(
     measure: Measure, subject: str, attributes: Mapping[str, Attribute], where: str
 ) -> Iterator[Problem]:
-    """The column, model or estimator that a gate names."""
+    """Checks the column, model or estimator that a gate names."""
     if measure.subjects == "table":
         yield Problem(where, f"figures of {measure.type} are about the whole table; remove it")
     elif measure.subjects == "columns":
@@ -665,7 +665,7 @@ def _check_subject(
 
 
 def check_measures(measures: Sequence[Measure]) -> Iterator[Problem]:
-    """The measures under `evaluate`: each type once."""
+    """Checks that each type of measure is named once."""
     types = [measure.type for measure in measures]
     for i, type in enumerate(types):
         if type in types[:i]:

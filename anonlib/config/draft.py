@@ -1,7 +1,7 @@
 """Drafts a first config for a table: guesses the roles of its columns and gives the evidence.
 
-Guesses err on the side of protection: a column that is not understood becomes a quasi-identifier,
-never insensitive. No value of the table is shown, only names, types and counts.
+Guesses err on the side of protection: a column that fits no rule becomes a quasi-identifier, never
+insensitive. The draft shows names, types and counts, but no value of the table.
 """
 
 import re
@@ -17,7 +17,7 @@ from anonlib.table.schema import Role, Scale
 
 #: A column of numbers with at most this many distinct values is nominal.
 FEW = 12
-#: Fewer values do not show that a column is unique.
+#: Fewer values than this do not show that a column is unique.
 MIN_UNIQUE = 20
 DEFAULT_MAX_CATEGORIES = 10_000
 
@@ -51,16 +51,17 @@ _CODES = _words("zip zipcode postcode postal plz code")
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """Counts and types of a column, no values.
+    """Counts and types of a column, without values.
 
     Attributes:
-        name: of the column.
-        type: its Spark type.
-        n_present: values in the sample that are not missing.
-        n_distinct: distinct values in the sample.
-        unique: whether every row of the whole table has a value of its own.
-        parses_as: the Spark type that all texts of the column can be read as; None without one.
-        emails: share of the texts that look like e-mail addresses.
+        name: The name of the column.
+        type: Its Spark type.
+        n_present: Present values in the sample.
+        n_distinct: Distinct values in the sample.
+        unique: Whether every row of the whole table has a different value.
+        parses_as: The Spark type that all texts of the column can be read as; None if there is
+            none.
+        emails: The share of the texts that look like e-mail addresses.
     """
 
     name: str
@@ -88,18 +89,18 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """Counts of a table, its columns, and how it is read.
+    """The profiles of a table and its columns, and how the table is read.
 
     Attributes:
-        format: of the source.
-        path: of the source, or None.
-        table: name in the catalog, or None.
-        n_rows: rows of the table.
-        n_sample: rows of the sample that `columns` are about.
-        columns: in the order of the table.
-        options: of the reader.
-        secrets: option of the reader -> environment variable that holds it.
-        notes: for the user to review.
+        format: The format of the source.
+        path: The path of the source, or None.
+        table: The name in the catalog, or None.
+        n_rows: Rows of the table.
+        n_sample: Rows of the sample that `columns` describe.
+        columns: The columns, in the order of the table.
+        options: Options of the reader.
+        secrets: By option of the reader: the environment variable that holds it.
+        notes: Notes for the user to review.
     """
 
     format: str
@@ -123,7 +124,7 @@ class Guess:
 
 
 def draft(profile: TableProfile) -> str:
-    """A config in YAML with comments, for a person to review; `load` takes it."""
+    """Drafts a config as YAML with comments, for a person to review. `load` accepts it."""
     guesses = _guesses(profile)
     lines = [
         *_head(profile),
@@ -141,13 +142,13 @@ def draft(profile: TableProfile) -> str:
 
 
 def guess_role(column: ColumnProfile) -> Guess:
-    """Role and scale of a column by its name and counts; `draft` finds the target, for which it
-    needs all columns."""
+    """Guesses the role and scale of a column by its name and counts. Only `draft` guesses the
+    target, since this needs all columns."""
     return _unfit(column) or _identifier(column) or _sensitive(column) or _quasi(column)
 
 
 def scalar(text: str) -> str:
-    """A text as YAML writes it: without quotes where that is safe, else in double quotes."""
+    """A text as YAML: without quotes if that is safe, else in double quotes."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_/.-]*", text) and yaml.safe_load(text) == text:
         return text
     quoted: str = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=10**6)
@@ -155,7 +156,7 @@ def scalar(text: str) -> str:
 
 
 def name_words(name: str) -> list[str]:
-    """The words of a column name, in lower case: `nationalID` is national, id."""
+    """The words of a column name, in lower case: `nationalID` gives national, id."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+", name)
     return [word.lower() for word in words]
 
@@ -338,7 +339,7 @@ def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
 
 
 def _release_path(profile: TableProfile) -> str:
-    """A folder for the release that does not overlap with the source."""
+    """A folder for the release, which does not overlap with the source."""
     table = profile.table or profile.options.get("dbtable", "")
     stem = table.split(".")[-1] if profile.path is None else _stem(profile.path)
     folder = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_") or "table"

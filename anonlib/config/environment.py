@@ -1,7 +1,7 @@
 """Environment variables in configs: ${NAME} and ${NAME:-default}.
 
-A value of the environment fills in a name and can do no more: it can't leave the folder, end the
-quotation or reach the option that the config's writer put it in.
+A value of the environment can fill in a name, and no more: it can't leave the folder, the quotation
+or the option that the config's writer put it in.
 """
 
 import os
@@ -16,15 +16,16 @@ from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, split_key
 from anonlib.errors import Problem, join_path
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-#: Fields that are places. A value at the beginning may be any place, since the writer left all of
-#: it open. Any other value is a name below the text before it: no way up, no glob.
+#: Fields that are places. A value at the beginning may be any place, since the writer left the
+#: whole place open. Any other value is a name below the text before it: no way up, no glob.
 _PLACES = frozenset(
     {"path", "record", "metrics", "runs", "events", "hierarchy", "key_file", "out", "config"}
 )
-#: Sections of settings, which may be places or URLs: a value at the beginning may be anything, too.
+#: Sections of settings. Settings may be places or URLs, so a value at the beginning may be
+#: anything, too.
 _SETTINGS = frozenset({"options", "conf"})
-#: Fields that are SQL; so are those of a sweep under `derive`. A value there is one literal: a
-#: number, a text, or a part of the text in quotes around it.
+#: Fields that are SQL. The fields under a sweep's `derive` are SQL, too. A value there is one
+#: literal: a number, a text, or a part of the text in quotes around it.
 _SQL = frozenset({"where"})
 #: Fields and options that name a table or a column. They are SQL if they hold more than a name.
 _NAMES = frozenset({"table", "dbtable", "partitioncolumn"})
@@ -32,9 +33,9 @@ _NAMES = frozenset({"table", "dbtable", "partitioncolumn"})
 SQL_OPTIONS = frozenset(
     {"query", "dbtable", "preparequery", "sessioninitstatement", "predicates", "partitioncolumn"}
 )
-#: Fields of texts that are only compared with those of the table, or only kept.
+#: Fields whose texts are only compared with texts of the table, or only kept.
 _FREE = frozenset({"order", "missing_tokens", "approver", "purpose", "recipients"})
-#: kind of field -> pattern of a value there, and the same in words; "" is any other field
+#: By kind of field: the pattern of a value there, and the same in words. "" is any other field.
 _WITHIN = {
     "place": (r"[\w .,=+%/-]*", "within a path: letters, digits, / and any of _ . , = + % - only"),
     "setting": (r"[\w.:=+-]*", "within a setting: letters, digits and any of _ . : = + - only"),
@@ -45,11 +46,11 @@ _WITHIN = {
     "name": (r"(?!.*--)\w[\w.-]*", "in a name: letters, digits and any of _ . - only, no --"),
     "": (r"[\w .,:=+@-]*", "in a text: letters, digits, spaces and any of _ . , : = + @ - only"),
 }
-#: The beginning of a path; URLs of databases are none.
+#: The beginning of a path. URLs of databases are no paths.
 _PATH = re.compile(r"/|(?!jdbc:)[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
 _NAME = re.compile(r"[\w.`-]*")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-#: What makes it uncertain in SQL of any database where a text in quotes begins and ends.
+#: Parts of SQL that make it uncertain, in some database, where a text in quotes begins and ends.
 _UNCERTAIN = re.compile(r"--|/\*|[\\#$]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _UP = re.compile(r"(?:^|/)\.\.(?=/|$)")
@@ -65,24 +66,28 @@ _BY_NAME = _SECRET + (
 def interpolate(
     tree: Any, problems: list[Problem], where: str = "", secret: frozenset[str] = frozenset()
 ) -> Any:
-    """The tree with ${NAME} and ${NAME:-default} in its texts replaced from the environment.
+    """Replaces ${NAME} and ${NAME:-default} in the texts of a tree from the environment.
 
-    The YAML was read before, so values stay texts, whatever YAML they look like. Refused are
-    values with control characters, variables that hold secrets, and values that would reach beyond
-    their field.
+    The YAML was read before, so a value stays a text, whatever YAML it looks like. Control
+    characters, variables that hold secrets, and values that would reach beyond their field are
+    refused.
 
     Args:
-        tree: the config, as YAML gives it.
-        problems: all that is refused is added to it.
-        where: the path of the tree in the config.
-        secret: variables that hold secrets, beside those that the tree or their names tell of.
+        tree: The config, as read from YAML.
+        problems: Problems are added here, one for each refusal.
+        where: The path of the tree in the config.
+        secret: Names of variables that hold secrets, in addition to those that the tree or their
+            own names show.
+
+    Returns:
+        A new tree.
     """
     environment = _Environment(find_secret_variables(tree) | secret, problems)
     return environment.fill(tree, where, ())
 
 
 def find_secret_variables(tree: Any) -> frozenset[str]:
-    """The variables that `key_env` and `secrets` name, directly or by another variable."""
+    """The variables that `key_env` and `secrets` name, directly or through another variable."""
     names = (
         text
         for keys, text in _texts(tree, ())
@@ -106,7 +111,7 @@ def _texts(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _below(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
-    """The keys that lead below a key, without indices of lists."""
+    """The keys that lead to what is below a key, without indices of lists."""
     if _DOTTED.isdisjoint(keys):
         return *keys, key
     return *keys, *(part for part in split_key(key) if not part.isdecimal())
@@ -117,9 +122,9 @@ class _Environment:
     """Replaces variables in a tree.
 
     Attributes:
-        secret: names of variables that hold secrets.
-        problems: all that is refused is added to it.
-        left: the number of characters that values may still add to the config.
+        secret: Names of variables that hold secrets.
+        problems: Problems are added here, one for each refusal.
+        left: The number of characters that values may still add to the config.
     """
 
     secret: frozenset[str]
@@ -127,7 +132,7 @@ class _Environment:
     left: int = MAX_BYTES
 
     def fill(self, value: Any, where: str, keys: tuple[str, ...]) -> Any:
-        """The value at `where`, to which `keys` lead, with its variables replaced."""
+        """Replaces the variables in a value. `keys` lead to it, and `where` is its path."""
         if isinstance(value, dict):
             return {k: self.fill(v, join_path(where, k), _below(keys, k)) for k, v in value.items()}
         if isinstance(value, list):
@@ -137,11 +142,11 @@ class _Environment:
         return self._fill_text(value, where, _kind(keys))
 
     def _fill_text(self, template: str, where: str, kind: str) -> str:
-        """A text with its variables replaced."""
+        """Replaces the variables in a text."""
         plain = _VARIABLE.sub("", template)
         if kind == "table":
             kind = "name" if _NAME.fullmatch(plain) else "sql"
-        # skeleton: the same without what the writer left open to the environment
+        # skeleton: the result, with x for each value of the environment that must be a name
         result, skeleton, end = "", "", 0
         for match in _VARIABLE.finditer(template):
             between = template[end : match.start()]
@@ -156,7 +161,7 @@ class _Environment:
             result += between + text
             end = match.end()
         result, skeleton = result + template[end:], skeleton + template[end:]
-        # Spark and Hadoop have forms like these of their own, which read the environment too.
+        # Spark and Hadoop have similar forms, which read the environment too.
         if kind != "free" and "${" in plain:
             text = "${ begins an environment variable: write ${NAME} or ${NAME:-default}"
             self.problems.append(Problem(where, text))
@@ -167,7 +172,7 @@ class _Environment:
             self.problems.append(
                 Problem(where, "environment variables add a way up (..) to the path; remove it")
             )
-            result = skeleton  # its place is no other problem
+            result = skeleton  # so that the place gives no second problem
         if kind in ("sql", "name") and result.count("--") > skeleton.count("--"):
             self.problems.append(
                 Problem(where, "environment variables add a comment (--) to the SQL; remove it")
@@ -175,7 +180,7 @@ class _Environment:
         return result
 
     def _value(self, name: str, default: str | None, before: str, kind: str) -> tuple[str, str]:
-        """The value of a variable, and what is wrong with it at this place (empty: nothing)."""
+        """The value of a variable, and what is wrong with it at this place; empty if nothing."""
         if name in self.secret:
             return "", _NAMED
         if is_secret_variable(name):
@@ -202,7 +207,7 @@ class _Environment:
 
 
 def _as_sql(value: str, before: str) -> str:
-    """A value as one literal of SQL, or as a part of the text in quotes that `before` begins."""
+    """A value as one literal of SQL, or as a part of a text in quotes that began in `before`."""
     within = bool(re.search("['\"`]", _QUOTED.sub("", before)))
     return value if within or _NUMBER.fullmatch(value) else f"'{value}'"
 

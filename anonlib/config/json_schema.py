@@ -1,4 +1,4 @@
-"""The JSON schema of configs, for editors: the fields of `model.py` with all plug-ins."""
+"""The JSON schema of configs, for editors. It has the fields of `model.py` and all plug-ins."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from anonlib.config.model import Config
 from anonlib.config.reading import DEFAULTS
 from anonlib.registry import Plugin
 
-#: name of a family's base class, as in the schema's definitions -> the family
+#: By name of a base class, as in the schema's definitions: the family of plug-ins.
 _FAMILIES = {
     "Kernel": "kernel",
     "Partitioner": "partitioner",
@@ -17,7 +17,7 @@ _FAMILIES = {
     "Recoder": "recoder",
     "Measure": "measure",
 }
-#: Options of Spark, which take YAML's numbers and booleans as text.
+#: Options of Spark. Numbers and booleans of YAML become texts.
 _OPTION = {"type": ["string", "number", "boolean"]}
 
 
@@ -41,7 +41,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _choice(family: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one plug-in of a family, by name or with parameters."""
+    """The schema of a plug-in of a family: a name, or a type with parameters."""
     plugins = registry.plugins(family)
     optional = [name for name, cls in plugins.items() if not _list_required(cls)]
     choices = [_plugin(cls, definitions) for cls in plugins.values()]
@@ -68,7 +68,7 @@ def _list_required(cls: type[Plugin]) -> list[str]:
 
 
 def _apply_defaults(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Makes the fields optional that `reading.py` fills with defaults."""
+    """Makes fields optional if `reading.py` fills them with defaults."""
     for name, default in DEFAULTS.items():
         schema["properties"][name]["default"] = default
         section = definitions.get(f"{name.capitalize()}Section", {})

@@ -1,6 +1,6 @@
 """Keys of pseudonyms, tokens, the ledger and the backlog, and secrets of sources.
 
-They are used in memory, here and in workers, and written nowhere.
+They are used only in memory, here and in workers, and are never written.
 """
 
 import os
@@ -19,7 +19,7 @@ from anonlib.config.model import (
 )
 from anonlib.errors import ConfigError, Problem
 
-#: The lengths of a master key.
+#: The shortest and the longest master key.
 MIN_BYTES, MAX_BYTES = 16, 65_536
 
 
@@ -29,17 +29,20 @@ def derive_pseudonym_key(
     run_id: str,
     target: str,
 ) -> bytes:
-    """The key of this release's pseudonyms, 32 bytes; empty when no column asks for any.
+    """Derives the key of this release's pseudonyms: 32 bytes, or empty if no column needs it.
 
-    Derived by HKDF-SHA256 (RFC 5869) from the master key, the run's id and the target, or from the
-    master key alone where the scope is stable: two tables have no pseudonym in common, not even
-    under one run id. Raises ConfigError when there is no master key.
+    HKDF-SHA256 (RFC 5869) derives it from the master key, the run's id and the target. So two
+    tables have no pseudonym in common, not even with the same run id. With the scope `stable`, it
+    depends on the master key alone.
 
     Args:
         attributes: The columns, by name.
         pseudonyms: The place of the master key, and the scope.
-        run_id: The run.
-        target: The path of the table as its store spells it.
+        run_id: The id of the run.
+        target: The path of the table, as its store spells it.
+
+    Raises:
+        ConfigError: There is no usable master key.
     """
     if pseudonyms is None or not any(a.pseudonym for a in attributes.values()):
         return b""
@@ -53,7 +56,7 @@ def require_master_keys(
     pseudonyms: PseudonymsSection | None,
     release: ReleaseSection,
 ) -> None:
-    """Raises ConfigError where a master key that the config names is not there or not usable."""
+    """Raises ConfigError if a master key that the config names is absent or not usable."""
     derive_pseudonym_key(attributes, pseudonyms, "", "")
     derive_ledger_key(attributes, pseudonyms, release)
     derive_backlog_key(attributes, pseudonyms, release)
@@ -64,9 +67,10 @@ def derive_ledger_key(
     pseudonyms: PseudonymsSection | None,
     release: ReleaseSection,
 ) -> bytes:
-    """The key of the ledger's tokens, 32 bytes; empty without a ledger.
+    """Derives the key of the ledger's tokens: 32 bytes, or empty without a ledger.
 
-    Raises ConfigError when there is no master key, or it is that of the pseudonyms.
+    Raises:
+        ConfigError: There is no usable master key, or it is the pseudonyms' one.
     """
     return _private_key(attributes, pseudonyms, release.ledger, "ledger")
 
@@ -76,36 +80,38 @@ def derive_backlog_key(
     pseudonyms: PseudonymsSection | None,
     release: ReleaseSection,
 ) -> bytes:
-    """The key of the backlog, 32 bytes; empty without a backlog.
+    """Derives the key of the backlog: 32 bytes, or empty without a backlog.
 
-    `derive_entry_key` derives the keys of its entries from it. Its master key may be
-    that of the ledger.
+    `derive_entry_key` derives the keys of its entries from this key. The backlog may have the same
+    master key as the ledger.
 
-    Raises ConfigError when there is no master key, or it is that of the pseudonyms.
+    Raises:
+        ConfigError: There is no usable master key, or it is the pseudonyms' one.
     """
     return _private_key(attributes, pseudonyms, release.backlog, "backlog")
 
 
 def derive_entry_key(key: bytes, run_id: str) -> bytes:
-    """The key of one entry of the backlog: each has its own, so that nonces can't meet."""
+    """The key of one entry of the backlog. Each entry has its own, so nonces can't collide."""
     return _derive(key, f"entry {run_id}")
 
 
 def derive_key_check(key: bytes) -> str:
-    """A digest that tells keys apart and reveals nothing else of them, as hex text."""
+    """A digest of a key, as hex text. It tells keys apart and reveals nothing else of them."""
     return _derive(key, "check").hex()
 
 
 def new_token_key() -> bytes:
-    """A fresh key for the tokens of one run's persons."""
+    """Draws a key for the tokens of one run's persons."""
     return os.urandom(32)
 
 
 def read_secret_options(source: SourceSection) -> dict[str, str]:
-    """The secret options of a source, from the environment.
+    """Reads the secret options of a source from the environment.
 
-    Raises ConfigError where a variable is not set. Its text does not name the variable, since the
-    name may be the secret itself, put there by mistake.
+    Raises:
+        ConfigError: A variable is not set. The text does not name the variable, since somebody may
+            have put the secret itself there by mistake.
     """
     options = {name: os.environ.get(variable, "") for name, variable in source.secrets.items()}
     text = "the environment variable that it names is not set; put the secret there"

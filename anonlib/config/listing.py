@@ -8,7 +8,7 @@ from anonlib import registry
 from anonlib.measure import Measure
 from anonlib.registry import Plugin
 
-#: the verb of the command line -> the family that it lists
+#: By verb of the command line: the family that it lists.
 LISTED = {
     "kernels": "kernel",
     "models": "privacy model",
@@ -21,13 +21,13 @@ _BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusive
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a plug-in, in texts as a config writes them.
+    """A parameter of a plug-in, as texts in the form of a config.
 
     Attributes:
-        name: its key in configs.
-        default: its default; None where it is required.
-        allowed: its type and range.
-        description: what it is.
+        name: Its key in configs.
+        default: Its default; None if it is required.
+        allowed: Its type and range.
+        description: Its meaning.
     """
 
     name: str
@@ -38,15 +38,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PluginInfo:
-    """Description of a plug-in.
+    """The description of a plug-in.
 
     Attributes:
-        type: its name in configs.
-        summary: the first paragraph of its docstring.
-        parameters: its parameters, in order.
-        figures: of a measure, name -> meaning of its figures; else empty.
-        cost: its running time in n, k and d; empty where the family has none.
-        reference: where it is published; empty where the family has none.
+        type: Its name in configs.
+        summary: The first paragraph of its docstring.
+        parameters: Its parameters, in order.
+        figures: By name of a measure's figure: its meaning. Empty for other plug-ins.
+        cost: Its running time in n, k and d; empty if the family has none.
+        reference: Where it is published; empty if the family has none.
     """
 
     type: str
@@ -73,7 +73,7 @@ def list_plugins(family: str) -> tuple[PluginInfo, ...]:
 
 
 def first_paragraph(plugin: type[Plugin]) -> str:
-    """The first paragraph of a plug-in's docstring, in one line."""
+    """The first paragraph of a plug-in's docstring, as one line."""
     return " ".join((plugin.__doc__ or "").strip().split("\n\n")[0].split())
 
 
@@ -97,7 +97,7 @@ def _describe_range(field: dict[str, Any]) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML writes it."""
+    """A value as YAML."""
     if value is None:
         return "null"
     if isinstance(value, list | tuple):

@@ -8,18 +8,16 @@ from anonlib.errors import Problem
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 
-#: An environment variable and a Spark property that set it; the largest value counts.
+#: The environment variable and the Spark property that set it. The largest value counts.
 VARIABLE, PROPERTY = "ANONLIB_MIN_K", "spark.anonlib.minimumK"
 
 
 def check_minimum_k(models: Sequence[PrivacyModel], *properties: str | None) -> Iterator[Problem]:
-    """A k below the operator's minimum.
-
-    A minimum that can't be read is a problem too, since it was meant to be one.
+    """Problems: a k below the operator's minimum, or a minimum that can't be read.
 
     Args:
-        models: the privacy models of the whole table.
-        properties: values of PROPERTY; None where it is not set.
+        models: The privacy models of the whole table.
+        properties: Values of PROPERTY; None if it is not set.
     """
     minima = [(f"environment variable {VARIABLE}", os.environ.get(VARIABLE))]
     minima += [(f"Spark property {PROPERTY}", value) for value in properties]
@@ -40,7 +38,7 @@ def check_minimum_k(models: Sequence[PrivacyModel], *properties: str | None) -> 
 
 
 def _number(text: str | None) -> int | None:
-    """The minimum in a text; 0 for None, None for a text that is not valid."""
+    """The minimum in a text; 0 without a text, None if the text is not valid."""
     if text is None:
         return 0
     valid = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_INT))

@@ -36,19 +36,19 @@ RESERVED_PREFIX = "__anonlib_"
 #: The largest int32 and int64.
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
-#: Where YAML's yes, no, on and off would become 1 and 0.
+#: The error for booleans, since yes, no, on and off in YAML would become 1 and 0.
 NOT_A_NUMBER = "a number is needed, not true or false"
 
 
 def takes_number(model: type[BaseModel], field: str) -> bool:
-    """Whether the field is a number, or a number or none."""
+    """Whether a field is a number, or a number or None."""
     fields = {info.alias or name: info for name, info in model.model_fields.items()}
     info = fields.get(field)
     return info is not None and bool({info.annotation, *get_args(info.annotation)} & {int, float})
 
 
 class Section(BaseModel):
-    """Base of the config's sections."""
+    """Base class of the config's sections."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -61,7 +61,7 @@ class Section(BaseModel):
 
 
 def _option_text(value: Any) -> Any:
-    """YAML's true and 1 as text, as Spark's options need them."""
+    """Turns booleans and numbers of YAML into texts, as Spark's options need them."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -77,7 +77,7 @@ def _setting_text(value: Any) -> Any:
     return text
 
 
-#: Where credentials belong.
+#: Tells where credentials belong.
 _ELSEWHERE = (
     "give them in the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), in Spark's own "
     "settings (spark-submit --properties-file) or by the machine's role"
@@ -92,7 +92,7 @@ _STORES = re.compile(
 
 
 def _require_no_credentials(options: dict[str, str]) -> dict[str, str]:
-    """Raises ValueError for credentials of stores: configs are copied, mailed and committed."""
+    """Raises ValueError for credentials of stores, since configs are copied and committed."""
     return _require_none(options, lambda key, value: bool(_STORES.search(f"{key} {value}")))
 
 
@@ -102,7 +102,7 @@ def _require_no_secrets(settings: dict[str, str]) -> dict[str, str]:
 
 
 def _is_secret(key: str, value: str) -> bool:
-    # An ARN names a key that a service keeps; true and false are no secrets either.
+    # An ARN only names a key that a service keeps. true and false are no secrets either.
     harmless = value.startswith("arn:") or value.lower() in ("true", "false")
     return (is_secret_setting(key) and not harmless) or has_secret(value)
 
@@ -115,7 +115,7 @@ def _require_none(options: dict[str, str], secret: Callable[[str, str], bool]) -
     return options
 
 
-#: Options of readers. `check_secrets` refuses those that are secret by their name.
+#: Options of readers. `check_secrets` refuses options whose names are names of secrets.
 Options = Annotated[
     dict[str, Annotated[str, BeforeValidator(_option_text)]],
     AfterValidator(_require_no_credentials),
@@ -192,7 +192,7 @@ class Attribute(Section):
 
 
 class PrivacySection(Section):
-    """What every cell of the release must satisfy."""
+    """The requirements for every cell of the release."""
 
     models: tuple[PrivacyModel, ...] = Field(description="the privacy models, named by `type`")
     suppression_limit: float = Field(
@@ -228,7 +228,7 @@ class PrivacySection(Section):
         return not isinstance(self.acknowledge_unique, bool) and name in self.acknowledge_unique
 
     def acknowledges_unique(self, name: str) -> bool:
-        """Whether it is accepted that a column singles out rows."""
+        """Whether the config accepts that a column singles out rows."""
         return self.acknowledge_unique is True or self.names_unique(name)
 
     def may_suppress(self, n_rows: int) -> int:
@@ -275,7 +275,7 @@ class PartitionSection(Section):
 
 
 class RecodeSection(Section):
-    """How the values of a cell become one released value: a recoder by scale, or by column."""
+    """How the values of a cell become one released value: a recoder per scale or column."""
 
     continuous: Recoder
     ordinal: Recoder
@@ -289,7 +289,7 @@ class RecodeSection(Section):
 
 
 class MasterKey(Section):
-    """Where a master key is: in the environment or in a file, never in the config."""
+    """The place of a master key: the environment or a file, never the config."""
 
     key_env: str | None = Field(None, description="name of the environment variable with the key")
     key_file: str | None = Field(None, description="file with the key")
@@ -376,7 +376,7 @@ class SparkSection(Section):
 
 
 class EvaluateSection(Section):
-    """What is measured of a release, beside its information losses."""
+    """The measures of a release, in addition to its information losses."""
 
     measures: tuple[Measure, ...] = Field(
         (), description="the measures, named by `type`; the usual ones by default"
@@ -389,7 +389,7 @@ class EvaluateSection(Section):
 
 
 def _readable(text: str) -> str:
-    """The text without white space and invisible characters at its ends."""
+    """Strips white space and invisible characters. Raises ValueError without letter or digit."""
     if not any(c.isalnum() for c in text):
         raise ValueError("must have letters or digits, for people to read")
     visible = [i for i, c in enumerate(text) if unicodedata.category(c)[0] not in "ZC"]
@@ -401,7 +401,7 @@ Words = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_read
 
 
 class AccountabilitySection(Section):
-    """Who answers for a release, and its purpose: kept in the private table of runs."""
+    """Who answers for a release, and its purpose. The private table of runs keeps this."""
 
     approver: Words | None = Field(
         default=None, description="who approved the release: a role or a name"
@@ -427,7 +427,7 @@ class PersonSection(Section):
 
 
 class Gate(Section):
-    """A bound on a figure; nothing is published where a figure is outside."""
+    """A bound on a figure. If the figure is outside, nothing is published."""
 
     figure: str = Field(description="MEASURE.FIGURE, for example reidentification.marketer")
     of: str | None = Field(
@@ -442,7 +442,7 @@ class Gate(Section):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the most that the figures may be; infinite where not given."""
+        """The least and the largest value that passes; infinite if not given."""
         least = -math.inf if self.at_least is None else self.at_least
         return least, math.inf if self.at_most is None else self.at_most
 
@@ -455,7 +455,7 @@ class Gate(Section):
 
 
 class Config(Section):
-    """A whole config. `anonlib.load` and `anonlib.parse` make it."""
+    """A config. `anonlib.load` and `anonlib.parse` make it."""
 
     source: SourceSection
     attributes: dict[str, Attribute]
@@ -504,12 +504,12 @@ class Config(Section):
 
     @property
     def runs_path(self) -> str:
-        """The folder of the table of runs, unless the operator sets another."""
+        """The folder of the table of runs, unless the operator sets another one."""
         return self.accountability.runs or f"{self.record_path.rstrip('/')}/runs"
 
     @property
     def all_models(self) -> tuple[PrivacyModel, ...]:
-        """The privacy models, including those of single data controllers."""
+        """The privacy models, including the models of single data controllers."""
         step = self.partition.controller
         own = [] if step is None else [m for models in step.models.values() for m in models]
         return (*self.privacy.models, *own)

@@ -1,6 +1,6 @@
 """Checks the places of a config: no private place in a public one, no release over its source.
 
-Paths are compared however they are written.
+The comparisons of paths do not depend on their spelling.
 """
 
 import os
@@ -27,15 +27,17 @@ def has_scheme(path: str) -> bool:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether the path is the folder, or lies in it."""
+    """Whether a path is the folder, or lies in it."""
     inner, outer = _spellings(path), _spellings(folder)
     return any(i == o or i.startswith(f"{o.rstrip('/')}/") for i in inner for o in outer)
 
 
 def overlap(source: str, folder: str) -> bool:
-    """Whether reading the source could read the folder, something in it, or a folder above it.
+    """Whether the source may be the folder, something in it, or a folder above it.
 
-    The path of the source may be a glob.
+    Args:
+        source: The path of the source. It may be a glob.
+        folder: The path of the folder.
     """
     parts = (source.rstrip("/") or "/").split("/")
     n_fixed = next((i for i, part in enumerate(parts) if _GLOB.search(part)), len(parts))
@@ -49,14 +51,14 @@ def overlap(source: str, folder: str) -> bool:
 
 
 def _reach(globs: list[str], names: list[str]) -> bool:
-    """Whether globs below a folder match the path of these names, or something in it."""
+    """Whether globs below a folder match the path that consists of names, or something in it."""
     if len(globs) > len(names) and not _GLOB.search(globs[-1]):
         return False  # users can't choose the names of a release's files
     return all(map(_matches, names, globs))
 
 
 def _matches(name: str, glob: str) -> bool:
-    """Whether a glob of Hadoop matches a name; True where that is hard to tell."""
+    """Whether a glob of Hadoop matches a name; True if that is hard to tell."""
     if (glob.count("{"), glob.count("}")) not in ((0, 0), (1, 1)):
         return True
     before, _, rest = glob.replace("[^", "[!").partition("{")
@@ -65,8 +67,10 @@ def _matches(name: str, glob: str) -> bool:
 
 
 def _spellings(path: str) -> frozenset[str]:
-    """The canonical spelling of a path; two on this machine's disk, since Hadoop resolves `..`
-    before it follows links, and the system after."""
+    """The canonical spellings of a path: two on this machine's disk, else one.
+
+    Hadoop resolves `..` before it follows links, the operating system after.
+    """
     match = _SCHEME.match(path)
     scheme = "file" if match is None else match[1].lower()
     rest = path if match is None else f"/{path[match.end() :].lstrip('/')}"
@@ -86,7 +90,7 @@ def _real(path: str) -> str:
 
 
 def check_places(config: Config) -> Iterator[Problem]:
-    """The paths of a config, and its name in the catalog."""
+    """Checks the paths of a config, and the name in the catalog."""
     yield from check_table_name(config.release)
     source, release, private = config.source, config.release, private_places(config)
     yield from check_overlaps(source, release, private)
@@ -103,13 +107,14 @@ def check_overlaps(
     private: Mapping[str, str],
     spell: Callable[[str], str] = str,
 ) -> Iterator[Problem]:
-    """Private places in the release, and a release that overlaps with its source.
+    """Problems: private places in the release, or a release that overlaps with its source.
 
     Args:
         source: The source.
         release: The release.
-        private: Path in the config -> the private place there, as `private_places` finds them.
-        spell: Gives the canonical spelling of a path, where a store knows more than paths tell.
+        private: By path in the config: a private place, as `private_places` finds them.
+        spell: Gives the canonical spelling of a path, for stores that know more than the path
+            shows.
     """
     folder = spell(release.path)
     option = {name.lower(): path for name, path in source.options.items()}.get("path")
@@ -127,7 +132,7 @@ def check_overlaps(
                 "name a folder beside the source",
             )
     for where, path in private.items():
-        # Events are files of this machine, whatever the store of plain paths is.
+        # Events are files of this machine, even if plain paths are in another store.
         if lies_in(path if where == "events" else spell(path), folder):
             yield Problem(
                 where,
@@ -136,7 +141,7 @@ def check_overlaps(
 
 
 def private_places(config: Config) -> dict[str, str]:
-    """Path in the config -> the private place there, for those that the config names."""
+    """By path in the config: the private place there. Has only the places that it names."""
     places = {
         "release.record": config.record_path,
         "release.ledger": config.release.ledger and config.release.ledger.path,
@@ -145,12 +150,16 @@ def private_places(config: Config) -> dict[str, str]:
         "accountability.runs": config.accountability.runs,
         "events": config.events,
     }
-    # Those that it does not name are below the folder of the records.
+    # All other private places are below the folder of the records.
     return {where: path for where, path in places.items() if path}
 
 
 def check_paths(paths: Mapping[str, str]) -> Iterator[Problem]:
-    """Paths of stores, by their path in the config: no credentials, and a folder in the bucket."""
+    """Paths of stores have no credentials, and name a folder in the bucket.
+
+    Args:
+        paths: By path in the config: a path.
+    """
     for where, path in paths.items():
         scheme, _, rest = path.partition("://")
         bucket, _, folder = rest.partition("/")
@@ -165,7 +174,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]{1,128}(\.[A-Za-z0-9_]{1,128}){1,2}")
 
 
 def check_table_name(release: ReleaseSection) -> Iterator[Problem]:
-    """The name of the release in the catalog."""
+    """Checks the name of the release in the catalog."""
     name = release.catalog_table
     if name is not None and not _NAME.fullmatch(name):
         yield Problem(

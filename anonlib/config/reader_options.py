@@ -1,5 +1,4 @@
-"""The options of Spark's readers that a source may have: those that can't lose rows or move values
-to other columns."""
+"""Checks the options of Spark's readers: none may lose rows, or move values to other columns."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,12 +6,12 @@ from anonlib.config.model import SourceSection
 from anonlib.config.secrets import is_secret_setting
 from anonlib.errors import Problem
 
-#: Options of all formats of files. None of them changes what is read of a file.
+#: Options of all formats of files. They do not change how the content of a file is read.
 _PLACES = frozenset({"path", "basepath", "recursivefilelookup", "pathglobfilter"})
 _TIMES = frozenset(
     {"dateformat", "timestampformat", "timestampntzformat", "timezone", "locale", "preferdate"}
 )
-#: Format -> the options, in lower case, with which every row is read, or counted as unreadable.
+#: By format: safe options, in lower case. With them, every row is read or counted as unreadable.
 SAFE: Mapping[str, frozenset[str]] = {
     "csv": _PLACES
     | _TIMES
@@ -30,19 +29,19 @@ SAFE: Mapping[str, frozenset[str]] = {
     "parquet": _PLACES | {"mergeschema", "datetimerebasemode", "int96rebasemode"},
     "orc": _PLACES | {"mergeschema"},
 }
-#: Options of other formats that leave rows or files out, in lower case.
+#: Options, in lower case, that leave rows or files out. Refused for all formats but jdbc.
 LOSSY = frozenset(
     {"badrecordspath", "ignorecorruptfiles", "ignoremissingfiles", "samplingratio"}
     | {"modifiedbefore", "modifiedafter", "columnnameofcorruptrecord"}
 )
-#: Hadoop's settings of stores may be options, too.
+#: Prefix of Hadoop's settings of stores, which may be options, too.
 _STORES = "fs."
-#: Encodings in which the bytes of ASCII mean themselves.
+#: Encodings in which every byte below 128 is an ASCII character.
 _ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1")
 
 
 def check_reader_options(source: SourceSection) -> Iterator[Problem]:
-    """The options of a reader. Spark ignores the case of their names."""
+    """Checks the options of a reader. Spark ignores the case of their names."""
     if source.format in ("jdbc", "generator", "dataframe"):
         return
     safe = SAFE.get(source.format)
@@ -70,12 +69,17 @@ def check_reader_options(source: SourceSection) -> Iterator[Problem]:
 
 
 def is_known_option(key: str, safe: frozenset[str] | None) -> bool:
-    """Whether an option can do no harm; secret ones are for stores."""
+    """Whether an option is harmless. Secret options are: they are for stores.
+
+    Args:
+        key: The name of the option, in lower case.
+        safe: The safe options of the format; None if they are not known, then all pass.
+    """
     return safe is None or key in safe or key.startswith(_STORES) or is_secret_setting(key)
 
 
 def _check_mode(mode: str, where: str, *, proved: bool) -> Iterator[Problem]:
-    """The mode of a reader; `proved` is whether anonlib counts the rows that can't be read."""
+    """Checks the mode of a reader. `proved`: whether anonlib counts rows that can't be read."""
     mode = mode.strip().upper()
     if mode == "DROPMALFORMED":
         yield Problem(where, "rows would be lost and nobody told; use PERMISSIVE or FAILFAST")
@@ -90,7 +94,7 @@ def _check_mode(mode: str, where: str, *, proved: bool) -> Iterator[Problem]:
 
 
 def _check_csv(options: Mapping[str, str]) -> Iterator[Problem]:
-    """Options of CSV, their names in lower case, under which rows can't be checked."""
+    """Problems: options of CSV with which rows can't be checked. Names are in lower case."""
     for name in ("encoding", "charset"):
         if options.get(name, "utf-8").strip().lower() not in _ENCODINGS:
             yield Problem(

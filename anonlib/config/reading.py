@@ -30,7 +30,7 @@ GENERALIZING: dict[str, Any] = {
     "partition": {"steps": [{"type": "tuples"}]},
     "recode": {**DEFAULTS["recode"], "nominal": "lca"},
 }
-#: Fields whose checks read attributes, so their problems may follow from a wrong attribute.
+#: Fields whose checks read attributes. Their problems may follow from a wrong attribute.
 _ON_ATTRIBUTES = (
     *("attributes", "one_row_per_person", "unit", "pseudonyms", "recode.columns"),
     *("privacy.models", "release.partition_by"),
@@ -38,14 +38,15 @@ _ON_ATTRIBUTES = (
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
-    """The config in a YAML file.
+    """Loads a config from a YAML file.
 
     Args:
-        path: the file.
-        overrides: `key=value` each, with dotted keys and YAML values, as of `--set`.
+        path: The file.
+        overrides: `key=value` each, with dotted keys and YAML values, as for `--set`.
 
-    Raises InputError when the file can't be read or is not YAML, ConfigError with all problems
-    when its content is not valid.
+    Raises:
+        InputError: The file can't be read, or is not YAML.
+        ConfigError: The content is not valid. The error has all problems.
     """
     return parse(read_raw(path), overrides, Path(path).parent)
 
@@ -53,13 +54,22 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 def load_columns(
     path: str | Path, names: Sequence[str], overrides: Sequence[str] = ()
 ) -> tuple[Config, frozenset[str]]:
-    """A config to read some columns with, all as nominal quasi-identifiers.
+    """Loads a config only to read some columns, all as nominal quasi-identifiers.
 
-    For tools that read values before the config is complete: only its sections `source` and
-    `spark`, the types of the columns and `privacy.missing_tokens` are used.
+    For tools that read values before the config is complete. Only the sections `source` and
+    `spark`, the types of the columns and `privacy.missing_tokens` of the file are used.
 
-    Returns the config, and the names of those columns that are sensitive or the target. Raises as
-    `load`.
+    Args:
+        path: The file.
+        names: The columns.
+        overrides: As in `load`.
+
+    Returns:
+        The config, and the names of the columns that are sensitive or the target.
+
+    Raises:
+        InputError: As in `load`.
+        ConfigError: As in `load`.
     """
     raw = read_raw(path)
     problems: list[Problem] = []
@@ -92,7 +102,7 @@ def load_columns(
 
 
 def read_raw(path: str | Path) -> Any:
-    """The value in the YAML file of a config. Raises InputError, without any value."""
+    """Reads the YAML file of a config. Raises InputError, whose text has no value of the file."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -111,14 +121,16 @@ def read_raw(path: str | Path) -> Any:
 
 
 def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -> Config:
-    """The config in a mapping.
+    """Makes a config from a mapping.
 
     Args:
-        raw: the mapping, as YAML would give it; a Config is returned as it is.
-        overrides: as of `load`.
-        folder: the paths of hierarchies are relative to it; by default to the working directory.
+        raw: The mapping, as read from YAML. A Config is returned as it is.
+        overrides: As in `load`.
+        folder: The folder that paths of hierarchies are relative to; by default the working
+            directory.
 
-    Raises ConfigError with all problems.
+    Raises:
+        ConfigError: The config is not valid. The error has all problems.
     """
     if isinstance(raw, Config):
         return raw
@@ -134,8 +146,7 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
 
 
 def as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
-    """The config that a verb got: a Config itself, or made from a dict or from the YAML file at a
-    path.
+    """Turns the argument of a verb into a Config: a Config, a dict, or the path of a YAML file.
 
     Raises as `load` and `parse`.
     """
@@ -143,14 +154,15 @@ def as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
 
 
 def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> Config:
-    """The config in a tree whose overrides and environment variables are applied.
+    """Makes a config from a tree with overrides and environment variables already applied.
 
     Args:
-        tree: sections and fields; changed on the way.
-        folder: as of `parse`.
-        problems: what was wrong before.
+        tree: The sections and fields. It is changed.
+        folder: As in `parse`.
+        problems: Problems so far.
 
-    Raises ConfigError with these problems and all others.
+    Raises:
+        ConfigError: All problems, including those so far.
     """
     if large := [*check_sizes(tree)]:
         raise ConfigError([*problems, *large])
@@ -171,7 +183,7 @@ def _reason(error: Exception) -> str:
 
 
 def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:
-    """A copy of a tree in new dicts and lists, which later steps may change."""
+    """Copies a tree into new dicts and lists, which later steps may change."""
     if depth > MAX_DEPTH:
         problems.append(
             Problem(where, f"nested too deeply; at most {MAX_DEPTH} levels are allowed")
@@ -190,7 +202,7 @@ def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0
 
 
 def _fill_defaults(tree: dict[str, Any]) -> dict[str, Any]:
-    """The tree with defaults for the sections and fields that are missing or empty."""
+    """Adds defaults for sections and fields that are missing or empty. Returns a new tree."""
     result = {key: value for key, value in tree.items() if value is not None}
     kernel = result.get("kernel", DEFAULTS["kernel"])
     name = kernel.get("type") if isinstance(kernel, dict) else kernel
@@ -205,7 +217,7 @@ def _fill_defaults(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_usual_measures(config: Config) -> Config:
-    """The config, with the usual measures if it has no section `evaluate`."""
+    """Adds the usual measures to a config without section `evaluate`."""
     if config.evaluate is not None:
         return config
     measures = tuple(cls() for cls in _usual_measures())
@@ -213,7 +225,7 @@ def add_usual_measures(config: Config) -> Config:
 
 
 def _usual_measures() -> list[type[Measure]]:
-    """The measures of a config that names none."""
+    """The measures for a config that names none."""
     measures = registry.plugins("measure").values()
     return [cls for cls in measures if issubclass(cls, Measure) and cls.usual]
 
@@ -233,7 +245,7 @@ def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:
 
 
 def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
-    """Replaces the names of plug-ins in the tree by the plug-ins themselves."""
+    """Replaces the specs of plug-ins in the tree by plug-ins."""
 
     def build_list(family: str, specs: Any, where: str) -> Any:
         if not isinstance(specs, list):
@@ -262,9 +274,13 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
 
 
 def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) -> Any:
-    """The plug-in that `spec` names, by its type or by a mapping with `type` and parameters.
+    """Builds a plug-in from its spec.
 
-    Problems are added to `problems`; then another plug-in of the family stands in for it.
+    Args:
+        family: The family.
+        spec: The type, or a mapping with `type` and parameters. A plug-in is returned as it is.
+        where: The path of the spec in the config.
+        problems: Problems are added here. Then another plug-in of the family stands in.
     """
     if isinstance(spec, registry.Plugin):
         return spec
@@ -286,8 +302,8 @@ def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) ->
 
 
 def _stand_in(family: str) -> Any:
-    """Any plug-in of the family, so that the rest of the config is checked. The config is never
-    returned, since it has a problem."""
+    """Any plug-in of the family, so that the rest of the config can be checked. No caller gets
+    this config, since it has a problem."""
     # The default kernel needs nothing that the rest of the config might lack.
     usual = DEFAULTS["kernel"]["type"]
     known = sorted(registry.plugins(family).values(), key=lambda cls: cls.type != usual)
@@ -296,8 +312,15 @@ def _stand_in(family: str) -> Any:
 
 
 def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
-    """The config; where parts are not valid, without them, so that the rest is still checked.
-    None when nothing is left."""
+    """Validates a tree. Invalid parts are removed, so that the rest can still be checked.
+
+    Args:
+        tree: The tree. Invalid parts are removed from it.
+        problems: Problems are added here.
+
+    Returns:
+        The config without the invalid parts; None if nothing is left.
+    """
     reported = {problem.where.removesuffix(".type") for problem in problems}
     for attempt in range(MAX_DEPTH):
         try:
@@ -307,7 +330,7 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
                 problems += [
                     problem
                     for problem in problems_of(error, Config)
-                    # A plug-in that could not be built was reported with its own fields.
+                    # Plug-ins that could not be built were reported with their own fields.
                     if not any(_within(where, problem.where) for where in reported)
                 ]
             for item in error.errors(include_url=False, include_input=False, include_context=False):
@@ -317,18 +340,18 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
 
 
 def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:
-    """Removes the value at `loc`; False when there is none."""
+    """Removes the value at `loc`. Returns whether there was one."""
     node: Any = tree
     for part in loc[:-1]:
         below = node.get(part) if isinstance(node, dict) else None
-        if not isinstance(below, dict):  # a list loses all its items
+        if not isinstance(below, dict):  # in a list, all items are removed
             return isinstance(node, dict) and node.pop(part, None) is not None
         node = below
     return bool(loc) and isinstance(node, dict) and node.pop(loc[-1], None) is not None
 
 
 def _unless_implied(problems: Iterable[Problem], others: Sequence[Problem]) -> list[Problem]:
-    """The problems that do not merely follow from those reported before."""
+    """The problems that do not merely follow from earlier ones, which are `others`."""
     places = {_place(problem.where) for problem in others}
     wrong_attributes = any(place.startswith("attributes") for place in places)
     return [
@@ -340,8 +363,11 @@ def _unless_implied(problems: Iterable[Problem], others: Sequence[Problem]) -> l
 
 
 def _place(where: str) -> str:
-    """The section and field of a problem. `unit` and `one_row_per_person` are one place, since both
-    say what a person is; so is the whole kernel, since another one stands in for a wrong one."""
+    """The section and field of a problem.
+
+    `unit` and `one_row_per_person` are one place, since both say what a person is. The whole kernel
+    is one place, since another kernel stands in for a wrong one.
+    """
     if where.startswith("kernel"):
         return "kernel"
     if where.startswith("unit"):

@@ -1,4 +1,4 @@
-"""Matches the columns of a config with those of its source; reports all mismatches together."""
+"""Matches the columns of a config with the columns of its source. Reports all problems at once."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,14 +33,15 @@ from anonlib.text import fold_text
 
 
 def resolve(config: Config, fields: Sequence[Field]) -> Schema:
-    """The schema of a run.
+    """Makes the schema of a run.
 
     Args:
-        config: the config.
-        fields: the columns of the source, after the casts of the config.
+        config: The config.
+        fields: The columns of the source, after the casts of the config.
 
-    Raises ConfigError with all problems: columns without a role, roles without a column, types
-    that a role or a recoder does not support.
+    Raises:
+        ConfigError: All problems: columns without a role, roles without a column, types that a role
+            or a recoder does not support.
     """
     problems = [
         *_check_names(fields, config.attributes, config.source),
@@ -79,7 +80,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
 def bind_models(
     models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
 ) -> tuple[PrivacyModel, ...]:
-    """The models with their columns: a model without `attribute` becomes one for every sensitive
+    """Binds models to columns: a model without `attribute` becomes one model for each sensitive
     column."""
     sensitive = [n for n, a in attributes.items() if a.role is Role.SENSITIVE]
     result: list[PrivacyModel] = []
@@ -102,8 +103,11 @@ def find_unacknowledged(
 def find_joint_columns(
     models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute], *, joint: bool
 ) -> tuple[str, ...]:
-    """The sensitive columns, and a target with a privacy model: with `privacy.joint`, an attacker
-    may know all of them but the one that a model protects. Empty without `privacy.joint`."""
+    """The sensitive columns, and a target with a privacy model. Empty without `privacy.joint`.
+
+    With `privacy.joint`, an attacker may know all of these columns but the one that a model
+    protects.
+    """
     if not joint:
         return ()
     modelled = {model.column for model in bind_models(models, attributes)}
@@ -117,7 +121,7 @@ def find_joint_columns(
 def read_protected_hierarchies(
     models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
 ) -> dict[str, Hierarchy]:
-    """The hierarchies by which models measure their columns, folded, by the columns' names."""
+    """By column: the folded hierarchy, for models that measure their column along it."""
     names = {model.column for model in bind_models(models, attributes) if model.by_hierarchy}
     paths = {n: a.hierarchy for n, a in attributes.items() if n in names}
     return {name: read_hierarchy(path).folded() for name, path in paths.items() if path}
@@ -126,7 +130,7 @@ def read_protected_hierarchies(
 def find_ordered_columns(
     models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
 ) -> set[str]:
-    """The columns that models measure by the order of their values."""
+    """The columns whose models use the order of the values."""
     bound = bind_models(models, attributes)
     return {model.column for model in bound if model.by_order and model.column is not None}
 
@@ -134,13 +138,13 @@ def find_ordered_columns(
 def find_orders(
     models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
 ) -> dict[str, tuple[str, ...]]:
-    """The declared orders by which models measure their columns, folded, by the columns' names."""
+    """By column: the declared order, folded, for models that use the order of the values."""
     orders = {name: attributes[name].order for name in find_ordered_columns(models, attributes)}
     return {name: tuple(map(fold_text, order)) for name, order in orders.items() if order}
 
 
 def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
-    """The models with the ids of their columns in place of the names, as blocks need them."""
+    """Replaces the names of columns in models by the columns' ids, as blocks need them."""
     result = []
     for model in models:
         name = model.column
@@ -150,7 +154,7 @@ def with_ids(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyMod
 
 
 def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyModel, ...]:
-    """The inverse of `with_ids`."""
+    """Replaces the ids of columns in models by the columns' names."""
     result = []
     for model in models:
         update = {} if model.column is None else {"attribute": schema.by_id(model.column).name}
@@ -172,7 +176,7 @@ def _check_names(
         return
     unknown = [name for name in names if name not in attributes]
     if source.format == "csv" and 2 * len(unknown) > len(names):
-        # As where the header has lost the end of its line, and runs into the first row.
+        # For example, the header has lost its line end, and runs into the first row.
         yield Problem(
             "source",
             f"{len(unknown)} of its {len(names)} columns have no role. Their names are not shown, "
@@ -256,7 +260,7 @@ def _check_type(
 
 
 def _check_order(field: Field, order: tuple[str, ...] | None) -> Iterator[Problem]:
-    """Whether the values of a column that a model measures by their order have one."""
+    """Checks the order of a column whose model uses the order of the values."""
     is_text = field.arrow is not None and pa.types.is_string(field.arrow)
     if is_text and order is None:
         yield Problem(
@@ -272,7 +276,7 @@ def _check_order(field: Field, order: tuple[str, ...] | None) -> Iterator[Proble
 
 
 def _has_one_text(type: pa.DataType) -> bool:
-    """Whether each value has one text everywhere, so that a file can name it."""
+    """Whether each value has the same text everywhere, so that a file can name it."""
     at = pa.types
     return any(holds(type) for holds in (at.is_string, at.is_integer, at.is_boolean, at.is_date))
 
@@ -280,7 +284,7 @@ def _has_one_text(type: pa.DataType) -> bool:
 def _check_scale(
     field: Field, attribute: Attribute, type: pa.DataType, scale: Scale, recode: RecodeSection
 ) -> Iterator[Problem]:
-    """The scale of a quasi-identifier or a target, against the column's type."""
+    """Checks that the scale of a quasi-identifier or a target fits the column's type."""
     where = f"column {field.name}"
     text_column = pa.types.is_string(type)
     if scale is Scale.CONTINUOUS and not is_number(type):
@@ -317,7 +321,7 @@ def _check_scale(
 def _column(
     id: str, field: Field, attribute: Attribute, kernel: Kernel, partition: PartitionSection
 ) -> Column:
-    """A column as the config has it; a quasi-identifier still lacks what `_with_recoder` adds."""
+    """A column by the config. `_with_recoder` adds the other fields of a quasi-identifier."""
     assert field.arrow is not None
     column = Column(
         name=field.name,
@@ -337,7 +341,7 @@ def _column(
 
 
 def _with_recoder(column: Column, attribute: Attribute, recode: RecodeSection) -> Column:
-    """A quasi-identifier with its scale, recoder and hierarchy; other columns as they are."""
+    """Adds scale, order, recoder and hierarchy to a quasi-identifier. Others stay as they are."""
     if attribute.role is not Role.QUASI_IDENTIFIER or attribute.scale is None:
         return column
     recoder = recode.of(column.name, attribute.scale)

@@ -1,4 +1,4 @@
-"""Summaries of a config for records: no value that might be data or a secret."""
+"""Summaries of a config for records. They hold no value that might be data or a secret."""
 
 import json
 import platform
@@ -21,11 +21,11 @@ _CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 
 
 def summarize_config(config: Config) -> dict[str, Any]:
-    """The config as private records keep it: an allow-list of its fields.
+    """Summarizes a config for private records, by a list of fields that are allowed.
 
-    Left out are conditions, categories, names of controllers and missing tokens, which are values
-    of the table; options of readers and settings of Spark, which may hold passwords; secrets in
-    paths.
+    Conditions, categories, names of controllers and missing tokens are left out, since they are
+    values of the table. Options of readers and settings of Spark are left out, since they may hold
+    passwords. Paths are without secrets.
     """
     source, partition, privacy = config.source, config.partition, config.privacy
     measures = () if config.evaluate is None else config.evaluate.measures
@@ -59,7 +59,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
 
 
 def plugin_label(plugin: registry.Plugin) -> str:
-    """A plug-in and its parameters in one line; of a collection, only its size."""
+    """A plug-in and its parameters in one line. Only the sizes of collections are shown."""
     fields = type(plugin).model_fields
     values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
     parameters = [f"{name}={_text(value)}" for name, value in values if value is not None]
@@ -71,7 +71,7 @@ def bare(path: str) -> str:
     scheme, colon, rest = path.partition("://")
     if not colon:
         return re.sub(r"[?;#].*", "…", path, flags=re.S)
-    # A password may have a slash, which ends it for those who parse it.
+    # A password may contain a slash, where parsers of URLs would end it.
     user, at, place = re.sub(r"[?;#].*", "…", rest, flags=re.S).rpartition("@")
     if at and scheme.lower() in _CONTAINERS:
         return f"{scheme}://{user.partition(':')[0]}@{place}"
@@ -107,17 +107,17 @@ def _persons(one_row_per_person: bool | str, unit: Sequence[str]) -> str:
     return f"one row per person: {one_row_per_person}"
 
 
-#: Packages whose versions records keep.
+#: The packages whose versions are in records.
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
 
-#: Sections of a config that say how a run goes and who notes it.
+#: Sections of a config that change no row: how a run works, and who keeps account of it.
 NO_ROWS = ("spark", "accountability", "events")
 
 
 def digest_config(config: Config) -> str:
-    """SHA-256 of the config, with the contents of its hierarchies, and without the sections that
-    change no row: NO_ROWS."""
+    """SHA-256 of a config, in hex. It includes the contents of hierarchies, and leaves out the
+    sections NO_ROWS."""
 
     def to_json(value: Any) -> Any:
         # pydantic would dump a plug-in with the fields of its declared base class only.
@@ -133,7 +133,7 @@ def digest_config(config: Config) -> str:
 
 
 def digest_hierarchies(attributes: Mapping[str, Attribute]) -> dict[str, str | None]:
-    """column -> SHA-256 of its hierarchy's file; None for a file that no longer exists."""
+    """By column: SHA-256 of its hierarchy's file, in hex; None if the file can't be read."""
     paths = {name: a.hierarchy for name, a in attributes.items() if a.hierarchy is not None}
     return {name: _digest(Path(path)) for name, path in paths.items()}
 
@@ -141,12 +141,12 @@ def digest_hierarchies(attributes: Mapping[str, Attribute]) -> dict[str, str | N
 def _digest(file: Path) -> str | None:
     try:
         return sha256(file.read_bytes()).hexdigest()
-    except OSError:  # the run has read it, and must not fail now
+    except OSError:  # the run has read the file before, and must not fail now
         return None
 
 
 def software() -> dict[str, str]:
-    """package -> its version, for Python and the packages that a run depends on."""
+    """By package: its version, for Python and the packages that a run depends on."""
     return {
         "python": platform.python_version(),
         **{name: installed_version(name) for name in SOFTWARE},
@@ -154,7 +154,7 @@ def software() -> dict[str, str]:
 
 
 def installed_version(name: str) -> str:
-    """The version of a package; unknown where none is installed."""
+    """The version of a package; "unknown" if none is installed."""
     try:
         return version(name)
     except PackageNotFoundError:  # spark-submit brings a pyspark that is not installed as a package

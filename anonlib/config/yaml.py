@@ -1,6 +1,6 @@
 """The YAML of configs: plain mappings, lists, texts, numbers, booleans and nulls, nothing else.
 
-Configs and sweep files have a largest size; larger ones are refused before any work on them.
+Configs and sweep files have a largest size. Larger files are refused before any work on them.
 """
 
 import re
@@ -11,19 +11,19 @@ import yaml
 
 from anonlib.errors import Problem
 
-#: The most bytes of a file.
+#: Most bytes of a file.
 MAX_BYTES = 1_000_000
 
-#: The most mappings and lists within each other.
+#: Most levels of mappings and lists within each other.
 MAX_DEPTH = 30
 
-#: The most keys and values in all.
+#: Most keys and values in all.
 MAX_NODES = 100_000
 
-#: The most characters of a text, of a key and of a number.
+#: Most characters of a text, of a key, and of a number.
 MAX_TEXT, MAX_KEY, MAX_NUMBER = 100_000, 1_000, 100
 
-#: The most items of these fields.
+#: By field: most items.
 MAX_ITEMS = {
     "attributes": 10_000,
     "unit": 100,
@@ -47,13 +47,13 @@ _KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL
 
 
 def read_yaml(text: str) -> Any:
-    """The value in a YAML text. Raises yaml.YAMLError; its `problem` names no value."""
+    """Reads a YAML text. Raises yaml.YAMLError, whose `problem` names no value."""
     return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses repeated keys, aliases and tags, which YAML would take silently, and anything larger
-    than a config may be, as soon as that shows. Dates stay texts."""
+    """A loader that refuses repeated keys, aliases and tags, which YAML would accept silently. It
+    stops as soon as a text is larger than a config may be. Dates stay texts."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
         first: [(tag, regexp) for tag, regexp in resolvers if tag in _PLAIN]
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError):
-            # Such as a number of thousands of digits, which the text of the error would show.
+            # The text of the error may show the value, such as a number of thousands of digits.
             raise _refuse("this value can't be read; put it in quotes", node) from None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -124,9 +124,12 @@ def _refuse(text: str, node: Any) -> yaml.YAMLError:
 
 
 def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> None:
-    """Applies one override `a.b.0.c=value`; a part of the key in double quotes may hold dots.
+    """Applies one override `a.b.0.c=value` to a tree.
 
-    What is wrong with it is added to `problems`.
+    Args:
+        tree: The tree. It is changed.
+        text: The override. A part of the key in double quotes may contain dots.
+        problems: Problems are added here.
     """
     match = _KEY.match(text)
     if match is None:
@@ -143,12 +146,20 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
 
 
 def split_key(key: str) -> list[str]:
-    """The parts of a dotted key such as `a.b.0.c`; a part in double quotes may hold dots."""
+    """The parts of a dotted key such as `a.b.0.c`. A part in double quotes may contain dots."""
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
 
 
 def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
-    """Sets the value at a dotted key; what is wrong with the key is added to `problems`."""
+    """Sets the value at a dotted key.
+
+    Args:
+        tree: The tree. It is changed.
+        key: The dotted key.
+        value: The value.
+        where: The place of the key, for problems.
+        problems: Problems with the key are added here.
+    """
     parts = split_key(key)
     if not parts:
         problems.append(Problem(where, "names no field; write a key such as privacy.models.0.k"))
@@ -181,7 +192,7 @@ def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[P
 
 
 def check_sizes(tree: Mapping[str, Any]) -> Iterator[Problem]:
-    """The fields of a config that have too many items."""
+    """Problems: fields of a config that have too many items."""
     for where, most in MAX_ITEMS.items():
         value: Any = tree
         for part in where.split("."):

@@ -1,7 +1,7 @@
 """Encodings turn released values into numeric features. Each has its own file.
 
 Every feature has a name and belongs to one column. The features and their order depend on the
-column's domain, not on the rows. So tables of one domain have the same features.
+column's domain, not on the rows, so tables of one domain have the same features.
 """
 
 import json
@@ -77,11 +77,11 @@ class Encoder(Plugin):
 
     @abstractmethod
     def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
-        """The names of all features except that of missing values."""
+        """The names of all features, without the feature of missing values."""
 
     @abstractmethod
     def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
-        """All features; the last is that of missing values."""
+        """All features. The last is the feature of missing values."""
 
 
 class EncodedTable(NamedTuple):
@@ -109,10 +109,10 @@ def encode(
     Args:
         table: A pandas or Arrow table.
         columns: By column: its encoding, as a `type` or as `{type: ..., ...}` with parameters.
-        hierarchies: By column of nodes: its hierarchy. `published_hierarchies` reads those of a
-            release.
-        categories: By column: its categories, for encodings by category. By default those in the
-            table. To encode two tables alike, pass `categories_of` of the first.
+        hierarchies: By column of nodes: its hierarchy. `published_hierarchies` reads the
+            hierarchies of a release.
+        categories: By column: its categories, for encodings by category; by default the categories
+            in the table. To encode two tables alike, pass `categories_of` of the first.
 
     Raises:
         InputError: A column can't be encoded like this. The text names the column.

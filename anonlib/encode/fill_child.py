@@ -7,8 +7,8 @@ from anonlib.encode._nodes import NodeEncoder
 
 
 class FillChild(NodeEncoder):
-    """A released node has its own feature and those of all nodes below it, of which missing is one
-    for the root.
+    """A released node has its own feature and those of all nodes below it. Missing is a node below
+    the root.
 
     Cost O(n), plus the nodes below the released ones. Reference: proportional representation,
     section II.C and Table IIc.

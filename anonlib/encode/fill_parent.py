@@ -7,8 +7,8 @@ from anonlib.encode._nodes import NodeEncoder
 
 
 class FillParent(NodeEncoder):
-    """A released node has its own feature and those of all nodes above it. Of raw values this is
-    what `proportional` gives for cells of one row.
+    """A released node has its own feature and those of all nodes above it. For raw values, this
+    equals `proportional` with cells of one row.
 
     Cost O(n h) for a tree of height h. Reference: proportional representation, section II.C and
     Table IIb.

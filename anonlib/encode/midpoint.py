@@ -15,9 +15,11 @@ from anonlib.table.schema import is_number
 
 
 class Midpoint(Encoder):
-    """One feature, named as the column: the middle of an interval, as struct<lower, upper> or as
-    text "[lower, upper]"; a number as it is, a date in days and a timestamp in microseconds since
-    1970. A missing value is 0, and takes `missing`, since 0 may well be a value.
+    """The middle of each interval, as one feature with the name of the column.
+
+    Intervals are struct<lower, upper>, or text "[lower, upper]". Numbers stay as they are. Dates
+    are days since 1970, timestamps are microseconds since 1970. A missing value becomes 0. Since 0
+    may be a value too, a column with missing values needs `missing: true`.
 
     Cost O(n), plus one parse per distinct text.
     """

@@ -10,8 +10,10 @@ from anonlib.encode.texts import Unknown, find_categories, require_categories, s
 
 
 class MultiHot(Encoder):
-    """Of a column recoded by `set`, as arrays or as JSON text: 1 for each category in the set, by
-    its text. A null in the set, and a null for the set, is a missing value.
+    """1 for each category in the set, by its text, and 0 for all others.
+
+    For columns recoded by `set`, as arrays or as JSON text. A null in the set, and a null in place
+    of the set, are missing values.
 
     Cost O(size of the sets), plus one parse per distinct text.
     """

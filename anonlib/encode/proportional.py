@@ -11,10 +11,10 @@ from anonlib.errors import InputError
 
 
 class ProportionalEncoder(Encoder):
-    """Of a column recoded by `proportional`: for every node, in the order of `Hierarchy.names`, the
-    share of the cell's rows that are at or under it. Null counts as a cell of missing values.
+    """The share of the cell's rows at or under each node, in the order of `Hierarchy.names`.
 
-    Shares are added up in the order of the leaves. The only error is rounding.
+    For columns recoded by `proportional`. Null counts as a cell of missing values. Shares are added
+    up in the order of the leaves. The only error is rounding.
 
     Cost O(c h) for c shares and a tree of height h. Reference: proportional representation,
     section III.A, formula (1), and Table III.

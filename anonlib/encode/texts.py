@@ -51,7 +51,7 @@ def find_categories(values: Column, categories: tuple[str, ...], unknown: Unknow
 
 
 def sets(values: Column) -> Column:
-    """list<string>[n]. The sets of recoder `set`, arrays or JSON text, as lists of texts."""
+    """list<string>[n]. The sets of recoder `set` (arrays or JSON text) as lists of texts."""
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
         parsed = [_parse_texts(text) for text in encoded.dictionary.to_pylist()]

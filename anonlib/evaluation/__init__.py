@@ -62,7 +62,7 @@ class Evaluation:
             raise GateError(f"gates not passed, nothing was published: {'; '.join(failed)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """For the private run record."""
+        """The evaluation as dicts, lists, numbers and texts, for the private record."""
         return {
             "measures": {
                 measure: {"seconds": self.seconds.get(measure), **asdict(found)}
@@ -98,7 +98,8 @@ def _margin(gate: Gate, figure: Figure) -> float:
 
 
 def require_gates_of_releases(gates: Sequence[Gate], evaluate: EvaluateSection | None) -> None:
-    """Raises ConfigError if a gate is on a figure of published tables only: no release can pass."""
+    """Raises ConfigError if a gate bounds a figure that only published tables have, since no
+    release could pass it."""
     measures = () if evaluate is None else evaluate.measures
     late = {f"{m.type}.{name}" for m in measures if m.of_published for name in m.names}
     text = "is found in published tables only, so no release passes; leave it to `anonlib evaluate`"

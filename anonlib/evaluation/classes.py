@@ -63,7 +63,7 @@ def source_sizes(source: DataFrame, schema: Schema) -> Sizes:
 
 
 def _sizes(rows: DataFrame, keys: Sequence[str], count: Column, *, persons: bool) -> Sizes:
-    """The sizes of classes. Rows without the identity of a person do not count."""
+    """The sizes of classes. Rows without a person do not count."""
     classes = rows.groupBy(*keys).agg(count.alias("size")).where("size > 0")
     found = sorted(classes.groupBy("size").count().collect())
     size, n_classes = np.array(found, np.int64).reshape(-1, 2).T
@@ -78,13 +78,13 @@ def certainty(
     Args:
         view: The release.
         value: The column of the view.
-        threshold: The share of one value from which the class is certain.
+        threshold: A class is certain if one value has at least this share.
         n_bins: The number of bins of certainty.
 
     Returns:
-        The bins. Classes without present values are left out.
-        The rows with a present value.
-        The rows with the most frequent value.
+        The bins, without classes that have no present value.
+        The number of rows with a present value.
+        The number of rows with the most frequent value.
     """
     n, there = F.col("n"), F.col(value).isNotNull()
     counts = view.rows.groupBy(*view.keys, value).agg(F.count("*").alias("n"))

@@ -23,14 +23,13 @@ STARTS = 10
 class ClusterModel:
     """Lloyd's k-means.
 
-    scikit-learn uses samples, and the best of STARTS k-means++ starts. Spark ML uses all rows and
-    one k-means|| start.
-    Reference: D. Arthur, S. Vassilvitskii, k-means++, SODA 2007.
+    scikit-learn uses a sample, and the best of STARTS k-means++ starts. Spark ML uses all rows, and
+    one k-means|| start. Reference: D. Arthur, S. Vassilvitskii, k-means++, SODA 2007.
 
     Attributes:
         n_clusters: The number of clusters.
         max_iter: Most steps.
-        in_spark: Whether Spark ML is used, else scikit-learn.
+        in_spark: Whether to use Spark ML, else scikit-learn.
     """
 
     n_clusters: int
@@ -55,8 +54,8 @@ class ClusterModel:
             random_state=seed,
             algorithm="lloyd",
         )
-        # One thread, since sums would depend on the number of threads. scikit-learn warns if there
-        # are fewer distinct rows than clusters; then some centres are equal.
+        # One thread, since sums depend on the number of threads. scikit-learn warns if there are
+        # fewer distinct rows than clusters. Then some centres are equal.
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             found: Floats = model.fit(x).cluster_centers_

@@ -33,13 +33,13 @@ _COUNT, _PLACE, _VALUES = "__anonlib_count", "__anonlib_place", "__anonlib_value
 def sample(rows: DataFrame, n_rows: int, size: int, seed: int) -> pa.Table:
     """A sample of rows. Its rows and their order depend only on values and seed.
 
-    Equal rows, of which a release has many, are counted first; the sample gets their share.
+    A release has many equal rows. They are counted first, and the sample gets their share.
     Cost: one shuffle.
 
     Args:
         rows: The rows.
         n_rows: Their number.
-        size: About the number of rows of the sample; all rows if there are fewer.
+        size: About the number of rows of the sample. If there are fewer rows, it has all.
         seed: The seed.
     """
     seeded = F.xxhash64(F.lit(f"sample {seed}"), row_hash(rows))
@@ -77,7 +77,7 @@ def vectors(
         seed: The seed of the partitions.
 
     Yields:
-        The columns `label` and `features`, vectors that are sparse where that is smaller.
+        The columns `label` and `features`. Features are vectors, sparse if that is smaller.
     """
     width = len(features.names)
     ids = [*features.ids, *([] if target is None else [target.column.id])]
@@ -119,9 +119,9 @@ def fit_and_score(
 ) -> Scores:
     """Like `anonlib.measure.examples.fit_and_score`, with Spark ML.
 
-    Spark adds floats in the order in which tasks end. So the last bits of a model, and predictions
-    that depend on them, may differ from run to run. For the area under the ROC curve, scores in the
-    same step of SCORE_STEP are ties.
+    Spark adds floats in the order in which tasks end. So the last bits of a model may differ from
+    run to run, and so may predictions that depend on them. For the area under the ROC curve, scores
+    in the same step of SCORE_STEP are ties.
 
     Args:
         learner: The kind of model.
@@ -150,8 +150,8 @@ def fit_and_score(
 
 
 def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
-    """The scores without a model: predicts the most frequent class of `train` (the first of equally
-    frequent ones), or the mean."""
+    """The scores without a model. Predicts the most frequent class of `train` (the first of equally
+    frequent classes), or the mean."""
     if n_classes == 0:
         mean = train.agg(F.avg("label")).collect()[0][0]
         return (
@@ -176,7 +176,8 @@ def _of_numbers(learner: Learner, train: DataFrame, test: DataFrame, seed: int) 
 def _score_numbers(predictions: DataFrame) -> Scores:
     """The scores of numbers.
 
-    predictions: columns `label` and `prediction`, in the units of the target.
+    Args:
+        predictions: The columns `label` and `prediction`, in the units of the target.
     """
     error = F.col("label") - F.col("prediction")
     found = predictions.agg(F.count("*"), F.sum(error * error), F.var_pop("label")).collect()[0]
@@ -188,7 +189,7 @@ def _score_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Score
     """The scores of classes.
 
     Args:
-        predictions: `label` and `prediction`.
+        predictions: The columns `label` and `prediction`.
         n_classes: The number of classes.
         shares: A column with an array of scores from 0 to 1 for each class; None if all classes are
             equally likely.
@@ -201,9 +202,12 @@ def _score_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Score
 
 
 def _auc(predictions: DataFrame, n_of: Ints, shares: Any) -> float | None:
-    """The area under the ROC curve. Other arguments as in `_score_classes`.
+    """The area under the ROC curve.
 
-    n_of: int64[c]. The rows of each class.
+    Args:
+        predictions: As in `_score_classes`.
+        n_of: int64[c]. The rows of each class.
+        shares: As in `_score_classes`.
     """
     n_classes, steps = len(n_of), round(1 / SCORE_STEP) + 1
     # A class without scores has the same score in all rows.

@@ -13,8 +13,8 @@ from anonlib.measure.case import States
 ROWS = 50_000
 #: Tasks per core.
 TASKS_PER_CORE = 4
-#: Most tasks. Each makes states of about 100 kB for ten columns, up to about 10 MB for many wide
-#: ones.
+#: Most tasks. The states of each task have about 100 kB for ten columns, and up to about 10 MB for
+#: many wide columns.
 MOST_TASKS = 256
 
 Count = Callable[[Iterable[pa.Table]], States]
@@ -66,7 +66,7 @@ def _merge_states(batches: Iterable[pa.RecordBatch], merge: Merge) -> Mapping[st
 
 
 def _gather_tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows as tables of at least ROWS rows; the last one may have fewer."""
+    """Yields the rows as tables of at least ROWS rows. The last table may have fewer."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)

@@ -16,8 +16,11 @@ from anonlib.measure.nearest import Attack, Links
 def distinct_tuples(
     released: DataFrame, ids: Sequence[str], most: int
 ) -> tuple[pa.Table, Ints] | None:
-    """The distinct tuples of columns, and int64, the rows of each; None if there are more than
-    `most`. Cost: one aggregate."""
+    """The distinct tuples of columns. Cost: one aggregate.
+
+    Returns:
+        The tuples, and int64[tuples], the rows of each. None if there are more than `most` tuples.
+    """
     counts = released.groupBy(*ids).agg(F.count("*").alias("n"))
     found = counts.limit(most + 1).toArrow()
     if found.num_rows > most:

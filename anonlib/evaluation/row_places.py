@@ -16,11 +16,11 @@ def first_places(released: DataFrame, types: dict[str, pa.DataType], most: int) 
     Args:
         released: The published rows, with columns named by id.
         types: The type of each column, by id.
-        most: Most distinct rows. Those with the smallest hashes are taken.
+        most: Most distinct rows. The rows with the smallest hashes are taken.
 
     Returns:
         `file`, `start` and `offset` of the first of equal rows, and for each column a number or a
-        text to rank by.
+        text that values can be ranked by.
     """
     place = F.struct(
         F.col("_metadata.file_name").alias("file"),
@@ -39,7 +39,7 @@ def first_places(released: DataFrame, types: dict[str, pa.DataType], most: int) 
 
 
 def _leading(column: Column, type: Any) -> Column:
-    """A number or a text to rank values by."""
+    """A number or a text that values can be ranked by."""
     if isinstance(type, T.StructType) and type.fields:
         return _leading(column.getField(type.names[0]), type.fields[0].dataType)
     if isinstance(type, T.ArrayType):

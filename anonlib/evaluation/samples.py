@@ -16,8 +16,12 @@ _PLACE, _RANK, _COUNT = "__anonlib_place", "__anonlib_rank", "__anonlib_count"
 
 
 def is_sampled(n_rows: int) -> Column:
-    """Whether a row is in the sample for attacks, by its hash. The sample has at most MAX_PAIRS
-    rows, apart from chance and repeated rows."""
+    """Whether a row is in the sample for attacks, by its hash.
+
+    The sample aims at 97 % of MAX_PAIRS rows. It may have more than MAX_PAIRS rows by chance, if
+    rows repeat, or if the table has more than about 3 * 10^8 rows, since the share is rounded up to
+    a multiple of 2^-20.
+    """
     modulus = 2**20
     share = min(modulus, 0.97 * modulus * MAX_PAIRS / max(n_rows, 1))
     return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))
@@ -44,12 +48,11 @@ def pair(
         link_key: The key of the links, which are keyed hashes. Only the run has it, in memory.
 
     Returns:
-        At most MAX_PAIRS original rows.
-        The released row of each, in the same order.
+        At most MAX_PAIRS original rows, and the released row of each, in the same order.
     """
     ids = [c.id for c in schema.columns if c.id in source.columns]
     theirs = source.where(is_sampled(n_source)).select(*ids, DEAL)
-    # Repeated rows may exceed the limit, so the first ones by their hashes are taken.
+    # The sample may have more rows than the limit: take the first by their hashes.
     theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
     links = key_links(theirs.column(DEAL), link_key)
     ours = released.where(F.col(LINK) != NO_LINK).drop(HELD)
@@ -62,8 +65,8 @@ def pair(
 
 
 def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
-    """The released rows with these links: for each link as many rows as it occurs in `links`, the
-    first ones by their hashes."""
+    """The released rows with some links. Each link gets as many rows as it occurs in `links`: the
+    first rows by their hashes."""
     counts = pa.table({LINK: links}).group_by(LINK).aggregate([([], "count_all")])
     wanted = ours.sparkSession.createDataFrame(counts.rename_columns([LINK, _COUNT]))
     rank = F.row_number().over(Window.partitionBy(LINK).orderBy(_PLACE))
@@ -72,8 +75,9 @@ def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
 
 
 def _match(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Places of equal hashes on both sides, each used once, in the order of the first side. Rows
-    with equal hashes are equal in all that the run reads, so any of them may be paired."""
+    """The places of equal hashes on both sides, in the order of the first side. Each place is used
+    once. Rows with equal hashes are equal in all that the run reads, so any of them may be paired.
+    """
     left, right = theirs.to_numpy(), ours.to_numpy()
     first, second = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
     left, right = left[first], right[second]
@@ -81,6 +85,6 @@ def _match(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]
     place = np.searchsorted(left, right) + among
     there = place < np.searchsorted(left, right, side="right")
     mine, other = first[place[there]], second[there]
-    # Keyed hashes differ between runs, so figures that must be repeatable can't use their order.
+    # Keyed hashes differ between runs. Figures must be repeatable, so they can't use that order.
     order = np.argsort(mine)[:MAX_PAIRS]
     return pa.array(mine[order]), pa.array(other[order])

@@ -13,14 +13,16 @@ from anonlib.table.schema import Column, is_number
 def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
     """Figures of columns, by id. Cost: one aggregate.
 
-    For numbers, dates and timestamps: least, greatest, mean and deviation of the finite values. For
-    others: the approximate number of distinct values.
+    For numbers, dates and timestamps: the least and the greatest finite value, their mean and their
+    standard deviation. For other types: the approximate number of distinct values.
     """
     aggregates = []
     for column in columns:
         if is_number(column.type):
             x = as_double(F.col(column.id), column.type)
-            finite = F.when(F.abs(x) < float("inf"), x)  # also without NaN, Spark's greatest number
+            finite = F.when(
+                F.abs(x) < float("inf"), x
+            )  # also drops NaN, which is above inf in Spark
             aggregates += [F.min(finite), F.max(finite), F.avg(finite), F.stddev_pop(finite)]
         else:
             aggregates += [F.approx_count_distinct(column.id), *[F.lit(None)] * 3]

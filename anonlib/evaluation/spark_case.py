@@ -68,7 +68,7 @@ class SparkCase(Case):
 
     @classmethod
     def of(cls, config: Config, schema: Schema, **rest: Any) -> "SparkCase":
-        """The case of a release by a config. rest: fields that do not follow from the config."""
+        """The case of a release by a config. `rest` has the fields that the config lacks."""
         scales = [a.scale for a in config.attributes.values() if a.role is Role.TARGET]
         return cls(
             schema=schema,
@@ -141,7 +141,7 @@ class SparkCase(Case):
         return make_part(rows, ids, size, self.seed, released=released)
 
     def parts(self, share: float, ids: Sequence[str], size: int, *, after: bool) -> Parts | None:
-        # The same hash chooses the held-out persons of a shadow and those marked in the release.
+        # One hash chooses the held-out persons, both of a shadow and in the release (HELD).
         if after and HELD not in self.released.columns:
             return None
         out = is_held_out(self.schema, self.seed, share)

@@ -51,8 +51,7 @@ def learn(
         seed: The seed of the models.
 
     Returns:
-        The scores without a model.
-        The scores of each kind of model.
+        The scores without a model, and the scores of each kind of model.
     """
     engine: Any = distributed if in_spark else in_memory
     how = {"n_classes": target.n_classes, "seed": seed}

@@ -22,13 +22,13 @@ from anonlib.hierarchy.files import (
 from anonlib.hierarchy.tree import Tree
 from anonlib.text import fold_text
 
-#: suffix of a file -> parser of its text; other suffixes are parsed as CSV
+#: By suffix of a file: the parser of its text. Other suffixes are parsed as CSV.
 READERS: dict[str, Callable[[str], NamedTree]] = {
     ".csv": parse_csv,
     ".yaml": parse_yaml,
     ".yml": parse_yaml,
 }
-#: suffix of a file -> writer of its text
+#: By suffix of a file: the writer of its text.
 WRITERS: dict[str, Callable[[NamedTree], str]] = {
     ".csv": to_csv,
     ".yaml": to_yaml,
@@ -38,13 +38,13 @@ WRITERS: dict[str, Callable[[NamedTree], str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """A tree whose leaves are the values that a column can have.
+    """A tree over the values that a column can have. Its leaves are the values.
 
-    Missing values stand under the root, as one more leaf after all others.
+    A missing value is one more leaf under the root, after all others.
 
     Attributes:
-        names: the name of each node of `tree`; siblings in the order of the file.
-        tree: the nodes by number, leaves first.
+        names: The name of each node of `tree`. Siblings are in the order of the file.
+        tree: The nodes by number, leaves first.
     """
 
     names: tuple[str, ...]
@@ -52,9 +52,9 @@ class Hierarchy:
 
     @classmethod
     def of(cls, nodes: NamedTree) -> "Hierarchy":
-        """The hierarchy of a tree of distinct names, whose root is not a leaf."""
+        """Makes a hierarchy from a tree of names. Names are distinct, and the root is no leaf."""
         below = nodes.below()
-        walk, todo = [], [0]  # depth first, a node before its children
+        walk, todo = [], [0]  # depth first: each node before its children
         while todo:
             node = todo.pop()
             walk.append(node)
@@ -86,7 +86,7 @@ class Hierarchy:
         return nodes
 
     def places(self, values: pa.Array) -> Ints:
-        """int64[n]: the leaf of each value, by its text; -1 where there is none."""
+        """int64[n]. The leaf of each value, by its text; -1 for a value that is no leaf."""
         leaves = pa.array(self.names[: self.tree.high[-1]], pa.string())
         index = pc.index_in(values.cast(pa.string()), value_set=leaves)
         places: Ints = index.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -94,22 +94,24 @@ class Hierarchy:
 
     @property
     def heights(self) -> Ints:
-        """int64[nodes]: the length of the longest path from each node down to a leaf."""
+        """int64[nodes]. The length of the longest path from each node down to a leaf."""
         return self.tree.heights
 
     def levels(self, places: Ints) -> Ints:
-        """int64[h, n], h the height of the root: row i has the generalization of each leaf at
-        height i, which is its highest ancestor (or itself) with at most this height.
+        """int64[h, n]. The generalizations of n leaves at heights 0..h-1. The root has height h.
 
-        Two leaves have the same node first in the row of the height of their lowest common
-        ancestor; in no row where that is the root.
+        Row i has the highest ancestor of each leaf (or the leaf itself) with at most height i. Two
+        leaves have the same node from row i on, if their lowest common ancestor has height i. They
+        never have if it is the root.
         """
         return np.stack([self.tree.raised(places, h) for h in range(self.tree.heights[-1])])
 
     def folded(self) -> "Hierarchy":
-        """The hierarchy of a protected column, whose texts are compared as people see them.
+        """The same hierarchy with folded names, for a protected column: its texts are compared as
+        people see them.
 
-        Raises InputError where values become equal.
+        Raises:
+            InputError: Folded values are equal.
         """
         names = tuple(map(fold_text, self.names))
         c = int(self.tree.high[-1])
@@ -121,11 +123,12 @@ class Hierarchy:
         return replace(self, names=names)
 
     def over(self, places: Ints, *, missing: bool) -> Tree:
-        """The tree over the c categories of a column. Nodes without any of them are left out.
+        """The tree over the c categories of a column. Nodes without a category are left out, except
+        the root.
 
         Args:
             places: int64[c], ascending. The leaf of each category.
-            missing: whether code c stands for missing values.
+            missing: Whether code c stands for missing values.
         """
         low = np.searchsorted(places, self.tree.low)
         high = np.searchsorted(places, self.tree.high)
@@ -147,12 +150,12 @@ class Hierarchy:
 
 
 def read_hierarchy(path: str | Path) -> Hierarchy:
-    """The hierarchy in a file: UTF-8, YAML where its name ends in .yaml or .yml, else CSV.
+    """Reads a hierarchy from a UTF-8 file: YAML if its name ends in .yaml or .yml, else CSV.
 
-    CSV has ARX's form, without a header, separated by `;` or `,`: a row for each value, with the
-    value first, then the names of the groups that contain it, from small to large, up to the root,
-    which all rows share. Rows may differ in length. Empty names at the end of a row are ignored; a
-    name that repeats side by side counts once.
+    CSV has ARX's form: no header, separated by `;` or `,`, one row per value. A row has the value
+    first, then the groups that contain it, from small to large. The last name is the root, which
+    all rows share. Rows may differ in length. Empty names at the end of a row are ignored. A name
+    that repeats side by side counts once.
 
     YAML is nested: the root maps to its content. Content is a mapping of groups to their content, a
     list of values (and of such mappings), or one value. Names are texts as they are written: 01234,
@@ -160,7 +163,9 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
     Each name stands for one node. Cost: linear in the size of the file.
 
-    Raises InputError with all problems, by line, and where the file or its tree is too large.
+    Raises:
+        InputError: The file is not such a hierarchy (all problems, by line), can't be read, or is
+            too large.
     """
     text = _text(Path(path))
     try:
@@ -171,7 +176,7 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
 
 def _text(path: Path) -> str:
-    """The text of a hierarchy's file."""
+    """Reads the text of a hierarchy's file."""
     reader = READERS.get(path.suffix.lower(), parse_csv)
     most = MAX_BYTES if reader is parse_csv else MAX_YAML_BYTES
     try:
@@ -191,10 +196,10 @@ def _text(path: Path) -> str:
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
-    """Writes a file that `read_hierarchy` reads as the same tree; replaces an existing file.
+    """Writes a file that `read_hierarchy` reads as the same tree. Replaces an existing file.
 
-    Raises InputError where the file can't be written, or its name does not end in .csv, .yaml or
-    .yml.
+    Raises:
+        InputError: The file can't be written, or its name does not end in .csv, .yaml or .yml.
     """
     write = WRITERS.get(Path(path).suffix.lower())
     if write is None:

@@ -1,13 +1,14 @@
 """Builders of hierarchies: intervals, masks, dates, groups of an ordered list.
 
-All take the values of a column as an Arrow array of any type. Leaves are the distinct texts of the
-values, as `Hierarchy.places` compares them. Missing values are ignored: they are never a leaf, but
-stand under the root. InputError tells how many values a builder can't place. A level with all
-values in one group is left out, since it repeats the root.
+All builders take the values of a column as an Arrow array of any type. Leaves are the distinct
+texts of the values, as `Hierarchy.places` compares them. Missing values are ignored: they become no
+leaf here, since every hierarchy has them under its root. If a builder can't place values, the text
+of its InputError has their number. A level with all values in one group is left out, since it
+repeats the root.
 
-Names of nodes reveal something once they are released: intervals of widths, masks and date levels
-depend on the user's arguments and on the distinct values; intervals of equal frequency, like the
-trees of `anonlib.hierarchy.learn`, on how often the values occur.
+Released names of nodes reveal something. Intervals of fixed widths, masks and date levels depend on
+the user's arguments and on the distinct values. Intervals of equal frequency, like the trees of
+`anonlib.hierarchy.learn`, also depend on how often the values occur.
 """
 
 import re
@@ -29,12 +30,12 @@ from anonlib.hierarchy.files import Row, grow_tree
 
 #: The default name of the root.
 ROOT = "*"
-#: The most values of a range.
+#: Most values of a range.
 MOST_OF_RANGE = 1_000_000
-#: A number; its digits are limited, so that no text becomes a number of gigabytes.
+#: A number. Its digits are limited, so that no text becomes a number of gigabytes.
 _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?", re.ASCII)
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}.*)?")
-#: level -> name of a date on it, from low to high
+#: By level, from low to high: the name of a date.
 DATE_LEVELS: dict[str, Callable[[date], str]] = {
     "day": date.isoformat,
     "month": lambda day: f"{day.year:04}-{day.month:02}",
@@ -49,14 +50,15 @@ def intervals(
 ) -> Hierarchy:
     """Intervals of fixed widths.
 
-    Nodes are named 20-29 where values and bounds are whole and not negative and every width is at
-    least 2; else [20, 30[, which contains 20 but not 30.
+    Nodes are named like 20-29 if all values and bounds are whole and not negative and every width
+    is at least 2. Else they are named like [20, 30[, which contains 20 but not 30.
 
     Args:
-        values: numbers, or texts of numbers.
-        widths: one for each level, ascending; each a multiple of the one before. Numbers or texts.
-        origin: bounds are at `origin` plus multiples of the width.
-        root: name of the root.
+        values: Numbers, or texts of numbers.
+        widths: A width for each level, ascending, as numbers or texts. Each is a multiple of the
+            one before.
+        origin: Bounds are at `origin` plus multiples of the width.
+        root: The name of the root.
     """
     steps, zero = [_parse_number(w, "widths") for w in widths], _parse_number(origin, "origin")
     if not steps or min(steps) <= 0:
@@ -79,17 +81,20 @@ def equal_frequency(
 ) -> Hierarchy:
     """Intervals with about equally many rows.
 
-    Each bound is a value: the one whose number of rows below is nearest to the due share, the lower
-    one of two. Where one value has the rows of several intervals, there are fewer intervals. An
-    interval of one value has the name of the value. Others are named as in `intervals`, from their
-    least value to that of the next interval; the last includes its upper bound: [76.5, 90].
+    Each bound is a value: the number of rows below it is nearest to the due share. Of two equally
+    near values it is the lower one. If one value has the rows of several intervals, there are fewer
+    intervals.
+
+    An interval with one value has the name of the value. Other intervals are named as in
+    `intervals`, from their least value to the least value of the next interval. The last interval
+    includes its upper bound: [76.5, 90].
 
     Args:
-        values: numbers, or texts of numbers.
-        counts: int64[n]. Rows of each value.
-        parts: number of intervals on each level, from many to few, such as 16, 4; each divides the
-            one before.
-        root: name of the root.
+        values: Numbers, or texts of numbers.
+        counts: int64[n]. The rows of each value.
+        parts: The number of intervals on each level, from many to few, such as 16, 4. Each number
+            divides the one before.
+        root: The name of the root.
     """
     uneven = any(many % few or many == few for many, few in pairwise(parts) if few > 0)
     if not parts or min(parts) < 2 or uneven:
@@ -121,16 +126,16 @@ def mask(
 ) -> Hierarchy:
     """Characters masked from the right: 12345, 1234*, 123**, up to the root.
 
-    A group is a prefix: 123** contains all values that begin with 123. A value shorter than the
-    prefix is in no group of that level, and stays as it is.
+    A group is a prefix: 123** contains all values that begin with 123. A value that is shorter than
+    the prefix is in no group of that level, and stays as it is.
 
     Args:
-        values: texts.
-        counts: for each level, how many characters of the longest value are masked, ascending; by
+        values: Texts.
+        counts: For each level, how many characters of the longest value are masked, ascending. By
             default 1, 2, 3, ...
-        pad: one character that fills short values up on the left first, so that 1234 is masked
-            like 01234; empty for none.
-        root: name of the root.
+        pad: A character that first fills up short values on the left, so that 1234 is masked like
+            01234. Empty for none.
+        root: The name of the root.
     """
     if len(pad) > 1:
         raise InputError("pad: must be one character")
@@ -154,9 +159,9 @@ def dates(values: pa.Array, levels: Iterable[str] = DATE_LEVELS, *, root: str = 
     """Levels of dates: 2020-01-31, 2020-01, 2020-Q1, 2020, 2020s.
 
     Args:
-        values: dates, times (their lowest level is the day), or ISO texts of these.
-        levels: some of DATE_LEVELS.
-        root: name of the root.
+        values: Dates, times (their lowest level is the day), or ISO texts of these.
+        levels: Some of DATE_LEVELS.
+        root: The name of the root.
     """
     wanted = set(levels)
     if not wanted or wanted - DATE_LEVELS.keys():
@@ -169,13 +174,13 @@ def dates(values: pa.Array, levels: Iterable[str] = DATE_LEVELS, *, root: str = 
 
 
 def ordered_groups(values: pa.Array, fan_outs: Sequence[int], *, root: str = ROOT) -> Hierarchy:
-    """Groups of neighbours in an ordered list, named such as low to medium.
+    """Groups of neighbours in an ordered list, with names like "low to medium".
 
     Args:
-        values: all values, in their order.
-        fan_outs: the first is the number of values in a group, the second the number of these
-            groups in a group of the next level, and so on.
-        root: name of the root.
+        values: All values, in their order.
+        fan_outs: The first is the number of values in a group of the first level, the second the
+            number of these groups in a group of the next level, and so on.
+        root: The name of the root.
     """
     if not fan_outs or min(fan_outs) < 2:
         raise InputError("fan_outs: give a number of at least 2 for each level")
@@ -189,7 +194,7 @@ def ordered_groups(values: pa.Array, fan_outs: Sequence[int], *, root: str = ROO
 
 
 def numbers_between(low: Any, high: Any, step: Any = 1) -> pa.Array:
-    """The texts of the numbers from `low` by `step`, up to `high` at most."""
+    """The texts of the numbers from `low` up to `high`, in steps of `step`."""
     first, last, by = (_parse_number(number, "a range") for number in (low, high, step))
     if by <= 0 or last < first or (last - first) / by >= MOST_OF_RANGE:
         raise InputError(
@@ -200,7 +205,7 @@ def numbers_between(low: Any, high: Any, step: Any = 1) -> pa.Array:
 
 
 def days_between(low: str, high: str, step: Any = 1) -> pa.Array:
-    """The texts of the days from `low` by a step of days, up to `high` at most."""
+    """The texts of the days from `low` up to `high`, in steps of `step` days."""
     first, last = _day(low), _day(high)
     by = _parse_number(step, "a range")
     if first is None or last is None or last < first or by < 1 or by.denominator > 1:
@@ -210,9 +215,10 @@ def days_between(low: str, high: str, step: Any = 1) -> pa.Array:
 
 
 def distinct_texts(values: pa.Array) -> list[str]:
-    """The distinct texts of the values without missing ones, in order of appearance.
+    """The distinct texts of the present values, in order of appearance.
 
-    Raises InputError where there are none.
+    Raises:
+        InputError: There are none.
     """
     texts = list(dict.fromkeys(values.cast(pa.string()).drop_null().to_pylist()))
     if not texts:
@@ -221,7 +227,7 @@ def distinct_texts(values: pa.Array) -> list[str]:
 
 
 def count_texts(values: pa.Array, counts: Ints) -> dict[str, int]:
-    """text -> rows with it. `counts` has the rows of each value."""
+    """By text: its rows. `counts` has the rows of each value."""
     rows = dict.fromkeys(distinct_texts(values), 0)
     for text, count in zip(values.cast(pa.string()).to_pylist(), counts.tolist(), strict=True):
         if text is not None:
@@ -230,13 +236,13 @@ def count_texts(values: pa.Array, counts: Ints) -> dict[str, int]:
 
 
 def require_apart(root: str, texts: Iterable[str]) -> None:
-    """Raises InputError where a value has the root's name."""
+    """Raises InputError if a value has the root's name."""
     if root in texts:
         raise InputError("root: a value has this name; choose another name")
 
 
 def _from_levels(texts: Sequence[str], levels: Sequence[Sequence[str]], root: str) -> Hierarchy:
-    """The tree over texts; levels[i][j] is the name of the group of texts[j] on level i."""
+    """The tree over texts. levels[i][j] is the name of the group of texts[j] on level i."""
     require_apart(root, texts)
     levels = [level for level in levels if len(set(level)) > 1]
     ways = zip(texts, *levels, [root] * len(texts), strict=True)
@@ -260,7 +266,7 @@ def _require_all(n_placed: int, n: int, what: str) -> None:
 
 
 def _sort_numbers(texts: Iterable[str]) -> tuple[list[str], list[Fraction]]:
-    """The texts, sorted by their numbers, and the numbers. Raises InputError for other texts."""
+    """Sorts texts by their numbers. Returns both. Raises InputError if a text is no number."""
     texts = list(texts)
     pairs = sorted((Fraction(text), text) for text in texts if _NUMBER.fullmatch(text))
     _require_all(len(pairs), len(texts), "numbers")
@@ -274,7 +280,7 @@ def _parse_number(value: Any, what: str) -> Fraction:
 
 
 def _all_whole(numbers: Iterable[Fraction]) -> bool:
-    """Whether all are whole and none is negative."""
+    """Whether all numbers are whole and not negative."""
     return all(number.denominator == 1 and number >= 0 for number in numbers)
 
 
@@ -283,7 +289,7 @@ def _interval(low: Fraction, high: Fraction, are_whole: bool) -> str:
 
 
 def _decimal(number: Fraction) -> str:
-    """The decimal digits of a number that has finitely many."""
+    """The decimal digits of a number. It must have finitely many."""
     if number.denominator == 1:
         return str(number)
     with localcontext(prec=1200):
@@ -291,7 +297,7 @@ def _decimal(number: Fraction) -> str:
 
 
 def _nearest(below: Sequence[int], due: Fraction) -> int:
-    """The index of the number nearest to `due` in an ascending list; the first of several."""
+    """The index of the number nearest to `due` in an ascending list, the first of equal ones."""
     after = min(bisect_left(below, due), len(below) - 1)
     if after == 0 or below[after] - due < due - below[after - 1]:
         return after
@@ -301,7 +307,7 @@ def _nearest(below: Sequence[int], due: Fraction) -> int:
 def _interval_names(
     bounds: Sequence[Fraction], starts: Sequence[int], are_whole: bool
 ) -> list[str]:
-    """The name of the interval of each value; `starts` has the index of each first value."""
+    """The name of each value's interval. `starts` has the index of each interval's first value."""
     names = []
     for low, high in pairwise([*starts, len(bounds)]):
         if high < len(bounds):

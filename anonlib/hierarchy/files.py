@@ -1,4 +1,4 @@
-"""Files of hierarchies, ARX's CSV and nested YAML: parsed into trees of names, and written."""
+"""Reads and writes files of hierarchies, as trees of names: ARX's CSV and nested YAML."""
 
 import csv
 import io
@@ -12,15 +12,15 @@ import yaml
 
 from anonlib.errors import InputError
 
-#: ARX writes the first. A file is read with the one that makes it look most like a hierarchy.
+#: ARX writes the first. A file is read with the separator that gives the most plausible hierarchy.
 SEPARATORS = ";,"
-#: The most bytes of a file, CSV and YAML (which takes far longer to read).
+#: Most bytes of a file: of CSV, and of YAML, which takes far longer to read.
 MAX_BYTES, MAX_YAML_BYTES = 100_000_000, 5_000_000
-#: The most nodes and levels of a tree.
+#: Most nodes, and most levels, of a tree.
 MAX_NODES, MAX_DEPTH = 2_000_000, 2_000
-#: Texts that need no quotes in YAML, unless it reads them as numbers or the like.
+#: Texts that need no quotes in YAML, unless YAML reads them as numbers or the like.
 _PLAIN = re.compile(r"\w[\w .+*/()<>=%&$-]*(?<! )")
-#: The longest key that YAML reads without a question mark before it.
+#: Most characters of a key that YAML reads without a question mark before it.
 _LONGEST_KEY = 1_000
 #: The tag that YAML gives a text without quotes.
 _tag: Callable[..., str] = yaml.resolver.Resolver().resolve
@@ -28,13 +28,14 @@ _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class NamedTree:
-    """A tree of names that grows node by node. Node 0 is the root; every other node comes after its
-    parent, siblings in their order.
+    """A tree of names that grows node by node.
+
+    Node 0 is the root. Every other node comes after its parent, and siblings are in order.
 
     Attributes:
-        names: the name of each node.
-        parent: the parent of each node; the root is its own.
-        lines: the line of the file that names each node first; 0 for none.
+        names: The name of each node.
+        parent: The parent of each node. The root is its own parent.
+        lines: The line of the file that names each node first; 0 for none.
     """
 
     def __init__(self) -> None:
@@ -44,9 +45,10 @@ class NamedTree:
         self._depth: list[int] = []
 
     def add(self, name: str, parent: int | None, line: int = 0) -> int:
-        """Adds a node and returns its number; the first is the root, without a parent.
+        """Adds a node and returns its number. The first node is the root, without a parent.
 
-        Raises InputError where the tree is too large.
+        Raises:
+            InputError: The tree is too large.
         """
         depth = 0 if parent is None else self._depth[parent] + 1
         if len(self.names) >= MAX_NODES:
@@ -67,7 +69,7 @@ class NamedTree:
         return below
 
     def repeated(self) -> list[int]:
-        """The nodes with the name of an earlier one."""
+        """The nodes that have the name of an earlier node."""
         first: dict[str, int] = {}
         return [i for i, name in enumerate(self.names) if first.setdefault(name, i) != i]
 
@@ -82,7 +84,7 @@ def _refuse(problems: Sequence[str]) -> NoReturn:
 
 
 def _require_single(nodes: NamedTree, problems: Sequence[str] = ()) -> NamedTree:
-    """The nodes. Raises InputError for problems and for names that stand twice."""
+    """Returns the tree. Raises InputError if there are problems, or if two nodes share a name."""
     repeated = [nodes.lines[node] for node in nodes.repeated()]
     if repeated:
         again = f"{_lines(repeated)} a name that is also elsewhere in the tree; rename one"
@@ -97,8 +99,8 @@ class Row:
     """A value and the groups above it, up to the root.
 
     Attributes:
-        names: the value first, the root last.
-        line: its line in the file; 0 for none.
+        names: The value first, the root last.
+        line: The line in the file; 0 for none.
     """
 
     names: Sequence[str]
@@ -106,7 +108,7 @@ class Row:
 
 
 def parse_csv(text: str) -> NamedTree:
-    """The tree in a CSV text. Raises InputError with all problems, by line."""
+    """Parses a CSV text. Raises InputError with all problems, by line."""
     readings = [rows for each in SEPARATORS if (rows := _rows(text, each)) is not None]
     if not readings:
         _refuse([f"not CSV, or a name of more than {csv.field_size_limit():,} characters"])
@@ -122,7 +124,7 @@ def parse_csv(text: str) -> NamedTree:
 
 
 def grow_tree(rows: Sequence[Row]) -> tuple[NamedTree, list[int]]:
-    """The tree of the rows, which share their root, and the node of each row's value."""
+    """Makes a tree of rows that share their root. Returns it, and the node of each row's value."""
     nodes, values = NamedTree(), []
     nodes.add(rows[0].names[-1], None, rows[0].line)
     numbers: dict[tuple[int, str], int] = {}
@@ -152,7 +154,7 @@ def _rows(text: str, separator: str) -> list[Row] | None:
 
 
 def _doubts(rows: list[Row]) -> tuple[int, int]:
-    """How little the rows look like a hierarchy: values without a group, number of roots."""
+    """Measures how little rows look like a hierarchy: values without a group, number of roots."""
     return sum(len(row.names) < 2 for row in rows), len({row.names[-1] for row in rows})
 
 
@@ -182,7 +184,7 @@ def _row_problems(rows: list[Row]) -> Iterator[str]:
 
 
 def to_csv(nodes: NamedTree) -> str:
-    """The CSV text that `parse_csv` reads as this tree."""
+    """Writes a CSV text that `parse_csv` reads as this tree."""
     inner = set(nodes.parent[1:])
     above: list[list[str]] = []
     rows = []
@@ -192,7 +194,7 @@ def to_csv(nodes: NamedTree) -> str:
         if node not in inner:
             rows.append(SEPARATORS[0].join(map(_csv_field, way)) + "\n")
     text = "".join(rows)
-    # A byte order mark that is part of a name must not be read as one.
+    # If the first name begins with a byte order mark, readers drop the mark: write another one.
     return f"\ufeff{text}" if text.startswith("\ufeff") else text
 
 
@@ -204,10 +206,10 @@ def _csv_field(name: str) -> str:
 
 
 def parse_yaml(text: str) -> NamedTree:
-    """The tree in a nested YAML text. Raises InputError with all problems, by line."""
+    """Parses a nested YAML text. Raises InputError with all problems, by line."""
     reader = _YamlReader()
     try:
-        # By events: any depth can be read, and texts stay as they are written.
+        # Events allow any depth, and keep texts as they are written.
         for event in yaml.parse(text, yaml.SafeLoader):
             reader.take(event)
     except yaml.YAMLError as error:
@@ -221,9 +223,9 @@ class _Open:
     """A mapping or list that is being read.
 
     Attributes:
-        node: the node whose content it is; None for the whole file.
-        mapping: whether it is a mapping.
-        key: the node of the mapping's key whose content comes next, or None.
+        node: The node whose content it is; None for the whole file.
+        mapping: Whether it is a mapping.
+        key: The node of the mapping's key whose content comes next, or None.
     """
 
     node: int | None
@@ -304,7 +306,7 @@ class _YamlReader:
 
 
 def to_yaml(nodes: NamedTree) -> str:
-    """The YAML text that `parse_yaml` reads as this tree."""
+    """Writes a YAML text that `parse_yaml` reads as this tree."""
     below = nodes.below()
     lines = []
     todo = [(0, 0, "")]  # node, indentation, mark before it
@@ -325,7 +327,7 @@ def to_yaml(nodes: NamedTree) -> str:
 
 
 def _yaml_scalar(name: str) -> str:
-    """The name as every reader of YAML reads it as this text."""
+    """A name in YAML, such that every reader of YAML reads it as this text."""
     if _PLAIN.fullmatch(name):
         tag = _tag(yaml.ScalarNode, name, (True, False))
         if tag == "tag:yaml.org,2002:str":

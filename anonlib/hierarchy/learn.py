@@ -1,8 +1,7 @@
-"""Hierarchies from data: trees over categories by their frequency, or by a target.
+"""Learns hierarchies from data: trees over categories by their frequency, or by a target.
 
 Values and missing values are treated as in `anonlib.hierarchy.build`. The trees depend on the data:
-the names of their nodes in a release reveal which values are about as frequent, or alike in the
-target.
+their released names reveal which values are about equally frequent, or have similar targets.
 """
 
 import heapq
@@ -18,25 +17,25 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.build import ROOT, count_texts, distinct_texts, require_apart
 from anonlib.hierarchy.files import NamedTree
 
-#: The most values and classes of target-aware trees, which compare all pairs of values.
+#: Most values, and most classes, of target-aware trees, which compare all pairs of values.
 MOST_VALUES, MOST_CLASSES = 2_000, 1_000
-#: The most values that the name of a group lists, and the most characters of each.
+#: Most values that the name of a group lists, and most characters of each.
 _LISTED, _SHOWN = 3, 40
 #: The loss of a pair that can't be merged.
 _NEVER = np.iinfo(np.int64).max
 
 
 def frequency(values: pa.Array, counts: Ints, fan_out: int = 2, *, root: str = ROOT) -> Hierarchy:
-    """Huffman's tree: again and again, the `fan_out` rarest groups become one.
+    """Huffman's tree: merges the `fan_out` rarest groups into one, until one is left.
 
-    Rare values stand deep, under groups of few rows, and frequent ones near the root. Of equally
-    rare groups, those with the first text are merged first. Cost O(n log n).
+    Rare values are deep in the tree, under groups of few rows. Frequent values are near the root.
+    Of equally rare groups, those with the first texts are merged first. Cost O(n log n).
 
     Args:
-        values: one for each entry of `counts`.
-        counts: int64[n]. Rows of each value.
-        fan_out: children of a node.
-        root: name of the root.
+        values: [n]. The values.
+        counts: int64[n]. The rows of each value.
+        fan_out: The number of children of a node.
+        root: The name of the root.
     """
     _require_fan_out(fan_out)
     rows = count_texts(values, counts)
@@ -44,7 +43,7 @@ def frequency(values: pa.Array, counts: Ints, fan_out: int = 2, *, root: str = R
     heap = [(rows[text], i, i) for i, text in enumerate(texts)]  # rows, first text, node
     heapq.heapify(heap)
     below: list[list[int]] = []
-    # The first group may be smaller, so that all others have fan_out children.
+    # The first group may be smaller. So all others have fan_out children.
     size = 2 + (len(texts) - 2) % (fan_out - 1)
     while len(heap) > 1:
         merged = [heapq.heappop(heap) for _ in range(size)]
@@ -65,21 +64,21 @@ def target_aware(
 ) -> Hierarchy:
     """A tree that groups values with similar distributions of the target.
 
-    Agglomerative information bottleneck (Slonim and Tishby 1999): again and again, the two groups
-    are merged whose union loses the least mutual information with the target, over all their rows.
-    Of equal pairs, the one with the fewest rows is merged first, then the one with the first texts.
-    With a larger `fan_out`, the groups merged last within a group take its place, as long as there
-    is room.
+    Agglomerative information bottleneck (Slonim and Tishby 1999): each step merges the two groups
+    whose union loses the least mutual information with the target, over all their rows. Of equal
+    pairs, the pair with the fewest rows is merged first, then the pair with the first texts. With a
+    `fan_out` above 2, a node's child that was merged last is replaced by its own children, while
+    there is room.
 
-    Cost O(n^2 classes), and O(n^3) where many pairs tie: some seconds for 1,000 values.
+    Cost O(n^2 classes), or O(n^3) if many pairs tie: some seconds for 1,000 values.
 
     Args:
-        values: one for each entry of `counts`; at most MOST_VALUES distinct ones.
-        classes: the class of the target for each entry of `counts`, missing as a class of its own;
-            at most MOST_CLASSES distinct ones.
-        counts: int64[n]. Rows with each value and class.
-        fan_out: most children of a node.
-        root: name of the root.
+        values: [n]. The values, at most MOST_VALUES distinct ones.
+        classes: [n]. The class of the target, at most MOST_CLASSES distinct ones. Missing is a
+            class of its own.
+        counts: int64[n]. The rows with each value and class.
+        fan_out: Most children of a node.
+        root: The name of the root.
     """
     _require_fan_out(fan_out)
     texts = sorted(distinct_texts(values))
@@ -108,16 +107,21 @@ def _require_fan_out(fan_out: int) -> None:
 
 
 def information(counts: Ints) -> Ints:
-    """c log2(c) in units of 2^-10: integers, whose sums are exact in any order."""
+    """int64[...]. c log2(c) for each count c, in units of 2^-10. Sums of integers are exact in any
+    order."""
     units: Ints = np.rint(counts * np.log2(np.maximum(counts, 1)) * 1024).astype(np.int64)
     return units
 
 
 def _merge_pairs(rows: Ints) -> list[list[int]]:
-    """The pairs of nodes that become nodes n, n + 1, ...
+    """Merges pairs of nodes until one is left. A group keeps the index of its first value, so that
+    indices are in the order of first texts.
 
-    rows: int64[n, classes]. A group keeps the index of its first value, so that indices are in the
-    order of first texts.
+    Args:
+        rows: int64[n, classes]. The rows of each value and class.
+
+    Returns:
+        The pairs that become the nodes n, n + 1, ...
     """
     n = len(rows)
     rows, node = rows.copy(), list(range(n))
@@ -145,15 +149,18 @@ def _merge_pairs(rows: Ints) -> list[list[int]]:
 
 
 def _content(rows: Ints) -> Ints:
-    """The number of rows times the entropy of their classes, along the last axis."""
+    """The number of rows times the entropy of their classes, which are the last axis."""
     content: Ints = information(rows.sum(axis=-1)) - information(rows).sum(axis=-1)
     return content
 
 
 def _best_pair(loss: Ints, least: Ints, n_rows: Ints) -> tuple[int, int]:
-    """The pair with the least loss; of several the one with the fewest rows, then the first.
+    """The pair with the least loss; of equal pairs the one with the fewest rows, then the first.
 
-    least: int64[n]. The minimum of each row of `loss`.
+    Args:
+        loss: int64[n, n]. The loss of each pair.
+        least: int64[n]. The minimum of each row of `loss`.
+        n_rows: int64[n]. The rows of each group.
     """
     candidates = np.flatnonzero(least == least.min())
     first, second = np.nonzero(loss[candidates] == least.min())
@@ -162,7 +169,7 @@ def _best_pair(loss: Ints, least: Ints, n_rows: Ints) -> tuple[int, int]:
 
 
 def _widen(merges: Sequence[Sequence[int]], n: int, fan_out: int) -> list[list[int]]:
-    """The nodes with up to `fan_out` children each; nodes that lose their place have no parent."""
+    """Gives each node up to `fan_out` children. Nodes that lose their place have no parent then."""
     below = []
     for pair in merges:
         children = list(pair)
@@ -180,9 +187,13 @@ def _take_last(nodes: list[int]) -> int:
 
 
 def _to_hierarchy(texts: Sequence[str], below: Sequence[Sequence[int]], root: str) -> Hierarchy:
-    """The hierarchy over sorted texts; siblings in the order of their first text.
+    """The hierarchy over sorted texts. Siblings are in the order of their first text.
 
-    below: for node n + i, its children, which are nodes before it; the last node is the root.
+    Args:
+        texts: The texts of the leaves 0..n-1.
+        below: The children of the nodes n, n + 1, ... Children come before their parent, and the
+            last node is the root.
+        root: The name of the root.
     """
     require_apart(root, texts)
     n = len(texts)
@@ -209,8 +220,8 @@ def _to_hierarchy(texts: Sequence[str], below: Sequence[Sequence[int]], root: st
 def _group_name(
     texts: Sequence[str], below: Sequence[Sequence[int]], node: int, first: int, size: int
 ) -> str:
-    """A name such as {a, b}, or {a and 5 more}; within a tree, a first value and a number of values
-    belong to one group only."""
+    """A name such as {a, b}, or {a and 5 more}. In a tree, only one group has this first value and
+    this number of values."""
     shown = [_short(texts[first])]
     if size > _LISTED:
         return f"{{{shown[0]} and {size - 1} more}}"
@@ -229,7 +240,7 @@ def _short(text: str) -> str:
 
 
 def _unused_name(name: str, names: set[str]) -> str:
-    """The name, with a number if it is in use: values may look like names, or agree in their first
+    """The name, with a number if it is in use. Values may look like names, or agree in their first
     characters."""
     unused, number = name, 1
     while unused in names:

@@ -29,14 +29,14 @@ class Kernel(Plugin):
     """Groups the rows of a block into cells.
 
     Attributes:
-        cost: The running time in n, k, d, for listings.
+        cost: The running time for n rows, d columns and cells of k rows, for listings.
         reference: The publication, for listings.
         takes_weights: Whether a row of a block may stand for several rows of the table.
-        needs_hierarchies: Whether it generalizes along hierarchies. Then all quasi-identifiers
+        needs_hierarchies: Whether it generalizes along hierarchies. If so, all quasi-identifiers
             must be nominal. A column without a hierarchy is released as it is, or not at all.
         suppresses: Whether it may leave rows without a cell, within `block.may_suppress`.
-        finds_levels: Whether it finds one level per column. Then its block is the whole table, and
-            the recoder `lca` releases these levels.
+        finds_levels: Whether it finds one level per column. If so, its block is the whole table,
+            and the recoder `lca` releases these levels.
     """
 
     family: ClassVar[str] = "kernel"
@@ -54,24 +54,25 @@ class Kernel(Plugin):
 
     @property
     def needs_classes(self) -> bool:
-        """Whether the target must be one of classes. Then the kernel uses their moments."""
+        """Whether the target must have classes. If so, the kernel uses their moments."""
         return False
 
     @abstractmethod
     def cells(self, block: Block) -> Ints:
-        """Puts every row into a cell. Every cell holds every model of the block.
+        """Puts every row into a cell, such that every cell holds every model of the block.
 
         Args:
             block: The rows. The block is not changed.
 
         Returns:
-            int64[n]. The cell of each row: ids 0..m-1, each in use. Kernels with `suppresses`
-            may give -1 to rows; these stand for at most `block.may_suppress` rows of the table.
+            int64[n]. The cell of each row. Cells are numbered 0..m-1, without gaps. Kernels with
+            `suppresses` may give -1 to rows that stand for at most `block.may_suppress` rows of
+            the table.
 
         Raises:
             InfeasibleError: The block does not hold its models as one cell.
         """
 
     def find(self, block: Block) -> KernelResult:
-        """The cells, and the levels that belong to them, from one search."""
+        """Returns the cells and their levels, from one search."""
         return KernelResult(self.cells(block))

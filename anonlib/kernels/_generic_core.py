@@ -8,10 +8,11 @@ from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit
 from anonlib.kernels._search import Nearest, make_nearest, offer
 
-#: The rest is compacted when at most this share of its places is in use.
+#: Gaps are removed from the rest when at most this share of its places is in use.
 COMPACT = 0.75
 
-#: The counters of `MixedRest.counters`: places in use, tuples in them, rows of these tuples.
+#: The counters of `MixedRest.counters`: places including gaps (PLACES), tuples in them (TUPLES),
+#: and their remaining rows (ROWS).
 PLACES, TUPLES, ROWS = range(3)
 
 
@@ -36,7 +37,7 @@ class LossTrees(NamedTuple):
 
 
 class MixedRest(NamedTuple):
-    """The rest: tuples with rows that are not in a cell yet, in order, with gaps between them.
+    """The rest: tuples with rows that are not in a cell yet, in order. There may be gaps between.
 
     Attributes:
         number: float64[p + o, m]. Continuous columns, then ranks, by place.
@@ -76,7 +77,7 @@ def mdav_generic(
     k: int,
     convex: bool,
 ) -> Ints:
-    """Makes cells of k rows of n rows that have m distinct tuples.
+    """Puts n rows with m distinct tuples into cells of k rows.
 
     Args:
         number: float64[p + o, m]. The continuous columns of the tuples, then their ranks.
@@ -108,7 +109,7 @@ def mdav_generic(
             center = _farthest(rest)
             _make_cell(rest, n_ranks, k, heap, first, weight, cell, n_cells)
             n_cells += 1
-            if rest.weight[center] == 0:  # all other rows are as far from the first center
+            if rest.weight[center] == 0:  # Q is in P's cell: take the farthest remaining row
                 center = _farthest(rest)
         if rest.counters[TUPLES] <= COMPACT * rest.counters[PLACES]:
             _compact(rest)
@@ -162,8 +163,8 @@ def _count(rest: MixedRest, n_ranks: Ints, i: int, rows: int) -> None:
 
 @njit
 def _average(rest: MixedRest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -> None:
-    """Writes the average record: means and medians to x, the most frequent codes to c (of several,
-    the lowest)."""
+    """Writes the average record: means and medians to x, the most frequent codes to c. Of equally
+    frequent codes, it takes the lowest."""
     p, o = len(rest.total), len(n_ranks)
     for j in range(p):
         x[j] = rest.total[j] / rest.counters[ROWS]
@@ -180,8 +181,8 @@ def _average(rest: MixedRest, n_ranks: Ints, convex: bool, x: Floats, c: Ints) -
 
 @njit
 def _median(tally: Ints, scratch: Ints, convex: bool) -> int:
-    """The lower median rank. With `convex`, each frequency is first raised to min(the largest at
-    or below its rank, the largest at or above it)."""
+    """The lower median rank. With `convex`, each frequency is first raised to min(the largest
+    frequency at or below its rank, the largest at or above it)."""
     n = len(tally)
     most = 0
     for r in range(n):
@@ -210,7 +211,7 @@ def _read(rest: MixedRest, i: int, x: Floats, c: Ints) -> None:
 
 @njit
 def _measure(rest: MixedRest, n_ranks: Ints, trees: LossTrees, x: Floats, c: Ints) -> None:
-    """Sets `distance` to the squared distances from a record, in gaps too."""
+    """Sets `distance` to the squared distance of each place, gaps included, from a record."""
     n_places, p, distance = rest.counters[PLACES], len(rest.total), rest.distance
     for i in range(n_places):
         distance[i] = 0.0
@@ -233,7 +234,8 @@ def _measure(rest: MixedRest, n_ranks: Ints, trees: LossTrees, x: Floats, c: Int
 
 @njit
 def _spread(trees: LossTrees, h: int, code: int, loss: Floats) -> None:
-    """Sets loss[other] to the loss of the lowest node of column h above `code` and `other`."""
+    """Sets loss[other] to the loss of the lowest common ancestor of `code` and `other` in column h,
+    for every code `other`."""
     loss[code] = 0.0
     low, high = code, code + 1
     node = trees.start[h] + code
@@ -267,7 +269,7 @@ def _make_cell(
     cell: Ints,
     cell_id: int,
 ) -> None:
-    """Moves the k rows of smallest distance from the rest into a cell; of equal ones, the first."""
+    """Moves the k rows of smallest distance from the rest into a cell. Ties go to the first."""
     heap.size[0] = heap.weight[0] = 0
     limit = np.inf
     for i in range(rest.counters[PLACES]):

@@ -11,9 +11,10 @@ from anonlib.arrays import Codes, Ints
 from anonlib.compiled import njit
 from anonlib.kernels._trees import Trees
 
-#: The status of a class: it fails the models, the caller has to judge it, it holds them.
+#: The status of a class: it fails the models (FAILS), the caller must judge it (ASK), or it holds
+#: them (HOLDS).
 FAILS, ASK, HOLDS = 0, 1, 2
-#: The classes whose losses are summed together, column by column.
+#: Losses are summed for this many classes at a time, column by column.
 RUN = 512
 
 
@@ -31,10 +32,10 @@ class LiveClasses(NamedTuple):
         loss: int64[m]. The loss.
         id: int64[m]. The class at each place.
         place: int64[m]. The place of each class; -1 if it is dead.
-        into: int64[m]. A class that each class was merged into, dead or live; itself while live.
-        status: int64[m]. FAILS, ASK or HOLDS of each class.
-        heap: int64[2 m]. A heap of rows * m + class, for classes that may fail. Entries of classes
-            that changed since are stale.
+        into: int64[m]. The class that each class was merged into, dead or live; itself while live.
+        status: int64[m]. The status of each class: FAILS, ASK or HOLDS.
+        heap: int64[2 m]. A heap of rows * m + class, for classes that may fail. An entry is stale
+            if its class has changed since.
         live: int64[1]. The number of live classes.
         heap_size: int64[1]. The number of entries of the heap.
     """
@@ -55,7 +56,7 @@ class LiveClasses(NamedTuple):
 
 @njit
 def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, status: int) -> bool:
-    """Merges until every class holds (then True), or the next class has to be judged (False).
+    """Merges until every class holds (returns True), or the next class must be judged (False).
 
     A merged class with min_rows rows gets the status `status`. Cost O(live (p + q)) per merge.
     """
@@ -87,7 +88,7 @@ def merge_classes(classes: LiveClasses, trees: Trees, min_rows: int, status: int
 
 @njit
 def _to_end(classes: LiveClasses, place: int) -> None:
-    """Takes a class out of the live ones: it moves to the place after the last of them."""
+    """Takes a class out of the live ones: moves it to the place after the last live class."""
     last = classes.live[0] - 1
     classes.live[0] = last
     for array in (classes.low, classes.high):
@@ -103,8 +104,8 @@ def _to_end(classes: LiveClasses, place: int) -> None:
 
 @njit
 def _measure(trees: Trees, of: Codes, met: Ints, loss: Ints) -> None:
-    """Writes for every node its lowest common ancestor with the class's node of that column (to
-    `met`), and the loss of that ancestor (to `loss`)."""
+    """Writes to `met` the lowest common ancestor of every node and the class's node in the same
+    column, and to `loss` the loss of that ancestor. of: int32[q], the nodes of the class."""
     for j in range(len(of)):
         low, high = trees.low[of[j]], trees.high[of[j]]
         for node in range(trees.start[j + 1] - 1, trees.start[j] - 1, -1):
@@ -115,7 +116,7 @@ def _measure(trees: Trees, of: Codes, met: Ints, loss: Ints) -> None:
 
 @njit
 def _cheapest(classes: LiveClasses, node_loss: Ints, total: Ints) -> int:
-    """The place of the live class that costs least to merge with the class after the last one."""
+    """The place of the live class whose merger with the class after the last one costs least."""
     n = classes.live[0]
     rows, loss = classes.rows[n], classes.loss[n]
     best, least = -1, np.int64(2**62)

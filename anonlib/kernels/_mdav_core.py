@@ -13,8 +13,8 @@ from anonlib.kernels._search import MARGIN, Nearest, find_farthest, find_nearest
 REFILL = 0.7
 #: The ranking holds one in RANKED of the remaining tuples.
 RANKED = 8
-#: The entries of `Ranking.span`: the first place in use, the place after the last, and the number
-#: of tuples that remained when the ranking was made.
+#: The entries of `Ranking.span`: the first place in use (BEGIN), the place after the last (END),
+#: and the number of tuples that remained when the ranking was made (N_LEFT).
 BEGIN, END, N_LEFT = range(3)
 
 
@@ -50,13 +50,13 @@ class Ranking(NamedTuple):
     """The tuples farthest from the centroid of an earlier rest, farthest first.
 
     Attributes:
-        item: int64[m]. The tuples, at places span[BEGIN]..span[END] - 1. Of the span[N_LEFT]
-            tuples that remained then, none outside the ranking was farther than its last.
+        item: int64[m]. The tuples, at places span[BEGIN]..span[END] - 1. When the ranking was made,
+            span[N_LEFT] tuples remained. None outside the ranking was farther than its last tuple.
         distance: float64[m]. Their distances from that centroid.
         span: int64[3]. See `BEGIN`, `END` and `N_LEFT`.
         mean: float64[p]. The numeric columns of that centroid.
-        share: float64. Its shares of categories, as in `TupleRest.share`.
-        n_looks: int64[1]. The tuples that searches have looked at since.
+        share: float64[start[q]]. Its shares of categories, as in `TupleRest.share`.
+        n_looks: int64[1]. How many tuples searches have looked at since.
     """
 
     item: Ints
@@ -78,10 +78,10 @@ def mdav(
     pairs: int,
     one: int,
 ) -> Ints:
-    """Makes cells of k rows of n rows that have m distinct tuples.
+    """Puts n rows with m distinct tuples into cells of k rows.
 
-    While at least `pairs` rows remain, two cells are made at a time; then one at a time while at
-    least `one` rows remain. If k or more rows then remain, they are one cell.
+    While at least `pairs` rows remain, it makes two cells at a time; then one at a time, while at
+    least `one` rows remain. If k or more rows then remain, they become one cell.
 
     Args:
         value: float64[m, p + q]. The distinct tuples: numeric columns, then codes.
@@ -110,7 +110,7 @@ def mdav(
         if both:
             p_and_q[1] = find_farthest(leaves, value[p_and_q[0]])
         for center in p_and_q[: 1 + both]:
-            if rest.weight[center] == 0:  # Q is in P's cell: all other rows are as far from P
+            if rest.weight[center] == 0:  # Q is in P's cell: take the farthest remaining row
                 center = find_farthest(leaves, value[p_and_q[0]])
             _make_cell(leaves, rest, center, k, heap, first, weight, cell, n_cells)
             n_cells += 1
@@ -218,13 +218,14 @@ def _center(rest: TupleRest) -> None:
 def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
     """The tuple farthest from the centroid of the rest; of several, the lowest.
 
-    Since the ranking was made, no distance has changed by more than the centroid has moved. So
-    the search down the ranking ends early.
+    No distance has changed by more than the centroid has moved since the ranking was made. So the
+    search down the ranking can end early.
     """
     _center(rest)
     for attempt in range(3):
         if attempt > 0 or ranking.n_looks[0] >= ranking.span[N_LEFT]:
-            # A third attempt: too many tuples are equally far for one in RANKED. Rank them all.
+            # Third attempt: too many tuples are equally far for a ranking of one in RANKED. Rank
+            # them all.
             _rank(value, rest, ranking, RANKED if attempt < 2 else 1)
         result, certain = _search(value, rest, ranking)
         if certain:
@@ -293,7 +294,7 @@ def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
 def _from_centroid(
     value: Floats, i: int, mean: Floats, spread: Floats, share: Floats, start: Ints
 ) -> float:
-    """The squared distance of tuple i from the centroid of the rest; arguments of `TupleRest`."""
+    """The squared distance of tuple i from the centroid of the rest. Arguments: see `TupleRest`."""
     p = len(mean)
     result = 0.0
     for j in range(p):

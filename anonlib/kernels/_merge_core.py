@@ -19,7 +19,7 @@ class Groups(NamedTuple):
         rows: int64[m]. The rows of each cell.
         total: float64[m, p]. Sums of the numeric columns.
         mean: float64[m, p]. Their means.
-        squares: int64[m, q]. The sum, over the categories, of the squared numbers of their rows.
+        squares: float64[m, q]. The sum, over the categories, of the square of their row count.
         first: int64[m]. The first row of each cell; -1 without rows.
         last: int64[m]. Its last row; -1 without rows.
         following: int64[n]. The next row of the same cell; -1 after the last.
@@ -40,7 +40,10 @@ class Groups(NamedTuple):
 
 @njit
 def make_groups(numeric: Floats, nominal: Codes, categories: int, cell: Ints, m: int) -> Groups:
-    """The groups of the cells 0..m-1 that cell[row] gives. Cost O(n (p + q))."""
+    """Makes groups of the cells 0..m-1. cell: int64[n], the cell of each row.
+
+    Cost O(n (p + q)).
+    """
     n, p, q = len(cell), numeric.shape[1], nominal.shape[1]
     groups = Groups(
         numeric,
@@ -97,16 +100,16 @@ def _count(groups: Groups, cell: int, step: int) -> None:
 
 @njit
 def _nearest_cell(groups: Groups, cell: int, stop: int, growth: bool, rank: Ints) -> int:
-    """The cell below `stop` that is nearest to `cell`; cells without rows are skipped.
+    """The nearest cell to `cell`, of those numbered below `stop`. Cells without rows are skipped.
 
-    It has the nearest centroid. With `growth`, it is the cell for which a merger adds least to the
-    sum of squares: the squared distance times a b / (a + b), where a and b are the rows of both.
-    Of several, the cell of highest rank, then of fewest rows, then the lowest.
+    It is the cell with the nearest centroid. With `growth`, it is the cell for which a merger adds
+    least to the sum of squares: the squared distance times a b / (a + b), where a and b are the
+    rows of both. Ties go to the highest rank, then to the fewest rows, then to the lowest number.
 
     The squared distance of two centroids is a sum in column order. A numeric column adds the
     squared difference of the means. A nominal column adds half the sum of the squared differences
-    of the categories' shares (1 for two rows that differ). It is computed as half of both sums of
-    squared shares minus the sum of the shares' products, and is at least 0.
+    of the categories' shares (1 for two rows that differ). This is computed as half the sum of all
+    squared shares, minus the sum of the products of shares, and is at least 0.
     """
     _count(groups, cell, 1)
     rows, mean, squares = groups.rows, groups.mean, groups.squares
@@ -145,7 +148,7 @@ def _before(rank: Ints, rows: Ints, cell: int, other: int) -> bool:
 
 @njit
 def _in_common(groups: Groups, cell: int, h: int) -> int:
-    """The pairs of a row of the cell and a row counted in `scratch` with the same category."""
+    """Counts pairs of a row of the cell and a row counted in `scratch`, which agree in column h."""
     result = 0
     row = groups.first[cell]
     while row >= 0:
@@ -156,9 +159,9 @@ def _in_common(groups: Groups, cell: int, h: int) -> int:
 
 @njit
 def merge_once(groups: Groups, failing: Ints, growth: bool, rank: Ints) -> Ints:
-    """Merges each failing cell with the one that is then nearest (see `_nearest_cell`).
+    """Merges each failing cell with its nearest cell at that moment (see `_nearest_cell`).
 
-    Cells are taken in the given order. A cell that was already merged in this call is skipped.
+    Cells are visited in the given order. A cell that was already merged in this call is skipped.
 
     Args:
         groups: The cells. They are updated.
@@ -167,7 +170,7 @@ def merge_once(groups: Groups, failing: Ints, growth: bool, rank: Ints) -> Ints:
         rank: int64[m]. As for `_nearest_cell`. A merged cell gets the higher rank of both.
 
     Returns:
-        int64[m]. The cell that each cell is now part of.
+        int64[m]. The cell that each cell now belongs to.
     """
     m = len(groups.rows)
     into = np.arange(m)
@@ -199,7 +202,7 @@ def _join(groups: Groups, keep: int, gone: int) -> None:
 
 @njit
 def nearest_of(groups: Groups, cells: Ints, stop: int) -> Ints:
-    """For each of the cells, the cell below `stop` with the nearest centroid."""
+    """For each of some cells, the cell with a number below `stop` that has the nearest centroid."""
     result, rank = np.empty(len(cells), np.int64), np.zeros(len(groups.rows), np.int64)
     for i in range(len(cells)):
         result[i] = _nearest_cell(groups, cells[i], stop, False, rank)

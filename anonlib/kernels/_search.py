@@ -4,8 +4,8 @@ One vectorised pass over the boxes computes bounds for all leaves. Then only lea
 the answer are searched.
 
 The squared distance of two points is a float64 sum in column order: (x - y)**2 for each numeric
-column, then 1 for each nominal column in which they differ. The results are the same as of a
-search of all points:
+column, then 1 for each nominal column in which they differ. A search of all points would give the
+same results, because the bounds are safe:
 
 - The lower bound is this same sum, with each difference replaced by a smaller one. Rounding is
   monotone, so the bound is not above any computed distance.
@@ -88,7 +88,7 @@ def measure_leaf(
 
 @njit
 def find_farthest(leaves: KdLeaves, point: Floats) -> int:
-    """The point farthest from `point`; of several, the lowest."""
+    """Returns the point farthest from `point`; of several, the lowest."""
     _bound_above(leaves, point)
     p, far, distance, size = leaves.p, leaves.far, leaves.distance, leaves.size
     tile, item = leaves.tile, leaves.item
@@ -135,8 +135,8 @@ def make_nearest(k: int) -> Nearest:
 def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Nearest) -> None:
     """Fills the heap with the points nearest to point `center`, itself included.
 
-    Their total weight is k or more; without the farthest of them, it is below k. Of points equally
-    far, the lowest count as nearer.
+    Their total weight is k or more; without the farthest of them, it is below k. Of equally far
+    points, the lowest count as nearer.
     """
     point = leaves.value[center]
     _bound_below(leaves, point)
@@ -161,8 +161,10 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Near
 
 @njit
 def _around(leaves: KdLeaves, home: int, k: int) -> int:
-    """Lists in `order` the leaves around `home` that together have k points, or all leaves; sets
-    their `near` to -1. Returns their number."""
+    """Lists in `order` leaves around `home` until they have k points together, or all are listed.
+
+    Sets their `near` to -1. Returns their number.
+    """
     low = high = home
     points = leaves.size[home]
     while points < k and high - low + 1 < leaves.n_leaves[0]:

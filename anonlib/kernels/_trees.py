@@ -1,4 +1,4 @@
-"""Hierarchies for compiled cores: those of several columns side by side, and the heights of one.
+"""Hierarchies for compiled cores: several columns side by side, and one column by height.
 
 A node of the generalization lattice is a vector of heights, one for each column.
 """
@@ -35,7 +35,7 @@ class Trees(NamedTuple):
 
 
 def side_by_side(trees: Sequence[Tree], losses: Sequence[npt.NDArray[Any]]) -> Trees:
-    """The trees side by side, with these losses of their nodes."""
+    """Puts trees side by side. losses: the loss of each node, by tree."""
     start = np.cumsum([0, *(len(tree.parent) for tree in trees)])
     none = np.zeros(0, np.int64)
     return Trees(
@@ -48,11 +48,11 @@ def side_by_side(trees: Sequence[Tree], losses: Sequence[npt.NDArray[Any]]) -> T
 
 
 class Levels(NamedTuple):
-    """The hierarchy of a column with c codes, by height: from 0, the codes, to h - 1, the root.
+    """The hierarchy of a column with c codes, by height: from 0 (codes) to h - 1 (the root).
 
     Attributes:
-        node: int64[h, c]. The node to which each height generalizes each code: the highest one, the
-            code or above it, that is no higher than this.
+        node: int64[h, c]. The node to which each height generalizes each code: the highest node at
+            or above the code whose own height is at most this one.
         loss: float64[h, c]. The loss of that node.
     """
 

@@ -11,11 +11,11 @@ def shortest_path(numeric: Floats, nominal: Codes, n_categories: Ints, order: In
     """int64[n]. The cell of each row.
 
     Cells are runs of k to 2k - 1 rows in this order, with the least sum of squared distances from
-    their centroids. Of several ways, it takes the one whose last cell has fewest rows, then whose
-    cell before that has fewest, and so on.
+    their centroids. Ties go to the way whose last cell has fewest rows, then whose cell before that
+    has fewest, and so on.
 
-    For the first `stop` rows, the last cell is extended from its end, row by row. Its sums are
-    of differences from its last row: they round less than sums of the values.
+    For the first `stop` rows, the last cell is extended row by row from its end to its beginning.
+    It sums differences from its last row, which round less than the values themselves.
     """
     n, p, q = len(order), numeric.shape[1], nominal.shape[1]
     start = np.zeros(q + 1, np.int64)
@@ -63,7 +63,7 @@ def _loss(squares: float, total: Floats, unlike: int, m: int) -> float:
 
 @njit
 def _runs(begin: Ints, order: Ints) -> Ints:
-    """The cells of the path to the last row: a cell that ends before `stop` begins at
+    """The cells of the path to the last row. A cell that ends before `stop` begins at
     begin[stop]."""
     cell = np.empty(len(order), np.int64)
     stop, number = len(order), 0

@@ -12,12 +12,12 @@ from anonlib.kernels._search import Nearest, find_nearest, make_nearest, measure
 
 
 class RowRest(NamedTuple):
-    """The rest: rows that are not in a cell yet, by tuple; and the cells of the others.
+    """The rest (rows that are not in a cell yet), by tuple, and the cells of the other rows.
 
     Attributes:
         first: int64[m]. The first row of each tuple.
         weight: int64[m]. The rows of each tuple, which follow each other.
-        left: int64[m]. How many of them, the last ones, are not in a cell yet.
+        left: int64[m]. The rows of each tuple that are not in a cell yet. They are its last rows.
         rows: int64[1]. The sum of `left`.
         cell: int64[n]. The cell of each row; -1 for none.
     """
@@ -51,7 +51,7 @@ class Group(NamedTuple):
 def vmdav(
     value: Floats, p: int, outermost: Ints, first: Ints, weight: Ints, k: int, gain: float
 ) -> Ints:
-    """Makes cells of k to 2k - 1 rows of n rows that have m distinct tuples.
+    """Puts n rows with m distinct tuples into cells of k to 2k - 1 rows.
 
     Args:
         value: float64[m, p + q]. The distinct tuples: numeric columns, then codes.
@@ -83,7 +83,7 @@ def vmdav(
         while gain > 0.0 and n_rows < 2 * k - 1:
             closest, near = _closest(leaves, group)
             find_nearest(leaves, closest, 2, rest.left, pair)
-            # On top is the second row. Its distance is 0 if the tuple has two rows.
+            # The second row is on top. Its distance is 0 if the tuple has two rows.
             if not near < gain * pair.distance[0]:
                 break
             _take(leaves, rest, closest, 1, group, n_cells)
@@ -134,8 +134,8 @@ def _take(
 
 @njit
 def _closest(leaves: KdLeaves, group: Group) -> tuple[int, float]:
-    """The tuple of the rest that is nearest to any tuple of the group, and its squared distance; of
-    several, the lowest."""
+    """The tuple of the rest that is nearest to any tuple of the group (of several, the lowest), and
+    its squared distance."""
     _bound_below(leaves, leaves.low, leaves.high, leaves.n_leaves[0], group.low, group.high)
     best, result = np.inf, -1
     for place in range(group.size[0]):
@@ -155,8 +155,8 @@ def _closest(leaves: KdLeaves, group: Group) -> tuple[int, float]:
 def _bound_below(
     leaves: KdLeaves, low: Floats, high: Floats, n: int, below: Floats, above: Floats
 ) -> None:
-    """Sets near[i], for i < n, to the squared distance between two boxes: the one from `below` to
-    `above`, and the one from low[:, i] to high[:, i]."""
+    """Sets near[i], for i < n, to the squared distance between two boxes. One reaches from `below`
+    to `above`, the other from low[:, i] to high[:, i]."""
     near = leaves.near
     for i in range(n):
         near[i] = 0.0
@@ -188,8 +188,8 @@ def _gather(leaves: KdLeaves, group: Group, within: float) -> int:
 def _look(
     leaves: KdLeaves, leaf: int, point: Floats, best: float, result: int
 ) -> tuple[float, int]:
-    """The nearest tuple so far: its squared distance and number. That is (best, result), or a tuple
-    of the leaf that is nearer to `point`."""
+    """The squared distance and the number of the nearest tuple so far: (best, result), or those of
+    a nearer tuple to `point` in the leaf."""
     size, distance, item = leaves.size[leaf], leaves.distance, leaves.item
     measure_leaf(leaves.tile, leaf, size, point, leaves.p, distance)
     for i in range(size):

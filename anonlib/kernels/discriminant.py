@@ -1,8 +1,8 @@
 """Linear discriminants of a block's classes, from moments that are exact in any order of rows.
 
 The coordinates are the numeric columns, then the indicators of the categories of each nominal
-column with at most MOST_INDICATORS of them, scaled by the square root of 1/2. Distances of these
-points are those of `mdav`.
+column, scaled by the square root of 1/2. Columns with more than MOST_INDICATORS categories have no
+indicators. Distances between these points are those of `mdav`.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ from anonlib.table.block import MOST_INDICATORS, Block, ClassMoments
 RIDGE = 1e-6
 #: A direction is noise if its distance from the span of the earlier ones is below this.
 SAME = 1e-3
-#: Integers are multiplied in pieces of BITS bits, for ROWS rows at once: floats hold these sums
-#: exactly.
+#: Integers are multiplied in pieces of BITS bits, and summed over ROWS rows at a time. Floats hold
+#: such sums exactly.
 BITS, ROWS = 17, 1 << 13
 
 
@@ -84,10 +84,10 @@ def discriminants(block: Block) -> Floats:
     """float64[n, r]. The scores of the rows along the r directions that separate the classes.
 
     r is at most the number of classes - 1. The directions are orthonormal. They span the same space
-    as the leading generalized eigenvectors of the between- and the within-class covariance: the
-    inverse of the within-class covariance, or (as here) of the sum of both, times the class means.
-    That is the solution of a linear system. Unlike an eigenproblem, it leaves nothing open for
-    equal eigenvalues or signs.
+    as the leading generalized eigenvectors of the between- and the within-class covariance. This is
+    the span of an inverse times the class means: the inverse of the within-class covariance, or (as
+    here) of the sum of both. It comes from a linear system, which has one solution. An eigenproblem
+    would leave open the signs, and the directions for equal eigenvalues.
 
     Cost O(n d^2 + d^3), or O(n d + d^3) if the block has moments.
     """
@@ -127,9 +127,13 @@ def _directions(moments: ClassMoments, p: int) -> Floats:
 
 
 def _spread(moments: ClassMoments, p: int) -> tuple[Floats, Floats]:
-    """The covariance of all rows; and for each class with rows, its mean minus the mean of all.
+    """Returns the covariance of all rows, and the shift of each class from the mean of all rows.
 
     Both are rounded to floats, then scaled.
+
+    Returns:
+        float64[d, d]. The covariance.
+        float64[classes with rows, d]. The mean of each class minus the mean of all rows.
     """
     present = moments.counts > 0
     counts, sums = moments.counts[present], moments.sums[present]

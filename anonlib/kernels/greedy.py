@@ -1,4 +1,4 @@
-"""Greedy: the smallest class that fails merges with the class where that loses least."""
+"""Greedy: merges the smallest failing class with the class where this loses least."""
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -19,31 +19,32 @@ if TYPE_CHECKING:  # a core, which needs numba
 class Greedy(Kernel):
     """Greedy k-anonymization.
 
-    At first every distinct tuple is a class. While classes fail the models, the failing class of
-    fewest rows is merged with the class of least cost, which may hold or fail. Of equally small or
-    cheap classes, the one of fewest rows is taken, then the one with the first row. A class is
-    generalized to the lowest common ancestor of its values in each nominal column (all values, if
-    it has no hierarchy), and to their range in each numeric one. The cost of merging S and C into M
-    is the growth of the table's loss:
+    At first, every distinct tuple is a class. While classes fail the models, the failing class of
+    fewest rows is merged with the class of least cost, whether that one fails or not. Ties are
+    broken by fewest rows, then by the first row. A class is generalized to the lowest common
+    ancestor of its values in each nominal column (to all values, if the column has no hierarchy),
+    and to the range of its values in each numeric column. The cost of merging S and C into M is
+    the growth of the table's loss:
 
         rows(S) (loss(M) - loss(S)) + rows(C) (loss(M) - loss(C))
 
     The loss of a class is a sum over the columns. A nominal column adds, with `loss`:
 
     - nllm, Normalized Lost Leaves Metric: (leaves under the node - 1) / (all leaves - 1). All
-      leaves of the hierarchy count, also those that do not occur in the table.
+      leaves of the hierarchy count, even if they do not occur in the table.
     - ncp, Normalized Certainty Penalty: categories under the node / all categories of the table; 0
       for one category.
     - entropy, non-uniform entropy: log2(rows of the block under the node) / the column's entropy.
-      So generalization takes log2(rows under the node / rows of its value) from a row, before the
-      division; a column generalized to its root loses 1 per row on average.
+      Before the division, a row loses log2(rows under the node / rows of its value). A column
+      generalized to its root loses 1 per row on average.
 
     A numeric column, or the 0/1 flag of missing values, adds its range / the range over the whole
     table. A column's loss is rounded to 2^-20; all else is exact.
 
-    This is Algorithm 1 of the proportional representation paper, which leaves open whose cost is
-    minimized "for mu". Here it is the cost of the whole table: both classes count with their rows,
-    as in the distance between classes of KACA. Of the variants tried on Adult it loses least.
+    This is Algorithm 1 of the proportional representation paper. The paper leaves open whose cost
+    is minimized "for mu". Here it is the cost of the whole table: both classes count with their
+    rows, as in KACA's distance between classes. Of the variants tried on Adult, this one loses
+    least.
     """
 
     type: ClassVar[str] = "greedy"
@@ -131,7 +132,7 @@ def _classes(block: Block, trees: Trees) -> "LiveClasses":
 
 
 def _judge(block: Block, classes: "LiveClasses") -> None:
-    """Judges all live classes of status ASK by the models."""
+    """Judges by the models all live classes of status ASK."""
     from anonlib.kernels._greedy_core import ASK, FAILS, HOLDS
 
     waiting = (classes.status == ASK) & (classes.place >= 0)
@@ -143,7 +144,7 @@ def _judge(block: Block, classes: "LiveClasses") -> None:
 
 
 def _roots(into: Ints) -> Ints:
-    """int64[m]. The live class that each class is now part of."""
+    """int64[m]. The live class that each class now belongs to."""
     while True:
         further = into[into]
         if (further == into).all():

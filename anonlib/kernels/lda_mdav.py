@@ -17,20 +17,20 @@ class LdaMdav(Mdav):
     The points (nominal columns as their scaled indicators) are rotated so that the first L - 1 axes
     span the discriminants of L classes. Then these axes are stretched by `alpha`. A rotation keeps
     distances. So the squared distance is that of `mdav` plus (alpha**2 - 1) times the squared
-    difference along each of these axes. It is computed on the columns as they are, plus one column
-    for each discriminant: sqrt(alpha**2 - 1) times the score, rounded to GRID. At alpha = 1, or
+    difference along each of these axes. To compute it, one column for each discriminant is added to
+    the original columns: sqrt(alpha**2 - 1) times the score, rounded to GRID. At alpha = 1, or
     without differences between the classes, the cells are those of `mdav`.
 
     The discriminants are the inverse of the within-class covariance times the differences of the
     class means. A ridge, 1e-6 of the mean total variance, is added to every variance. So the
-    covariance is regular even with a column that is constant within all classes. Such a column
-    counts for much if it tells classes apart, and for nothing if it does not. Nominal columns with
-    more than 100 categories take no part in the discriminants. Missing values of the target are a
-    class; classes without rows are left out. With as many classes as coordinates, the discriminants
-    favour hardly any direction over another.
+    covariance is regular even if a column is constant within all classes. Such a column has much
+    weight if it tells classes apart, and none if it does not. Nominal columns with more than 100
+    categories take no part in the discriminants. Missing values of the target are a class; classes
+    without rows are left out. With as many classes as coordinates, the discriminants hardly favour
+    any direction.
 
-    With the block's `moments`, all blocks of a table have the same discriminants; otherwise each
-    has its own.
+    If the block has `moments`, all blocks of a table have the same discriminants; otherwise each
+    block has its own.
     """
 
     type: ClassVar[str] = "lda_mdav"

@@ -21,24 +21,25 @@ class Mdav(Kernel):
     """Maximum distance to average vector; k is the block's `min_rows`.
 
     While at least 2k rows remain (generic: 3k), two cells are made. P is the row farthest from the
-    centroid of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows are a
-    cell. Then Q and its k - 1 nearest remaining rows are a cell. With ties, Q may already be in
-    P's cell; then Q is the remaining row farthest from P. The last rows depend on the variant:
+    centroid of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows become
+    a cell. Then Q and its k - 1 nearest remaining rows become a cell. With ties, Q may already be
+    in P's cell; then Q is the remaining row farthest from P. The variants treat the last rows
+    differently:
 
-    - figure4: If k or more rows remain, P and its k - 1 nearest rows are one more cell. Each row
-      left over joins the cell with the nearest centroid; centroids are computed before any of
+    - figure4: If k or more rows remain, P and its k - 1 nearest rows become one more cell. Each
+      leftover row joins the cell with the nearest centroid. Centroids are computed before any of
       these rows joins. The figure itself puts k to 2k - 1 remaining rows into one cell. But the
       published values come from the ending described here (Tarragona, k = 10: 33.1924, not
       33.1929).
-    - generic: 2k to 3k - 1 remaining rows give P's cell and one cell of the others; k to 2k - 1
-      rows give one cell.
+    - generic: 2k to 3k - 1 remaining rows become P's cell and one cell of the others; k to 2k - 1
+      rows become one cell.
 
     The squared distance of two rows is a sum in column order: (x - y)**2 for each numeric column,
     then 1 for each nominal column in which they differ. So a nominal column acts as the indicators
     of its categories, scaled by the square root of 1/2. The squared distance to a centroid adds
     (x - mean)**2 for each numeric column, then (1 + S) / 2 - s for each nominal one: s is the share
-    of the row's category, S the sum of the squares of all shares. All of it is float64, rounded
-    after every operation. Of rows equally near or far, the first one is taken.
+    of the row's category, S the sum of the squares of all shares. All sums are float64, rounded
+    after every operation. Of equally near or far rows, the first one is taken.
 
     Cells that fail the models are merged with near ones (`merge_failing`).
     """

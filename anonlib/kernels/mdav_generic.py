@@ -19,10 +19,10 @@ class MdavGeneric(Kernel):
     """Maximum distance to average record; k is the block's `min_rows`.
 
     While at least 3k rows remain, two cells are made. P is the row farthest from the average record
-    of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows are a cell. Then
-    Q and its k - 1 nearest remaining rows are a cell. With ties, Q may already be in P's cell;
-    then Q is the remaining row farthest from P. At the end, 2k to 3k - 1 rows give P's cell and one
-    cell of the others; fewer rows give one cell.
+    of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows become a cell.
+    Then Q and its k - 1 nearest remaining rows become a cell. With ties, Q may already be in P's
+    cell; then Q is the remaining row farthest from P. At the end, 2k to 3k - 1 rows become P's cell
+    and one cell of the others; fewer rows become one cell.
 
     The squared distance of two records is a sum of squares, over the continuous, then the ordinal,
     then the nominal columns. Each column adds the square of:
@@ -31,18 +31,18 @@ class MdavGeneric(Kernel):
       one more continuous column.
     - ordinal: the difference of ranks / the number of categories. A missing value counts as the
       rank nearest to the mean; its 0/1 flag is a continuous column.
-    - nominal: 1 if the values differ. With `hierarchy`, for a column that has one: (leaves under
-      the lowest common ancestor - 1) / (all leaves - 1). It is 1 if the ancestor is the root; a
-      missing value is a child of the root.
+    - nominal: 1 if the values differ. With `nominal: hierarchy`, a column with a hierarchy uses
+      (leaves under the lowest common ancestor - 1) / (all leaves - 1) instead. This is 1 if the
+      ancestor is the root. A missing value is a child of the root.
 
-    The average record has the mean of a continuous column, the lower median of ranks, and the most
-    frequent category (of several, the lowest code). For the convex median, each frequency is first
-    raised to min(the largest frequency at or below its rank, the largest at or above its rank);
-    their lower median can be a category that no row has. All of it is float64, rounded after every
-    operation. Of rows equally near or far, the first one is taken.
+    The average record has the mean of each continuous column, the lower median of the ranks, and
+    the most frequent category (of several, the lowest code). For the convex median, each frequency
+    is first raised to min(the largest frequency at or below its rank, the largest at or above its
+    rank). The lower median of these frequencies can be a category that no row has. All sums are
+    float64, rounded after every operation. Of equally near or far rows, the first one is taken.
 
-    The paper leaves open how the distances of columns are combined. The sum of squares is its
-    distance for continuous columns alone, and gives the cells of `mdav` with `variant: generic`.
+    The paper leaves open how to combine the distances of columns. For continuous columns alone its
+    distance is the sum of squares, which gives the cells of `mdav` with `variant: generic`.
     Cells that fail the models are merged with near ones (`merge_failing`).
     """
 
@@ -82,7 +82,7 @@ class MdavGeneric(Kernel):
 
 
 def _records(block: Block) -> tuple[Floats, Codes, Ints]:
-    """The distinct tuples by column, for `mdav_generic`: its `number`, `code` and `n_ranks`."""
+    """Returns the arguments `number`, `code` and `n_ranks` of `mdav_generic`."""
     x = block.numeric[block.tuples.first].T
     ranks = block.ranks or (None,) * len(x)
     ordinal = {j: each for j, each in enumerate(ranks) if each is not None}

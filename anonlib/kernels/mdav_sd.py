@@ -17,19 +17,20 @@ class MdavSd(Mdav):
 
     - D_X: the squared distance of `mdav` / the number of columns. Its mean over the rows is an MSE
       per column.
-    - D_Y, for a numeric target: the squared difference of the standardized numbers. For classes: 1
-      if they differ, which is half the squared distance of their indicators.
+    - D_Y, for a numeric target: the squared difference of the standardized numbers.
+    - D_Y, for a target of classes: 1 if the classes differ, which is half the squared distance of
+      their indicators.
 
     At lambda = 1/2 the target weighs as much as all quasi-identifiers together. At 0 the cells are
     those of `mdav`; at 1 the quasi-identifiers do not count.
 
-    The distortion is computed as a multiple of `mdav`'s squared distance, with the target as
-    further columns, rounded to GRID. A number or a target of two classes is one column, scaled by
-    the square root of lambda d / (1 - lambda). Other targets are the indicators of their classes,
-    scaled by the square root of half of that.
+    The target is appended as further columns, rounded to GRID. Then `mdav`'s squared distance is a
+    multiple of the distortion. A numeric target, or one of two classes, is one column, scaled by
+    sqrt(lambda d / (1 - lambda)). A target of more classes becomes their indicators, scaled by
+    sqrt(lambda d / (1 - lambda) / 2).
 
     The rows of a cell are alike in the target on purpose. So a cell tells more about a person's
-    target than a cell of `mdav`. Where that matters, the target needs a privacy model.
+    target than a cell of `mdav`. If that matters, give the target a privacy model.
     """
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -53,7 +54,7 @@ class MdavSd(Mdav):
 
 
 def _with_target(block: Block, lambda_: float) -> Block:
-    """The block whose squared distances are a multiple of the distortion."""
+    """Appends the target to a block, so that squared distances are a multiple of the distortion."""
     if lambda_ == 1.0:
         none = block.numeric[:, :0], block.nominal[:, :0], block.n_categories[:0]
         bare = replace(block, numeric=none[0], nominal=none[1], n_categories=none[2], trees=())

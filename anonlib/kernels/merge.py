@@ -1,4 +1,4 @@
-"""Helpers of kernels: infeasible blocks, leftover rows, and cells that fail the models."""
+"""Helpers of kernels: for infeasible blocks, leftover rows, and cells that fail the models."""
 
 from typing import Any, TypeVar
 
@@ -33,18 +33,20 @@ def require_feasible(block: Block) -> None:
 def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
     """Merges cells that fail the models with others until all cells hold them.
 
-    It works in rounds. A round takes the failing cells, fewest rows first, then by first row. It
+    It works in rounds. A round visits the failing cells, fewest rows first, then by first row. It
     merges each with the cell for which the sum of squared distances from the current centroids
-    grows least. A failing cell that another was merged with in this round waits for the next round:
-    it may then hold the models. Each round at least halves the failing cells: O(log m) rounds.
-    Cost of a round: O(f (m p + n q)) for f failing cells, less where the numeric columns decide.
+    grows least. A failing cell that already took part in a merger of this round waits for the next
+    one, because it may hold the models by then. Each round at least halves the number of failing
+    cells, so there are O(log m) rounds. A round costs O(f (m p + n q)) for f failing cells, and
+    less where the numeric columns decide.
 
     Args:
         block: The block of n rows.
         cell_id: int64[n]. The cell of each row.
-        growth: Whether the growth of that sum chooses the cell. Else the nearest centroid does; of
-            several, the cell with the most distinct protected values. But the centroids of large
-            cells are central, above all in nominal columns, so one cell may attract many.
+        growth: Whether the growth of that sum chooses the cell. Otherwise, the nearest centroid
+            chooses it, and ties go to the cell with the most distinct protected values. Large
+            cells have central centroids, above all in nominal columns, so one cell may then
+            attract many.
 
     Returns:
         int64[n]. The cells, numbered 0..m-1 by first row.
@@ -74,10 +76,10 @@ def _n_values(block: Block, cell_id: Ints, m: int) -> Ints:
 
 
 def join_nearest(block: Block, cell_id: Ints) -> Ints:
-    """Moves the r rows of cell -1 into the cell with the nearest centroid.
+    """Moves each of the r rows of cell -1 into the cell with the nearest centroid.
 
-    Of several, the cell of fewest rows, then the lowest. Centroids are computed before any of these
-    rows joins. Cost O(r (m p + n q)).
+    Ties go to the cell of fewest rows, then to the lowest number. Centroids are computed before
+    any of these rows joins. Cost O(r (m p + n q)).
 
     Returns:
         int64[n]. The cell of each row.
@@ -114,7 +116,7 @@ def points(block: Block) -> Floats:
 
 
 def writable_contiguous(array: Array) -> Array:
-    """The array, writable and contiguous as the cores need it; copied only if it is not."""
+    """Makes an array writable and contiguous, as the cores need it. Copies it only if it is not."""
     result: Array = np.require(array, requirements=["C", "W"])
     return result
 

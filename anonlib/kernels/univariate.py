@@ -18,8 +18,8 @@ class Univariate(Kernel):
 
     Of all ways to cut the sorted rows into cells of k rows or more, it takes the one with the least
     sum of squared distances (as for `mdav`) from the centroids. For a single numeric column no
-    other cells lose less. Of equally good ways, it takes the one whose last cell has fewest rows,
-    then whose cell before that has fewest, and so on.
+    other cells lose less. Ties go to the way whose last cell has fewest rows, then whose cell
+    before that has fewest, and so on.
 
     Rows are sorted along `projection`; rows of equal values keep their order:
 
@@ -82,7 +82,7 @@ def _component(block: Block) -> Floats:
     """float64[d]. What one unit of each numeric column or indicator adds to the score."""
     from threadpoolctl import threadpool_limits
 
-    # All rows as one class. The products are exact integers, in units of GRID.
+    # Take all rows as one class. The products are exact integers, in units of GRID.
     moments = class_moments(replace(block, target=np.zeros(block.n), n_classes=1))
     total = moments.sums[0]
     covariance = (block.n * moments.products - np.outer(total, total)).astype(np.float64)

@@ -14,20 +14,21 @@ from anonlib.table.block import Block
 class VMdav(Kernel):
     """MDAV that lets cells grow: k is the block's `min_rows`, a cell has k to 2k - 1 rows.
 
-    While at least 2k rows remain, the remaining row farthest from the centroid of all rows and its
-    k - 1 nearest remaining rows are a cell. Then the cell grows, up to 2k - 1 rows: d_in is the
-    distance of the remaining row nearest to any row of the cell, d_out that row's distance from
-    the nearest other remaining row. The row joins if d_in < gamma * d_out; else the cell is
-    complete. At the end, k or more remaining rows are one cell. Fewer rows each join the cell with
-    the nearest centroid; centroids are computed before any of them joins.
+    While at least 2k rows remain, a new cell is made. It begins with the remaining row farthest
+    from the centroid of all rows, and its k - 1 nearest remaining rows. Then it grows, up to 2k - 1
+    rows. The candidate is the remaining row nearest to any row of the cell, at distance d_in. Its
+    distance from the nearest other remaining row is d_out. It joins if d_in < gamma * d_out;
+    otherwise the cell is complete. At the end, k or more remaining rows become one cell. Fewer rows
+    each join the cell with the nearest centroid; centroids are computed before any of them joins.
 
-    d_in and d_out are not squared, and cells begin only while 2k rows remain: so the losses are
-    those known for gamma = 0.2. Beginning cells while k rows remain would give 22.88 instead of
-    22.89 on Tarragona, k = 5; squared distances would give 5.69 instead of 5.66 on Census, k = 3.
-    The centroid is computed once, so the order in which rows begin cells is known in advance.
+    d_in and d_out are not squared, and cells begin only while 2k rows remain. With these choices
+    the losses are those known for gamma = 0.2. If cells began while k rows remain, the loss would
+    be 22.88 instead of 22.89 on Tarragona, k = 5. With squared distances it would be 5.69 instead
+    of 5.66 on Census, k = 3. The centroid is computed once, so the order in which rows begin cells
+    is known in advance.
 
-    Distances and ties are those of `mdav`; d_in < gamma * d_out is decided on squares. Cells that
-    fail the models are merged with near ones (`merge_failing`).
+    Distances and ties are those of `mdav`. The code compares the squares of d_in and gamma * d_out.
+    Cells that fail the models are merged with near ones (`merge_failing`).
     """
 
     type: ClassVar[str] = "vmdav"

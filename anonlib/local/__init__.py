@@ -1,4 +1,4 @@
-"""Cells of data in memory: the kernels without Spark, for notebooks and tests."""
+"""Cells of data in memory. Runs kernels without Spark, for notebooks and tests."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ from anonlib.table.encoding import (
 from anonlib.table.schema import Column, Role, Scale, target_scale
 from anonlib.text import MISSING_TOKENS
 
-#: Id of the target among the columns; those of quasi-identifiers are c0, c1, ...
+#: The id of the target. The ids of quasi-identifiers are c0, c1, ...
 TARGET = "target"
 
 
@@ -55,35 +55,35 @@ def cells(
 ) -> Ints:
     """Groups the rows of a table in memory into cells that hold privacy models. No Spark.
 
-    Columns are encoded as for a release (`Encoding`); ordinal ones by the ranks of their distinct
-    values, or of the categories of an ordered Arrow dictionary or pandas category. Null and NaN are
-    missing. The cells do not depend on the order of rows; among rows that are equal in all columns
-    used here, that order decides which is in which cell.
+    Columns are encoded as for a release (`Encoding`). Ordinal columns become the ranks of their
+    distinct values, or of the categories of an ordered Arrow dictionary or pandas category. Null
+    and NaN are missing. The cells do not depend on the order of rows, except for rows that are
+    equal in all columns used here: their order decides which row is in which cell.
     Cost: the kernel's, and O(n p + n log n).
 
     Args:
-        data: A float array [n, p], all columns continuous; or a pandas or Arrow table.
+        data: A float array [n, p], with all columns continuous; or a pandas or Arrow table.
         kernel: The kernel's `type`.
-        k: Rows that every cell must have.
-        scales: Of a table: the scale of each quasi-identifier, "continuous", "ordinal" or
-            "nominal". Other columns count only where a model names them.
-        hierarchies: Of nominal columns and of columns that models name: each a Hierarchy, or the
-            file that holds it. Codes are in the order of its leaves.
-        models: What cells must hold besides having k rows.
-        joint: Models hold also among the rows of a cell that agree on all other columns that
-            models name.
-        target: What the data are to predict, for kernels that look at it: n values for an array,
-            the name of a column for a table.
+        k: The fewest rows of a cell.
+        scales: For a table: the scale of each quasi-identifier, "continuous", "ordinal" or
+            "nominal". Other columns are used only if a model names them.
+        hierarchies: The hierarchies of nominal columns, and of columns that models name: each a
+            Hierarchy, or its file. Codes are in the order of the leaves.
+        models: The privacy models that cells must hold, in addition to k.
+        joint: Whether models must also hold among the rows of a cell that agree on all other
+            columns that models name.
+        target: The target, for kernels that look at it: n values for an array, the name of a column
+            for a table.
         target_scale: "continuous" or "nominal". By default numbers are continuous, unless the
             kernel needs classes.
         suppression_limit: The largest share of rows that the kernel may leave without a cell.
-        parameters: The kernel's own.
+        parameters: The parameters of the kernel.
 
     Returns:
         int64[n]. The cell of each row, 0..m-1 by first row; -1 for suppressed rows.
 
     Raises:
-        InputError: Data or arguments can't be used.
+        InputError: The data or the arguments can't be used.
         InfeasibleError: All rows together do not hold the models.
 
     Example:
@@ -115,7 +115,7 @@ def cells(
         may_suppress=_may_suppress(method, constraints, suppression_limit, len(data)),
     )
     keys = [] if block.target is None else [block.target]
-    # Models look at the sensitive codes: only rows that are equal in these, too, may be swapped.
+    # Models look at the sensitive codes. So rows may be swapped only if these are equal, too.
     order = np.lexsort([*block.sensitive.T, *keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
     ids[order] = method.cells(part(block, order))
@@ -171,7 +171,7 @@ def _check_models(models: Sequence[PrivacyModel]) -> Sequence[PrivacyModel]:
 def _quasi_identifiers(
     data: Any, scales: Mapping[Any, str] | None
 ) -> list[tuple[str, pa.Array, Scale]]:
-    """Name, values and scale of the columns that cells are made by, in the table's order."""
+    """Name, values and scale of each quasi-identifier, in the table's order."""
     if isinstance(data, np.ndarray):
         if scales is not None:
             raise InputError("scales: the columns of an array are continuous; give a table instead")
@@ -215,7 +215,7 @@ def _names(data: Any) -> list[Any]:
 
 
 def _column(data: Any, name: Any) -> pa.Array:
-    """A column as Arrow, in plain types, null where missing."""
+    """A column as an Arrow array of a plain type. Missing values are null."""
     if isinstance(data, pa.Table):
         values = data.column(name).combine_chunks()
     else:
@@ -328,7 +328,7 @@ def _hierarchies(
 def _encoding(
     id: str, name: str, values: pa.Array, scale: Scale, hierarchy: Hierarchy | None
 ) -> tuple[Encoding, pa.Array]:
-    """The encoding fitted on a column, and the values as it takes them."""
+    """Fits an encoding on a column. Returns it, and the values in the form that it takes."""
     order = None
     is_ordered = pa.types.is_dictionary(values.type) and values.type.ordered
     if is_ordered and scale is not Scale.CONTINUOUS and hierarchy is None:

@@ -28,7 +28,7 @@ from anonlib.table.schema import Column, Role, Schema
 from anonlib.worker.task import Task, find_released_levels, person_codes, recode_columns, to_block
 from anonlib.worker.tuple_search import at_levels
 
-#: The place of a row in the table that was given.
+#: The column with the place of each row in the original table.
 _PLACE = "__anonlib_place"
 
 
@@ -37,13 +37,13 @@ class InMemory:
     """The release of a table in memory.
 
     Attributes:
-        released: By id: the recoded quasi-identifiers, and all other released columns except
-            pseudonyms, unchanged.
-        rows: int64[rows of `released`], ascending. Their places in the table; other rows are
-            suppressed.
-        n_cells: Cells.
+        released: The released columns, by id: quasi-identifiers are recoded, other columns are
+            unchanged. There are no pseudonyms.
+        rows: int64[rows of `released`], ascending. The place of each released row in the table. All
+            other rows are suppressed.
+        n_cells: The number of cells.
         least_persons: Persons of the smallest class of `released`.
-        losses: By metric.
+        losses: By metric: its value.
     """
 
     released: pa.Table
@@ -58,17 +58,17 @@ def anonymize_table(
 ) -> InMemory:
     """Anonymizes a table by a config, and measures it.
 
-    The cells are those of a release of these rows whose sample is the whole table, with one
-    difference: a block that can't hold the models is joined with the one where that adds least to
-    the sum of squares, not with its neighbour in the tree. Values are recoded as if all rows were
-    one block. Cost: the kernel's.
+    The cells are the same as in a release of these rows whose sample is the whole table, with one
+    difference. A block that can't hold the models is not joined with its neighbour in the tree, but
+    with the block where this adds least to the sum of squares. Values are recoded as if all rows
+    were one block. Cost: the kernel's.
 
     Args:
         table: The schema's columns by id, as a source reads them, and HASH, a hash of each row.
         schema: The columns.
         config: The config.
-        owner: int64[n], 0..c-1. The controller of each row; controllers share no cells. None if
-            there is one.
+        owner: int64[n], 0..c-1. The controller of each row. Controllers share no cells. None for a
+            single controller.
 
     Raises:
         InfeasibleError: The models can't hold.
@@ -102,7 +102,7 @@ def anonymize_table(
 
 
 def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
-    """The worker's task of a release, as far as rows in memory need it."""
+    """The worker's task of a release, with the fields that rows in memory need."""
     encodings, context = (
         tuple(
             _encoding(column, table.column(column.id), config.max_categories) for column in columns
@@ -154,7 +154,7 @@ def _encoding(column: Column, column_values: pa.ChunkedArray, max_categories: in
 
 
 def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
-    """By id: the values of the columns whose counts models look at."""
+    """Yields the id and the values of each column whose counts a model looks at."""
     hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
     orders = find_orders(config.all_models, config.attributes)
     for name in {
@@ -173,7 +173,7 @@ def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[s
 
 
 def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
-    """The cells of the rows of every owner, one owner after the other."""
+    """Finds cells for the rows of each owner, one owner after the other."""
     cell_id = np.full(block.n, -1, np.int64)
     levels, n_cells = None, 0
     for each in range(int(owner.max(initial=-1)) + 1):
@@ -193,7 +193,7 @@ def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
 
 
 def _cells_of_blocks(block: Block, kernel: Kernel, partition: PartitionSection, seed: int) -> Ints:
-    """int64[n]: the cells of all blocks of a table."""
+    """int64[n]. The cell of each row: the kernel works on each block of a table separately."""
     from anonlib.kernels.merge import merge_failing
 
     place = np.random.default_rng([seed, 1]).permutation(block.n)
@@ -218,8 +218,14 @@ def _recode_table(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> 
 
 
 def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> int:
-    """The persons of the smallest class, counted by released values. Raises AuditError where that,
-    or a cell, does not hold the models."""
+    """Verifies the classes of equal released values.
+
+    Returns:
+        The persons of the smallest class.
+
+    Raises:
+        AuditError: A class does not hold the models.
+    """
     class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
     block = released_block.block
     person = np.arange(block.n) if block.unit is None else block.unit
@@ -236,12 +242,12 @@ def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -
 
 
 def number_classes(columns: Sequence[Any]) -> Ints:
-    """int64[n]. Rows have one number if they have equal values in all columns, nested ones too."""
+    """int64[n]. Rows with equal values in all columns get the same number. Takes nested types."""
     return _equal([column.combine_chunks() for column in columns])
 
 
 def _equal(arrays: Sequence[pa.Array]) -> Ints:
-    """int64[n]. Numbers of equal values; missing values are equal."""
+    """int64[n]. Rows with equal values get the same number. Missing values are equal."""
     code = np.zeros(len(arrays[0]), np.int64)
     for values in arrays:
         found = _codes(values)
@@ -261,7 +267,7 @@ def _codes(values: pa.Array) -> Ints:
 
 
 def _as_bytes(lists: pa.Array) -> pa.Array:
-    """Lists or maps, as the bytes of the codes of their elements; null for null."""
+    """Turns lists or maps into the bytes of the codes of their elements. Null stays null."""
     is_map = pa.types.is_map(lists.type)
     inner = _equal([lists.keys, lists.items] if is_map else [lists.values])
     stops = lists.offsets.to_numpy().astype(np.int64) * inner.itemsize
@@ -271,8 +277,8 @@ def _as_bytes(lists: pa.Array) -> pa.Array:
 
 
 def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
-    """int64[n], from 0. The person of each row by the columns of a unit; without a unit, each row
-    is one person."""
+    """int64[n], from 0. The person of each row, by the columns of a unit. Without a unit, each row
+    is a person."""
     codes = person_codes([table.column(id).combine_chunks() for id in unit])
     return np.arange(table.num_rows) if codes is None else np.unique(codes, return_inverse=True)[1]
 
@@ -280,18 +286,23 @@ def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
 def split_persons(
     table: pa.Table, unit: Iterable[str], share: float, seed: int, what: str, by: str | None = None
 ) -> tuple[Ints, Ints]:
-    """Splits the rows by persons at random: those of `share` of the persons, and the others, each
-    ascending. The split depends on the order of the rows.
+    """Splits rows at random into two parts. All rows of a person are in the same part.
+
+    The split depends on the order of the rows.
 
     Args:
         table: The rows.
         unit: The columns that identify a person.
         share: The share of persons in the first part.
         seed: The seed.
-        what: The purpose: different ones get different splits.
+        what: The purpose. Different purposes get different splits.
         by: A column to stratify by; None for none.
 
-    Raises InputError if a person has several values of `by`, and so would be on both sides.
+    Returns:
+        int64, ascending. The rows of the first part, and the rows of the second.
+
+    Raises:
+        InputError: A person has several values of `by`, and could be in both parts.
     """
     n = table.num_rows
     person = persons(table, unit)

@@ -1,15 +1,15 @@
-"""Metrics of information loss, as mergeable states. They are the same on a block, in Spark and in
-a test.
+"""Metrics of information loss, as mergeable states.
 
-A state is a float64 array of fixed length. `merge` is commutative up to rounding, and is applied in
-block order, so that a figure repeats exactly.
+A metric is the same on one block, in Spark and in a test. A state is a float64 array of fixed
+length. `merge` is commutative up to rounding, and is applied in block order, so that a figure
+repeats exactly.
 
-Figures are about cells: cells of two blocks count as two, even if their released tuples are equal.
-Suppressed rows count as follows:
+Figures are about cells. Cells of two blocks count as two, even if their released tuples are equal.
+There are three kinds of suppressed rows:
 
-- Rows of a block without a cell: all their information is lost.
-- Rows left out before, since their block can't hold the models: not at all.
-- Rows left out later, since their cells are the costliest: as rows of their cells.
+- Rows of a block without a cell lose all their information.
+- Rows left out before that, because their block can't hold the models, do not count at all.
+- Rows left out after that, because their cells are the costliest, count as rows of their cells.
 """
 
 from abc import abstractmethod
@@ -33,8 +33,9 @@ class ReleasedBlock:
         block: The block.
         id: int64[n]. The cell of each row, 0..m-1; -1 for suppressed rows. Every cell has rows.
         m: The number of cells.
-        levels: int64[q]. The least height at which each nominal column is released
-            (`Tree.raised`). None for 0: the lowest node over a cell's values is released.
+        levels: int64[q] or None. The least height at which each nominal column is released
+            (`Tree.raised`). None stands for 0: the lowest common ancestor of a cell's values is
+            released.
     """
 
     block: Block
@@ -44,13 +45,14 @@ class ReleasedBlock:
 
     @cached_property
     def weight(self) -> Ints:
-        """int64[n]. Rows of the table that each row stands for. All counts below are of those."""
+        """int64[n]. How many rows of the table each row stands for. All counts below are of rows of
+        the table."""
         weight = self.block.weight
         return np.ones(self.block.n, np.int64) if weight is None else weight
 
     @cached_property
     def n(self) -> int:
-        """All rows, suppressed ones included."""
+        """The number of rows, including suppressed ones."""
         return int(self.weight.sum())
 
     @cached_property
@@ -81,7 +83,7 @@ class ReleasedBlock:
 
     @cached_property
     def nodes(self) -> tuple[Ints, ...]:
-        """By nominal column: int64[m]. The released node of each cell."""
+        """The released node of each cell: int64[m] for each nominal column."""
         nodes = []
         for j, tree in enumerate(self.trees):
             codes = self.block.nominal[self.order, j].astype(np.int64)
@@ -98,7 +100,7 @@ class Metric(Plugin):
 
     @abstractmethod
     def update(self, released: ReleasedBlock) -> Floats:
-        """The state of one block, which has at least one row."""
+        """The state of one block. The block has at least one row."""
 
     def merge(self, a: Floats, b: Floats) -> Floats:
         """The state of two sets of blocks together."""
@@ -106,7 +108,7 @@ class Metric(Plugin):
 
     @abstractmethod
     def value(self, state: Floats) -> float | None:
-        """The figure; None if it is not defined, as `undefined` explains."""
+        """The figure; None if it is not defined (see `undefined`)."""
 
     def by_column(self, state: Floats) -> Floats | None:
         """float64[p]. The figure of each numeric column; None if the metric has none."""

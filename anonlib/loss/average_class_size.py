@@ -1,4 +1,4 @@
-"""Average size of a cell, in units of the smallest size that the models allow."""
+"""Average size of a cell, relative to the smallest size that the models allow."""
 
 from typing import ClassVar
 
@@ -9,11 +9,15 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class AverageClassSize(Metric):
-    """C_AVG: rows per cell over k, the persons that the models ask of a cell; 1 is the best.
+    """C_AVG: mean number of rows per cell / k, the fewest persons that the models allow; 1 is best.
+
+    Suppressed rows are in no cell. If k differs by controller, C_AVG is the number of rows / the
+    sum of k over the cells.
 
     Reference: K. LeFevre, D. DeWitt, R. Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE
-    2006. Suppressed rows are in no cell. If k differs by controller, C_AVG is rows over the sum of
-    the cells' k. State: rows, the sum of k over the cells.
+    2006.
+
+    State: rows, the sum of k over the cells.
     """
 
     type: ClassVar[str] = "average_class_size"

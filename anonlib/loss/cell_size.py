@@ -9,7 +9,10 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class CellSize(Metric):
-    """Rows per cell, on average; suppressed rows have none. State: rows, cells."""
+    """Mean number of rows per cell; suppressed rows are in no cell.
+
+    State: rows, cells.
+    """
 
     type: ClassVar[str] = "cell_size"
     undefined: ClassVar[str] = "there is no cell"

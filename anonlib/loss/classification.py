@@ -9,11 +9,14 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class Classification(Metric):
-    """The classification metric: the share of rows whose target isn't the most frequent class of
-    their cell, or that are suppressed.
+    """The classification metric: the share of rows that are suppressed, or whose target is not the
+    most frequent class of their cell.
 
-    Reference: V. Iyengar, Transforming data to satisfy privacy constraints, KDD 2002, section 3. A
-    missing target is a class of its own. State: rows, penalized rows. Cost O(n log n).
+    A missing target is a class of its own. Cost O(n log n).
+
+    Reference: V. Iyengar, Transforming data to satisfy privacy constraints, KDD 2002, section 3.
+
+    State: rows, penalized rows.
     """
 
     type: ClassVar[str] = "classification"

@@ -1,4 +1,4 @@
-"""How many rows each row can't be distinguished from."""
+"""The number of rows that each row can't be distinguished from."""
 
 from typing import ClassVar
 
@@ -9,12 +9,13 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class Discernibility(Metric):
-    """The sum of squared cell sizes; a suppressed row counts as many as there are rows.
+    """The sum of squared cell sizes; a suppressed row adds the number of all rows.
 
-    Reference: R. Bayardo, R. Agrawal, Data privacy through optimal k-anonymization, ICDE 2005. Only
-    rows without a cell count as suppressed. Rows left out before blocks are made don't count at
-    all; rows left out since their cells are the costliest count as rows of their cells. State: n,
-    the sum of squares, suppressed rows.
+    Only rows of a block without a cell count as suppressed (see `anonlib.loss`).
+
+    Reference: R. Bayardo, R. Agrawal, Data privacy through optimal k-anonymization, ICDE 2005.
+
+    State: n, the sum of squares, suppressed rows.
     """
 
     type: ClassVar[str] = "discernibility"

@@ -7,22 +7,24 @@ import numpy as np
 from anonlib.arrays import Floats
 from anonlib.loss import Metric, ReleasedBlock
 
-#: There is no figure if the hierarchies of a table have more nodes together. Every block reports
+#: There is no figure if the hierarchies of a table have more nodes in total. Every block reports
 #: three numbers per node, and the driver holds the reports of all blocks at once.
 MOST_NODES = 300
 
 
 class Entropy(Metric):
-    """The bits that it takes to know the values again, over those it would take if all were
-    released as roots: 0 nothing lost, 1 all.
+    """Share of the information lost (non-uniform entropy): 0 nothing, 1 all.
 
-    A value v released as node g costs -log2(f(v) / f(g)), where f counts the rows of the whole
-    table with a value at or under a node. Costs are summed over rows and nominal columns. Released
-    nodes and suppressed rows are those of `nllm`. Reference: A. Gionis, T. Tassa, k-anonymization
-    with minimal loss of information, IEEE TKDE 21(2), 2009.
+    A value v released as node g loses -log2(f(v) / f(g)) bits, where f counts the rows of the whole
+    table with a value at or under a node. Bits are summed over rows and nominal columns, and
+    divided by the sum for a release of roots only. Released nodes and suppressed rows are those of
+    `nllm`.
 
-    State: n; then for each node of all columns the rows with this value; then the rows released as
-    each node; then the rows with a value at or under each node. Only n if there are more than
+    Reference: A. Gionis, T. Tassa, k-anonymization with minimal loss of information, IEEE TKDE
+    21(2), 2009.
+
+    State: n; then, for each node of all columns, the rows with this value; then the rows released
+    as each node; then the rows with a value at or under each node. Only n if there are more than
     MOST_NODES nodes.
     """
 
@@ -51,6 +53,6 @@ class Entropy(Metric):
     def value(self, state: Floats) -> float | None:
         own, as_node, under = np.split(state[1:], 3)
         n, bits = max(state[0], 1.0), np.log2(np.maximum(under, 1.0))
-        # Every row has a value, missing included, so both log2 f(v) and log2 n count for every row.
+        # Every row has a value, since missing is a value too. So n is f of every root.
         all_lost = float(own @ (np.log2(n) - bits))
         return float((as_node - own) @ bits) / all_lost if all_lost > 0 else None

@@ -9,14 +9,18 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class Mse(Metric):
-    """Mean squared distance of the values of the standardized continuous and ordinal columns from
-    their cell's mean, so in variances of the column: of each column, and their average. Whether a
-    value is missing is a column of its own where some are.
+    """Mean squared distance of continuous and ordinal values from the mean of their cell, in
+    variances of the column: for each column, and on average.
+
+    A column with missing values has a further 0/1 column, which flags them. Suppressed rows don't
+    count. Cost O(n p).
 
     This is the distortion of the price of microaggregation, section 2.3, as far as the paper says
-    how it is scaled. The paper's is of released values; with recoder `centroid` these are the means
-    of cells. Suppressed rows don't count. State: n without suppressed rows, then the sum of squares
-    within the cells for each numeric column. Cost O(n p).
+    how it is scaled. The paper measures released values; with recoder `centroid` these are the
+    means of cells.
+
+    State: n without suppressed rows, then the sum of squares within the cells for each numeric
+    column.
     """
 
     type: ClassVar[str] = "mse"

@@ -10,15 +10,18 @@ from anonlib.table.block import Block
 
 
 class Ncp(Metric):
-    """Mean over rows and quasi-identifier columns of the cell's extent over the whole extent.
+    """Extent of a row's cell / extent of the whole table, averaged over rows and quasi-identifiers.
 
-    The extent of a continuous or ordinal column is its range. If values are missing in it, whether
-    they are counts as one more column. The extent of a nominal column with a hierarchy is the
-    number of leaves under the released node minus 1 (`nllm` is the mean of these alone). Without a
-    hierarchy it is the number of distinct categories minus 1. Suppressed rows have lost all.
+    The extent of a continuous or ordinal column is its range. If it has missing values, their 0/1
+    flag is one more column. The extent of a nominal column with a hierarchy is the number of leaves
+    under the released node minus 1 (`nllm` is the mean of such columns alone). Without a hierarchy
+    it is the number of distinct categories minus 1; if the release has levels, the column gets a
+    flat hierarchy. Columns that do not vary don't count. Suppressed rows have lost all.
+    Cost O(n log n) per column.
 
-    Reference: J. Xu et al., Utility-based anonymization using local recoding, KDD 2006. State: n,
-    the sum of penalties, n times the columns that vary. Cost O(n log n) per column.
+    Reference: J. Xu et al., Utility-based anonymization using local recoding, KDD 2006.
+
+    State: n, the sum of penalties, n times the columns that vary.
     """
 
     type: ClassVar[str] = "ncp"
@@ -34,7 +37,7 @@ class Ncp(Metric):
 
 
 def penalties(released: ReleasedBlock) -> Floats:
-    """float64[m]. The penalty of each cell: its extent over the whole extent, mean over columns."""
+    """float64[m]. The penalty of each cell: its extent / the whole extent, mean over columns."""
     block, order, start = released.block, released.order, released.start
     penalty = np.zeros(released.m)
     for j, width in enumerate(block.widths):
@@ -58,5 +61,5 @@ def _nominal(released: ReleasedBlock, j: int) -> Floats:
 
 
 def n_varying(block: Block) -> int:
-    """How many columns vary in the whole table."""
+    """The number of columns that vary in the whole table."""
     return int((block.widths > 0).sum() + (block.n_categories > 1).sum())

@@ -9,14 +9,15 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class Nllm(Metric):
-    """Mean over rows and nominal columns of the leaves lost: those under the released node minus 1,
-    over all leaves minus 1 (`Tree.loss`).
+    """(Leaves under the released node - 1) / (all leaves - 1), averaged over rows and nominal
+    columns (`Tree.loss`).
 
-    The released node is the lowest one over the cell's values, or the one at the release's level. A
-    column without a hierarchy gets a flat one: a cell with two values has lost all. In this it
-    differs from `ncp`, which counts the values of such a column. Columns with one category in the
-    whole table don't count. Suppressed rows have lost all. State: rows times columns, the sum of
-    losses.
+    The released node is the lowest common ancestor of the cell's values, or the node above it at
+    the release's level. A column without a hierarchy gets a flat one, so a cell with two values
+    has lost all. `ncp` differs in this: it counts the values of such a column. Columns with one
+    category in the whole table don't count. Suppressed rows have lost all.
+
+    State: rows times columns, the sum of losses.
     """
 
     type: ClassVar[str] = "nllm"

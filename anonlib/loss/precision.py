@@ -9,13 +9,16 @@ from anonlib.loss import Metric, ReleasedBlock
 
 
 class Precision(Metric):
-    """Prec: 1 minus the mean over rows and nominal columns of the released node's height over the
-    height of its hierarchy; 1 is the original table, 0 all roots.
+    """Prec: 1 minus the height of the released node / the height of its hierarchy, averaged over
+    rows and nominal columns; 1 is the original table, 0 all roots.
+
+    Heights are those of `Tree.heights`; branches may have different heights. Released nodes,
+    columns and suppressed rows are those of `nllm`.
 
     Reference: L. Sweeney, Achieving k-anonymity privacy protection using generalization and
-    suppression, IJUFKS 10(5), 2002. Heights are those of `Tree.heights`: branches may have
-    different ones. Nodes and columns are those of `nllm`. State: rows times columns, the sum of
-    heights.
+    suppression, IJUFKS 10(5), 2002.
+
+    State: rows times columns, the sum of relative heights.
     """
 
     type: ClassVar[str] = "precision"

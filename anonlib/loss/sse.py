@@ -10,11 +10,13 @@ from anonlib.loss.mse import squares_within
 
 
 class Sse(Metric):
-    """SSE / SST over the standardized continuous and ordinal columns (0 nothing lost, 1 all).
+    """SSE / SST over the standardized continuous and ordinal columns: 0 nothing lost, 1 all.
 
-    The usual measure of microaggregation: Domingo-Ferrer and Mateo-Sanz, IEEE TKDE 14(1), 2002.
-    Suppressed rows don't count. State: n without suppressed rows, SSE, then the sum and the sum of
-    squares of each numeric column. Cost O(n p).
+    This is the usual measure of microaggregation: Domingo-Ferrer and Mateo-Sanz, IEEE TKDE 14(1),
+    2002. Suppressed rows don't count. Cost O(n p).
+
+    State: n without suppressed rows, SSE, the sum of each numeric column, then the sum of squares
+    of each.
     """
 
     type: ClassVar[str] = "sse"

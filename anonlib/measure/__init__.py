@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
 Cell: TypeAlias = str | int | float | None
-#: What figures are about: the whole table, single columns, or the measure's own parts (models).
+#: What figures are about: the whole table, single columns, or parts of the measure's own (models).
 Subjects: TypeAlias = Literal["table", "columns", "own"]
 
 
@@ -37,14 +37,14 @@ class Figure:
 class Series:
     """The numbers of a plot, as a table. The first column is the axis.
 
-    A report shows them. So they must be released values, or aggregates of at least k persons or of
-    none.
+    A report shows these numbers. So they must be released values, or aggregates over at least k
+    persons or none.
 
     Attributes:
         name: Its name.
         of: What it is about, as in `Figure`.
-        heads: A head per column.
-        rows: A cell per column each.
+        heads: One head per column.
+        rows: The rows, each with one cell per column.
     """
 
     name: str
@@ -73,17 +73,18 @@ class Measure(Plugin):
     """
 
     family: ClassVar[str] = "measure"
-    #: the names of its figures, which gates use, and their meanings: a short plain phrase, and
-    #: after a semicolon the range or unit and the worse direction
+    #: The meaning of each figure, by its name, which gates use. A meaning is a short plain phrase;
+    #: after a semicolon, it gives the range or unit and the worse direction.
     names: ClassVar[Mapping[str, str]]
+    #: What the figures are about.
     subjects: ClassVar[Subjects] = "own"
-    #: whether it measures how risky the release is; else how useful
+    #: Whether it measures how risky the release is. Otherwise, it measures how useful it is.
     is_risk: ClassVar[bool] = False
-    #: whether it runs if `evaluate` names no measures
+    #: Whether it runs if `evaluate` names no measures.
     usual: ClassVar[bool] = True
-    #: whether it needs `Case.pairs`, which exist before the commit only
+    #: Whether it needs `Case.pairs`, which exist before the commit only.
     needs_pairs: ClassVar[bool] = False
-    #: whether it has no values before the commit
+    #: Whether it has no values before the commit.
     of_published: ClassVar[bool] = False
 
     @classmethod
@@ -98,7 +99,7 @@ class Measure(Plugin):
 
     @property
     def held_out(self) -> float:
-        """The share of persons that it holds out (`Case.parts`); 0 for none."""
+        """The share of persons whose released rows it holds out (`Case.parts`); 0 for none."""
         return 0.0
 
     @abstractmethod

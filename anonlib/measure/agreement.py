@@ -25,8 +25,8 @@ def agreement(contingency: Ints) -> Agreement:
 
     Computes the adjusted Rand index (L. Hubert, P. Arabie, Comparing partitions, Journal of
     Classification 2, 1985), and the mutual information divided by the arithmetic mean of both
-    entropies. TA_DA, section VI-C, uses both and does not say which mean. Two clusterings into one
-    cluster each, or into single rows each, agree.
+    entropies. TA_DA, section VI-C, uses both figures and does not say which mean. Two clusterings
+    agree if both have one cluster, or both have single rows as clusters.
     Cost: O(a b), with integers of any length.
 
     Args:
@@ -57,5 +57,6 @@ def _information(n: int, cells: list[int], rows: list[int], columns: list[int]) 
 
 
 def _entropy(n: int, counts: list[int]) -> float:
-    """The entropy in nats. Sums in ascending order, so that the order of clusters has no effect."""
+    """The entropy in nats. Terms are summed in ascending order of the counts, so that the order of
+    clusters has no effect."""
     return sum(c / n * log(n / c) for c in sorted(counts))

@@ -1,4 +1,4 @@
-"""The case: a release beside its source, as measures see it. Measures leave work in Spark to it."""
+"""The case: a release beside its source, as measures see it. It does their work in Spark."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,13 +26,13 @@ States: TypeAlias = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large classes are.
+    """The sizes of classes.
 
     Attributes:
-        size: int64[s], ascending. The sizes that classes have.
-        n_classes: int64[s]. How many classes have each size.
-        persons: Whether sizes count persons. Else they count rows: a person may have several, but
-            it is unknown which rows belong together.
+        size: int64[s], ascending. The sizes that occur.
+        n_classes: int64[s]. The number of classes of each size.
+        persons: Whether sizes count persons. Otherwise they count rows: a person may have several
+            rows, but it is unknown which rows belong together.
     """
 
     size: Ints
@@ -41,7 +41,7 @@ class Sizes:
 
     @property
     def n(self) -> int:
-        """Persons; a person in several classes counts in each."""
+        """The number of persons. A person in several classes counts in each."""
         return int(self.size @ self.n_classes)
 
     @property
@@ -55,7 +55,7 @@ class Part:
     """Rows to fit a model to or to test it on.
 
     Attributes:
-        rows: The rows, with the columns that were asked for, by id.
+        rows: The rows, with the requested columns, named by id.
         released: Whether they are released rows, else original ones.
         n: The number of rows.
         sample: All rows, or a sample of about the requested size, in a fixed order.
@@ -73,8 +73,8 @@ class Parts(NamedTuple):
     Attributes:
         train: Released rows to learn from.
         raw: The original rows of the same persons.
-        test: Rows of the other persons. Original rows where the release was made without them,
-            else released ones.
+        test: Rows of the other persons: original rows if the release was made without them, else
+            released ones.
         raw_test: The original rows of the persons in `test`.
     """
 
@@ -85,7 +85,7 @@ class Parts(NamedTuple):
 
     @property
     def n_most(self) -> int:
-        """The rows of the largest part."""
+        """The number of rows of the largest part."""
         return max(part.n for part in self)
 
 
@@ -93,8 +93,8 @@ class Comparison(NamedTuple):
     """The scores of one kind of model.
 
     Attributes:
-        released: After learning from released rows.
-        raw: After learning from original rows.
+        released: The scores after learning from released rows.
+        raw: The scores after learning from original rows.
     """
 
     released: Scores
@@ -105,8 +105,8 @@ class CertaintyBin(NamedTuple):
     """Classes in which the most frequent sensitive value has about the same share.
 
     Attributes:
-        bin: The bin of that share, from 0 for the lowest.
-        classes: Classes in it.
+        bin: The number of the bin; 0 for the lowest shares.
+        classes: Classes in the bin.
         rows: Rows of these classes.
         present: Rows with a value that is not missing.
         most: Rows that have the most frequent value of their class.
@@ -130,7 +130,7 @@ class Case(ABC):
 
     Attributes:
         schema: The columns.
-        source: The rows that were to be released: typed, NaN as null in quasi-identifiers.
+        source: The rows to release, with the schema's types. In quasi-identifiers, NaN is null.
         released: The released rows.
         n_source: Rows of the source.
         n_released: Rows of the release.
@@ -161,7 +161,7 @@ class Case(ABC):
     @property
     @abstractmethod
     def sizes(self) -> Sizes:
-        """The classes of the release. Cost: one aggregate, however many ask."""
+        """The classes of the release. Cost: one aggregate, shared by all measures."""
 
     @abstractmethod
     def source_sizes(self) -> Sizes:
@@ -170,7 +170,7 @@ class Case(ABC):
     @property
     @abstractmethod
     def pairs(self) -> tuple[pa.Table, pa.Table] | None:
-        """At most 10,000 original rows, and the released row of each in the same order. Suppressed
+        """At most 10,000 original rows, and the released row of each, in the same order. Suppressed
         rows are left out. None for a published release, whose rows have no links."""
 
     @abstractmethod
@@ -191,8 +191,11 @@ class Case(ABC):
 
     @abstractmethod
     def tuples(self, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
-        """The distinct released tuples of columns, and int64, the rows of each; None if there are
-        more than `most`. Cost: one aggregate."""
+        """The distinct released tuples of some columns. Cost: one aggregate.
+
+        Returns:
+            The tuples, and int64[tuples], the rows of each. None if there are more than `most`.
+        """
 
     @abstractmethod
     def link(self, attack: Attack, n: int) -> Links:
@@ -200,18 +203,19 @@ class Case(ABC):
 
     @abstractmethod
     def places(self, most: int) -> pa.Table | None:
-        """The places of at most `most` distinct released rows, those with the smallest hashes.
+        """The places of at most `most` distinct released rows: those with the smallest hashes.
 
         Returns:
-            `file`, `start` and `offset` of the first of equal rows, and for each column a number or
-            a text to rank by. None before rows are published: they have no final order yet.
+            `file`, `start` and `offset` of the first of equal rows; and, for each column, a number
+            or a text to rank by. None before rows are published, since they have no final order
+            yet.
         """
 
     @abstractmethod
     def certainty(
         self, name: str, protected: Sequence[str], threshold: float, n_bins: int
     ) -> tuple[list[CertaintyBin], int, int]:
-        """How certain classes make a guess of a sensitive column. Cost: two aggregates of the
+        """How certain a guess of a sensitive column is within classes. Cost: two aggregates of the
         release.
 
         Args:
@@ -228,8 +232,9 @@ class Case(ABC):
 
     @abstractmethod
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
-        """For each column released as shares, by name: the rows that are known to be the only ones
-        of their class with their value. Cost: one aggregate of the release, if there are any."""
+        """The number of rows that are known to be the only ones of their class with their value,
+        for each column released as shares, by name. Cost: one aggregate of the release, if there is
+        such a column."""
 
     @abstractmethod
     def fold(
@@ -240,12 +245,12 @@ class Case(ABC):
         *,
         released: bool,
     ) -> States:
-        """Makes states of all rows, merged by name.
+        """Computes states over all rows, merged by name.
 
         Args:
             ids: The columns that `count` reads.
-            count: Makes states of tables of rows. It runs in Spark's tasks.
-            merge: Merges two states of a name; commutative up to rounding.
+            count: Computes states from tables of rows. It runs in Spark's tasks.
+            merge: Merges two states of a name. It is commutative up to rounding.
             released: Whether to read the release, else the source.
         """
 
@@ -260,8 +265,9 @@ class Case(ABC):
         Args:
             share: The share of persons held out.
             ids: The columns to keep.
-            size: About the number of rows of each sample.
-            after: Whether to split the release; else another one is made without these persons.
+            size: The approximate number of rows of each sample.
+            after: Whether to split the release. Otherwise, another release is made without these
+                persons.
 
         Returns:
             The parts. None if a published release is to be split: its rows have no link to persons.
@@ -302,7 +308,7 @@ class Case(ABC):
         *,
         in_spark: bool,
     ) -> list[Ints]:
-        """Clusters the original rows by centres found in different rows, and compares.
+        """Clusters the original rows by centres found in different rows, and compares the results.
 
         Args:
             raw: Original rows.
@@ -313,7 +319,8 @@ class Case(ABC):
             in_spark: Whether Spark ML finds centres in all rows, else scikit-learn in samples.
 
         Returns:
-            int64[a, b]. Original rows in cluster a by centres of the original rows, and in cluster
-            b by centres of the released rows.
-            int64[a, b]. The same with b by centres of the original rows from another start.
+            int64[a, b]. The number of original rows that are in cluster a by centres of the
+            original rows, and in cluster b by centres of the released rows.
+            int64[a, b]. The same, with cluster b by centres of the original rows from another
+            start.
         """

@@ -22,9 +22,9 @@ from anonlib.measure.scores import Scores, score
 from anonlib.table.encoding import one_zero, to_float
 from anonlib.table.schema import Column, Scale, target_scale
 
-#: Most classes of a target.
+#: The most classes of a target.
 MOST_CLASSES = 100
-#: Most features times rows for models that need dense features: 1.6 GB.
+#: The most features times rows for models that need dense features. They take 1.6 GB.
 MOST_DENSE = 200_000_000
 
 
@@ -46,7 +46,8 @@ class LearnTarget:
         return 0 if self.classes is None else len(self.classes)
 
     def values(self, table: pa.Table) -> Floats:
-        """float64[n]. Codes of classes, or numbers. NaN for missing, infinite and other values."""
+        """float64[n]. Codes of classes, or numbers. NaN for missing and infinite values, and for
+        values that are no class."""
         with about(self.column.name):
             values = _present(as_one_array(table.column(self.column.id)))
             if self.classes is not None:
@@ -72,7 +73,7 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
 
     Args:
         column: The column.
-        scale: Numbers are predicted if it is continuous. None: the column's type decides.
+        scale: The target has numbers if it is continuous. If it is None, the column's type decides.
         tables: The classes are the distinct values in these tables.
 
     Raises:
@@ -153,8 +154,8 @@ def learn_model(
 
 
 def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
-    """The scores without a model: predicts the most frequent class of `train` (the first of equally
-    frequent ones), or the mean."""
+    """The scores without a model: predicts the most frequent class of `train` (of several, the
+    first), or the mean."""
     if not len(train.y) or not len(test.y):
         return Scores()
     if not n_classes:
@@ -189,7 +190,7 @@ def _as_taken(learner: Learner, x: Sparse) -> Any:
 
 
 def _present(values: pa.Array) -> pa.Array:
-    """The values with -0.0 as 0.0 and NaN as null."""
+    """Replaces -0.0 by 0.0 and NaN by null."""
     if not pa.types.is_floating(values.type):
         return values
     return pc.if_else(pc.is_nan(values), None, one_zero(values))

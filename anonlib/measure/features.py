@@ -1,4 +1,4 @@
-"""Features for learning. Original and released rows have the same features, so a model that learned
+"""Features for learning. Original and released rows have the same features, so a model that learns
 from a release can be tested on original rows."""
 
 import json
@@ -29,21 +29,22 @@ Sparse: TypeAlias = Any
 #: How nodes of a hierarchy become features. Shares of nodes are always encoded as `proportional`.
 NodeEncoding: TypeAlias = Literal["one_class", "fill_parent", "fill_child"]
 _NODES = {cls.type: cls for cls in (OneClass, FillParent, FillChild)}
-#: Most categories of a column that get a feature. Rows of other categories have none.
+#: The most categories of a column that get a feature. Other categories have no feature.
 MOST_CATEGORIES = 100
 
 
 @dataclass(frozen=True)
 class Feature:
-    """The features of one column. Original and released values have equal features in equal order.
+    """The features of one column. Original and released values have the same features, in the same
+    order.
 
     Attributes:
         column: The column.
         raw: Encoder of original values.
         released: Encoder of released values.
         domain: The categories or the hierarchy, for both encoders.
-        mean: Numbers are standardized by this mean.
-        sd: Numbers are standardized by this deviation.
+        mean: The mean by which numbers are standardized.
+        sd: The deviation by which numbers are standardized.
     """
 
     column: Column
@@ -140,10 +141,10 @@ def fit(
 ) -> Features:
     """Fits the features of released columns.
 
-    - Numbers, dates and ordinal columns (by rank): (value - mean) / sd; for intervals that of the
-      middle; 0 if missing.
-    - Nodes of a hierarchy: by `encoding`. Shares of nodes: by `proportional`; then original values
-      are encoded by `fill_parent`.
+    - Numbers, dates and ordinal columns (by rank): (value - mean) / sd. An interval counts as its
+      middle, a missing value as 0.
+    - Nodes of a hierarchy: encoded by `encoding`.
+    - Shares of nodes: encoded by `proportional`; original values by `fill_parent`.
     - Others, including sets: an indicator for each of the most frequent categories.
 
     The last feature of each column indicates missing values.
@@ -153,7 +154,7 @@ def fit(
         raw: Original rows that models may learn from, or a sample of them, in a fixed order.
             Columns are named by id.
         encoding: The encoder of nodes.
-        max_categories: Most categories of a column that get a feature.
+        max_categories: The most categories of a column that get a feature.
 
     Raises:
         InputError: A column can't be encoded.
@@ -195,7 +196,7 @@ def _is_measured(column: Column) -> bool:
 
 
 def _most_frequent(texts: Any, n: int) -> tuple[str, ...]:
-    """The n most frequent texts, sorted. Of equally frequent ones those that sort first."""
+    """The n most frequent texts, sorted. Of equally frequent texts, the first ones are taken."""
     counts = texts.drop_null().value_counts()
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     return tuple(sorted(text for text, _ in sorted(pairs, key=lambda p: (-p[1], p[0]))[:n]))
@@ -219,8 +220,8 @@ def _matrix(numbers: Floats, mean: float, sd: float) -> Sparse:
 
 
 def _to_ranks(values: Any, order: tuple[str, ...]) -> Any:
-    """Replaces ordinal texts by ranks. Intervals are structs, or JSON texts, which become the
-    middle of their ranks."""
+    """Replaces ordinal texts by ranks. Intervals as structs become structs of ranks. Intervals as
+    JSON texts become the middle of their ranks."""
     if pa.types.is_struct(values.type):
         ends = [_to_ranks(pc.struct_field(values, name), order) for name in ("lower", "upper")]
         return pa.StructArray.from_arrays(ends, ["lower", "upper"])

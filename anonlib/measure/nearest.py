@@ -11,14 +11,14 @@ from anonlib.hierarchy.tree import Tree
 
 #: A scipy.sparse matrix.
 Sparse: TypeAlias = Any
-#: Distances with a smaller relative difference are equal, since sums of squares are rounded.
+#: Distances count as equal up to this relative difference, since sums of squares are rounded.
 TIED = 1e-9
-#: Distances in memory at once, so that they fit in a CPU cache.
+#: The number of distances in memory at once. They fit in a CPU cache.
 CHUNK = 2**18
 
 
 class Distances:
-    """Squared distances of n original values of a column from its d distinct released values."""
+    """Squared distances from n original values of a column to its d distinct released values."""
 
     @abstractmethod
     def squared(self, rows: slice) -> Floats:
@@ -27,17 +27,17 @@ class Distances:
 
 @dataclass(frozen=True, eq=False)
 class SpanDistances(Distances):
-    """Distances of numbers from ranges: 0 inside, else the distance from the nearer end.
+    """Distances between numbers and ranges: 0 inside, else the distance from the nearer end.
 
-    A missing value has the mean. If only one of the two values is missing, the squared distance is
-    larger by 1.
+    A missing value has the mean. If only one of the two values is missing, 1 is added to the
+    squared distance.
 
     Attributes:
         value: float64[n]. The original numbers.
         absent: bool[n]. Whether they are missing.
         low: float64[d]. Lower ends of the released ranges.
         high: float64[d]. Upper ends.
-        blank: bool[d]. Whether the released range is missing.
+        blank: bool[d]. Whether each released range is missing.
     """
 
     value: Floats
@@ -55,7 +55,7 @@ class SpanDistances(Distances):
 
 @dataclass(frozen=True, eq=False)
 class ShareDistances(Distances):
-    """Distances of categories from sets with shares: (1 - the category's share)^2.
+    """Distances between categories and sets with shares: 1 - the category's share.
 
     Attributes:
         code: int64[n]. The original categories.
@@ -73,8 +73,10 @@ class ShareDistances(Distances):
 
 @dataclass(frozen=True, eq=False)
 class NodeDistances(Distances):
-    """Distances of leaves from nodes of a tree: 0 below the node, else the loss of the lowest
-    common ancestor. A missing value has the code -1 and counts as a child of the root.
+    """Distances between leaves and nodes of a tree.
+
+    The distance is 0 below the node, else the loss of the lowest common ancestor. A missing value
+    has the code -1 and counts as a child of the root.
 
     Attributes:
         leaf: int64[n]. The original leaves.
@@ -89,7 +91,7 @@ class NodeDistances(Distances):
     def squared(self, rows: slice) -> Floats:
         leaf, node = self.leaf[rows, None], self.node[None, :]
         root = len(self.tree.parent) - 1
-        away = np.where(leaf == node, 0.0, 1.0)  # right for missing ones; others follow below
+        away = np.where(leaf == node, 0.0, 1.0)  # right for missing values; the others follow below
         away[np.broadcast_to(node == root, away.shape)] = 0.0
         r, c = np.nonzero((leaf >= 0) & (node >= 0))
         first = np.minimum(self.leaf[rows][r], self.tree.low[self.node[c]])
@@ -103,7 +105,7 @@ class MatchedColumn(NamedTuple):
     """One column of an attack.
 
     Attributes:
-        distances: Distances from its d distinct released values.
+        distances: The distances from its d distinct released values.
         place: int64[t]. The distinct value of each tuple, 0..d-1.
     """
 
@@ -127,7 +129,7 @@ class Links(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """n original rows, and the t released tuples that they may have become.
+    """n original rows, and the t released tuples to which they may belong.
 
     Attributes:
         columns: The quasi-identifiers.

@@ -1,4 +1,4 @@
-"""Scores of predictions, computed from counts and sums, which add up over parts of a table.
+"""Scores of predictions, computed from counts and sums. These add up over the parts of a table.
 
 All scores are defined as in scikit-learn.
 """
@@ -32,7 +32,7 @@ class Scores(NamedTuple):
     r2: float | None = None
 
 
-#: Scores that are better if smaller.
+#: Scores that are better if they are smaller.
 ERRORS = ("rmse",)
 
 
@@ -50,7 +50,7 @@ def score(
     """
     if n_classes == 0:
         error, varies = true - prediction, len(true) > 0 and true.min() < true.max()
-        # The mean of equal numbers may have a rounding error, which must not count as spread.
+        # The mean of equal numbers may have a rounding error. It must not count as spread.
         spread = true - true.mean() if varies else np.zeros(1)
         return number_scores(len(true), float(error @ error), float(spread @ spread))
     code = true.astype(np.int64)
@@ -61,8 +61,8 @@ def score(
 
 
 def class_scores(confusion: Ints) -> Scores:
-    """All scores of classes except auc. confusion: int64[c, c], rows by true and by predicted
-    class."""
+    """All scores of classes but auc. confusion: int64[c, c], the rows of each true class and
+    predicted class."""
     total, hit = int(confusion.sum()), np.diagonal(confusion)
     if total == 0:
         return Scores()
@@ -103,8 +103,8 @@ def auc(positive: Ints, negative: Ints) -> float | None:
 
 
 def mean_auc(by_class: list[float | None]) -> float | None:
-    """The auc of a target: for two classes that of the last, else the mean over classes that have
-    one."""
+    """The auc of a target: for two classes the auc of the last class, else the mean over the
+    classes that have one."""
     known = [each for each in by_class if each is not None]
     if not known:
         return None

@@ -23,7 +23,7 @@ def render(record: Mapping[str, Any]) -> str:
         record: The private record of the run. The page depends on nothing else.
 
     Raises:
-        InputError: It is not such a record, or has another version, or is damaged.
+        InputError: This is no private record, has another version, or is damaged.
     """
     if record.get("anonlib_record") != 1:
         raise InputError("no run record of anonlib, or one of another version")
@@ -47,8 +47,8 @@ def render_sweep(
 ) -> str:
     """The page of a sweep, as HTML.
 
-    Each chart plots the means of a figure along one axis. Axes in none of `by`, `lines` and `over`
-    get one chart per combination of their values.
+    Each chart plots the means of a figure along one axis. Axes that are in none of `by`, `lines`
+    and `over` get one chart per combination of their values.
 
     Args:
         rows: One mapping per point. Its keys are `axes` and `figures`, with None for no value,

@@ -20,14 +20,14 @@ from anonlib.text import printable
 
 Row: TypeAlias = Sequence[Cell]
 
-#: Distinguish lines in addition to their colour: (matplotlib's marker, its sign in the legend).
+#: Marks that distinguish lines, in addition to colours: (matplotlib's marker, the legend's sign).
 MARKERS = (
     *(("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆")),
     *(("v", "▼"), ("P", "✚"), ("*", "★"), ("p", "⬟")),
 )
 #: Most categories in one drawing. The table of the chart has all.
 MAX_CATEGORIES = 14
-#: The first head of tables whose rows are ranges of numbers, in order.
+#: The first head of a table whose rows are ranges of numbers, in order.
 RANGE = "range"
 #: Height of a category in a drawing, in units of its width.
 _BAND = 22
@@ -55,7 +55,7 @@ class Chart:
 
     Attributes:
         title: Its title.
-        axes: The quantities on the axes, as in "classes by rows".
+        axes: The quantities on the axes, such as "classes by rows".
         svg: The drawing.
         table: All numbers of the drawing.
         legend: For each line: the number of its colour from 1, its mark, its name.
@@ -88,7 +88,7 @@ class Line:
 
 
 def bars(title: str, table: Table) -> Chart:
-    """A horizontal bar for each of the first MAX_CATEGORIES rows: its length is the second cell."""
+    """Horizontal bars for the first MAX_CATEGORIES rows. The second cell of a row is the length."""
     rows = table.rows[:MAX_CATEGORIES]
     values = [_value(row[1]) for row in rows]
 
@@ -115,8 +115,8 @@ def before_after(title: str, table: Table) -> Chart:
 
     Args:
         title: The title of the chart.
-        table: The cells of a row: a category or a range, its share before, its share after. If
-            the first head is RANGE, the chart is a histogram; else it has horizontal bars.
+        table: Each row has a category or a range, its share before, and its share after. If the
+            first head is RANGE, the chart is a histogram, else it has horizontal bars.
     """
     if table.heads[0] == RANGE:
         return _ranges_before_after(title, table)
@@ -193,7 +193,7 @@ def lines(
         table: All numbers.
         x_name: What the x axis is.
         y_name: What the y axis is; may be empty.
-        spread: A sentence that says what the bands are; may be empty.
+        spread: A sentence that explains the bands; may be empty.
     """
     drawn_lines = series[: len(LINES)]
     x_all = [x for line in drawn_lines for x in line.x]
@@ -212,7 +212,7 @@ def lines(
             ax.minorticks_off()
             if len(set(x_all)) <= 6:
                 ax.set_xticks(sorted(set(x_all)))
-            elif max(x_all) <= 200 * min(x_all):  # powers of ten alone would be too few ticks
+            elif max(x_all) <= 200 * min(x_all):  # powers of ten would give too few ticks
                 ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_locator(MaxNLocator(5))
         for axis in (ax.xaxis, ax.yaxis):

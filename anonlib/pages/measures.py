@@ -14,7 +14,7 @@ from anonlib.text import printable
 
 Row: TypeAlias = tuple[str, ...]
 
-#: Most charts of one kind; further series become tables.
+#: Most charts of one kind. Further series become tables.
 MAX_CHARTS = 24
 #: The name of the series with a column's distribution before and after.
 DISTRIBUTION = "distribution"
@@ -34,8 +34,8 @@ class ChartGroup:
 
     Attributes:
         title: The kind; may be empty.
-        charts: Charts of series that are drawn.
-        tables: Tables of the others.
+        charts: Charts of the series that are drawn.
+        tables: Tables of the other series.
     """
 
     title: str
@@ -98,7 +98,7 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
 
     Args:
         evaluation: The section `evaluation` of a record.
-        risk: Whether to show the measures of risk, else all others.
+        risk: Whether to show the measures of risk, else all other measures.
     """
     findings_of = evaluation.get("measures", {})
     known = registry.plugins("measure")
@@ -155,7 +155,7 @@ def _meanings(
 
 
 def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The different notes, each with the figures that have it, unless all have it."""
+    """The different notes. Each is with the figures that have it, unless all have it."""
     said: dict[str, list[str]] = {}
     for figure in figures:
         if figure["note"]:
@@ -174,8 +174,8 @@ def _show_note(note: str, figures: Sequence[str], n_figures: int) -> str:
 def _pivot(figures: Sequence[Mapping[str, Any]]) -> Table | None:
     """A table with one row per part (`of`) and one column per name of figures.
 
-    If names are forms of another name, as `raw_accuracy` and `accuracy_loss` of `accuracy`, there
-    is one row per part and such name, and one column per form.
+    Names may be forms of another name, as `raw_accuracy` and `accuracy_loss` are forms of
+    `accuracy`. Then there is one row per part and such name, and one column per form.
     """
     names = {figure["name"] for figure in figures}
     split = {name: _split(name, names) for name in names}
@@ -193,8 +193,8 @@ def _pivot(figures: Sequence[Mapping[str, Any]]) -> Table | None:
 
 
 def _split(name: str, names: Set[str]) -> tuple[str, str]:
-    """The name that a figure's name is a form of, and the form: `raw`, `baseline`, `loss` or empty
-    if it is none."""
+    """Splits the name of a figure into another figure's name and a form: `raw`, `baseline`, `loss`.
+    Without a form, this is the whole name and an empty text."""
     for form in ("raw", "baseline"):
         if name.removeprefix(f"{form}_") in names - {name}:
             return name.removeprefix(f"{form}_"), form
@@ -221,7 +221,7 @@ def _part(
 
 
 def _suitable_chart(table: Table) -> Callable[[str, Table], Chart] | None:
-    """The chart that suits the columns of a table; None if it is not drawn."""
+    """The chart that suits the columns of a table; None if none does."""
     first, *others = zip(*table.rows, strict=True) if table.rows else ((),)
     numeric = [all(not isinstance(cell, str) for cell in column) for column in others]
     if not numeric or not all(numeric):

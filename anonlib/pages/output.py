@@ -1,5 +1,5 @@
-"""Reads private records and writes reports beside them. Starts Spark only for stores other than
-the local disk."""
+"""Reads private records and writes reports beside them. Starts Spark only if a store is not the
+local disk."""
 
 import json
 import os
@@ -26,13 +26,13 @@ def report(
     config: Config | Mapping[str, Any] | str | Path | None = None,
     out: str | Path | None = None,
 ) -> str:
-    """Writes the page of a run from its private record, readable by its owner only.
+    """Writes the page of a run from its private record. Only its owner can read the page.
 
     Args:
         run: The path of a private record; with a config, the id of a run.
         config: The config of the run: a dict, the path of a YAML file, or a Config.
-        out: The file to write; by default beside the record. A report there is replaced, any
-            other file never.
+        out: The file to write; by default beside the record. An existing report is replaced, any
+            other file is not.
 
     Returns:
         The path of the page.
@@ -62,7 +62,7 @@ def report(
 
 
 def _record_path(run: str, folder: str) -> str:
-    """The path of the private record of the run with this id. Raises InputError."""
+    """The path of a run's private record. Raises InputError if `run` is no id of a run."""
     if not _RUN_ID.fullmatch(run):
         raise InputError("RUN: no run id; leave out --conf to name the file of a record")
     return f"{folder.rstrip('/')}/{run}.json"
@@ -79,7 +79,7 @@ def _read(path: str) -> str:
 
 
 def _existing(path: str) -> str | None:
-    """The text of a file, None if there is no file. Bytes that are not UTF-8 are replaced."""
+    """The text of a file; None if there is no file. Bytes that are not UTF-8 are replaced."""
     local = _local(path)
     if local is None:
         storage = _storage(path)
@@ -105,7 +105,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _local(path: str) -> Path | None:
-    """The path on the local disk; None if it is on another store."""
+    """A path on the local disk; None for a path on another store."""
     if path.startswith("file:"):
         return Path("/" + path.removeprefix("file:").lstrip("/"))
     return None if "://" in path else Path(path)

@@ -64,8 +64,8 @@ class Loss:
     Attributes:
         name: The metric, in words.
         value: Its value; None if it is not computable.
-        share: The length of its bar: the value if it is in [0, 1), else None. 1 is left out,
-            since other scales begin there.
+        share: The length of its bar: the value if it is in [0, 1), else None. 1 has no bar, since
+            other scales begin there.
         about: What the metric measures, or why it is not computable.
     """
 
@@ -77,7 +77,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class ReleasePage:
-    """The content of a release's page, in order. Parts that are empty or None are not shown.
+    """The content of a release's page, in order. The page leaves out parts that are empty or None.
 
     Attributes:
         title: The title.
@@ -89,8 +89,8 @@ class ReleasePage:
         remarks: Notes and problems.
         losses: By metric.
         by_column: Losses by column.
-        utility: Findings of measures of how useful the release is.
-        risk: Findings of measures of how risky it is.
+        utility: Findings of measures of utility.
+        risk: Findings of measures of risk.
         classes: The sizes of classes.
         columns: Distributions of columns before and after.
         source: Aggregates of the source's columns.
@@ -202,7 +202,7 @@ def _summary(
 
 
 def _describe_making(record: Record, audit: Record) -> str:
-    """A sentence on the rows and classes that were published, or were to be published."""
+    """A sentence about the rows and classes that were published, or would have been."""
     n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
     counts = f"{count_noun(n_rows, 'row')} in {count_noun(audit['n_classes'], 'class', 'classes')}"
     outcome = record.get("outcome", "published")
@@ -263,7 +263,7 @@ def _by_column(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
 
 
 def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
-    """A histogram of class sizes. sizes: pairs of a size in rows and the classes that have it."""
+    """A histogram of class sizes. `sizes` has pairs: a size in rows, and its number of classes."""
     ordered = sorted((size, n) for size, n in sizes)
     if not ordered:
         return None
@@ -278,8 +278,9 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
 
 
 def _edges(low: int, high: int) -> list[int]:
-    """The edges of ranges of sizes, as half-open intervals. Ranges have equal widths if `high` is
-    less than 4 `low` or there are few sizes; else each is twice as wide as the one before."""
+    """The edges of ranges of sizes, which are half-open intervals. They have equal widths if `high`
+    is less than 4 `low`, or if there are few sizes. Else each is twice as wide as the one before.
+    """
     if high - low < MAX_BARS:
         return list(range(low, high + 2))
     if high < 4 * low:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 WIDTH = 360
 FONT_SIZE = 12
 
-#: Placeholders: the page replaces them by its own colours, in light and in dark mode.
+#: Placeholders. The page replaces them by its own colours, in light and in dark mode.
 INK, MUTED, RULE, FILL, PAPER = "#010101", "#010102", "#010103", "#010104", "#010105"
 LINES = ("#020201", "#020202", "#020203", "#020204", "#020205", "#020206", "#020207", "#020208")
 _VARIABLES = {
@@ -45,7 +45,7 @@ _STYLE: dict[Any, Any] = {
     "grid.color": RULE,
     "legend.frameon": False,
 }
-#: matplotlib's defaults, so that the settings of a notebook don't count.
+#: matplotlib's defaults, so that settings of a notebook have no effect.
 _DEFAULTS: dict[Any, Any] = {
     key: value for key, value in mpl.rcParamsDefault.items() if "backend" not in key
 }
@@ -75,8 +75,8 @@ def drawing(label: str, height: float, draw: Callable[[Axes], None]) -> Markup:
 
 
 def _for_page(text: str, label: str) -> Markup:
-    """The SVG without parts that a page doesn't need: fixed size, namespaces, metadata, unused ids,
-    and the style sheet, which would apply to the whole page."""
+    """Removes what a page doesn't need of an SVG: fixed size, namespaces, metadata, unused ids, and
+    the style sheet, which would apply to the whole page."""
     root = ElementTree.fromstring(text)
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', text))
     salt = sha256(f"{label}\n{text}".encode()).hexdigest()[:8]

@@ -51,8 +51,8 @@ def sweep_page(
     line: Sequence[str] | None,
     over: Sequence[str],
 ) -> SweepPage:
-    """The content of the page. Arguments and errors as in `anonlib.pages.render_sweep`; `line` is
-    its `lines`."""
+    """The content of the page. Arguments and errors are as in `anonlib.pages.render_sweep`, whose
+    `lines` is called `line` here."""
     unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
     if unknown:
         raise InputError(
@@ -96,7 +96,7 @@ class _Plan:
     names: Mapping[str, str]
 
     def title(self, axes: Sequence[str], key: Key) -> str:
-        """The values of axes, in words; numbers with the names of their axes."""
+        """The values of axes in words. Numbers have the names of their axes."""
         pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
         return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
 
@@ -104,8 +104,8 @@ class _Plan:
 def _plan(
     rows: Sequence[Row], axes: Sequence[str], by: str | None, lines: Sequence[str] | None
 ) -> _Plan:
-    """The plan for the axes with several values. By default charts go along the numeric axis with
-    the most values, and each case has its own chart."""
+    """Plans what axes with several values are used for. By default, charts plot along the numeric
+    axis with the most values, and each case has its own chart."""
     values = {axis: {_cell(row.get(axis)) for row in rows} for axis in axes}
 
     def numbers(axis: str) -> tuple[bool, int]:
@@ -120,7 +120,7 @@ def _plan(
 
 
 def _short_names(axes: Sequence[str]) -> dict[str, str]:
-    """The name of each axis: the last part of its dotted key, the whole key if two are equal."""
+    """The name of each axis: the last part of its dotted key, or the whole key if two are equal."""
     last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
     same = Counter(last.values())
     return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
@@ -217,14 +217,14 @@ def _failures(rows: Sequence[Row], axes: Sequence[str], names: Mapping[str, str]
 
 
 def _moments(rows: Sequence[Row], figure: str) -> tuple[float, float | None, int]:
-    """Mean and standard deviation (None for one point) of a figure, and the number of points that
-    have it. The order of rows does not matter."""
+    """The mean and the standard deviation of a figure (None for one point), and the number of
+    points that have it. The order of rows does not matter."""
     values = sorted(float(row[figure]) for row in rows if row.get(figure) is not None)
     return fmean(values), stdev(values) if len(values) > 1 else None, len(values)
 
 
 def _groups(rows: Iterable[Row], axes: Sequence[str]) -> list[tuple[Key, list[Row]]]:
-    """Groups rows by their values on some axes: sorted, numbers before others."""
+    """Groups rows by their values on some axes. Groups are sorted, numbers before other values."""
 
     def key(row: Row) -> Key:
         return tuple(_cell(row.get(axis)) for axis in axes)

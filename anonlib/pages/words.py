@@ -13,7 +13,7 @@ MAX_LABEL = 22
 
 
 def number(value: Any) -> str:
-    """A value in few digits: `2,997`, `0.05651`, `3.0e-07`; None and infinite values as a dash."""
+    """A value in few digits: `2,997`, `0.05651`, `3.0e-07`. None, NaN and infinity give a dash."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -40,7 +40,7 @@ def count_noun(n: int, one: str, many: str = "") -> str:
 
 
 def spoken(name: str) -> str:
-    """A name of ours, such as `mean_error`, as words."""
+    """A name from the code, such as `mean_error`, as words."""
     return printable(name).replace("_", " ")
 
 
@@ -61,7 +61,7 @@ def code_spans(text: str) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """A name as HTML that may be broken after each of its signs `_./=:,-`."""
+    """A name as HTML, with a possible line break after each of the signs `_./=:,-`."""
     return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
 
 

@@ -1,7 +1,7 @@
 """Partitioners: the steps that turn a table into blocks.
 
-Most of them grow a tree on a sample. The tree is then frozen and gives every row its leaf. Others
-split blocks inside the tasks.
+Most partitioners grow a tree on a sample. The tree is then frozen and gives every row its leaf.
+Others split blocks inside the tasks.
 """
 
 from abc import abstractmethod

@@ -1,7 +1,7 @@
-"""Bisecting k-means with a least cluster size.
+"""The compiled core of bisecting k-means with a least cluster size.
 
 The cluster whose split gains most is split in two, until there are enough clusters. Distances are
-those of kernels: a nominal column counts as indicators of its categories, scaled by sqrt(1/2).
+those of kernels: a nominal column counts as the indicators of its categories, scaled by sqrt(1/2).
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit, sort
 
-#: Least share of the rows on each side of a split. It keeps the tree of splits flat.
+#: The least share of a cluster's rows on each side of a split. It keeps the tree of splits flat.
 SHARE = 1 / 64
 #: Lloyd steps per split.
 STEPS = 4
@@ -26,14 +26,14 @@ class ClusterWork(NamedTuple):
         numeric: float64[n, p]. The numeric columns.
         nominal: int32[n, q]. The codes of the nominal columns.
         order: int64[n]. Row numbers; the rows of a cluster are one run `a..b` of it.
-        lean: float64[n]. By row: its squared distance from side 0 minus that from side 1, or its
-            squared distance from one point.
+        lean: float64[n]. For each row, its squared distance from side 0 minus that from side 1; or
+            its squared distance from one point.
         key: float64[n]. Scratch.
         item: int64[n]. Scratch.
         rows: int64[2]. Rows on each side.
         mean: float64[2, p]. Means of the numeric columns on each side.
         tally: int64[2, all categories]. Rows per category on each side; 0 between uses.
-        start: int64[q + 1]. The categories of column h are `start[h]..start[h + 1]` of a tally.
+        start: int64[q + 1]. Where each nominal column begins in a tally.
         spread: float64[2]. On each side, the sum over nominal columns of
             (1 + sum of squared shares of categories) / 2.
     """
@@ -55,15 +55,15 @@ class ClusterWork(NamedTuple):
 def bisecting(numeric: Floats, nominal: Codes, n_categories: Ints, k: int, m: int) -> Ints:
     """Clusters n rows into at most m clusters of at least k rows.
 
-    There are fewer than m clusters if none is left to split: one can be split only if it has 2k
-    rows that are not all equal. Cost: O(n (d + log n)) per level of the tree of splits, plus
-    O(m^2). There are about log2(m) levels, more if a few rows lie far out.
+    There are fewer than m clusters if no cluster is left to split. A cluster can be split only if
+    it has 2k rows that are not all equal. Cost: O(n (d + log n)) per level of the tree of splits,
+    plus O(m^2). There are about log2(m) levels, or more if a few rows lie far out.
 
     Args:
         numeric: float64[n, p]. The numeric columns.
         nominal: int32[n, q]. The codes of the nominal columns.
         n_categories: int64[q]. Categories of each nominal column.
-        k: The least rows of a cluster.
+        k: The fewest rows of a cluster.
         m: The most clusters.
 
     Returns:
@@ -118,7 +118,8 @@ def _split(work: ClusterWork, a: int, b: int, k: int) -> tuple[int, float]:
     The first centres are the row farthest from the centroid, and the row farthest from that row.
 
     Returns:
-        Where side 1 begins, and by how much the sum of squares falls; (a, 0.0) without a split.
+        Where side 1 begins; a without a split.
+        By how much the sum of squares falls; 0.0 without a split.
     """
     least = max(k, int(np.ceil(SHARE * (b - a))))
     if b - a < 2 * least:
@@ -150,7 +151,7 @@ def _split(work: ClusterWork, a: int, b: int, k: int) -> tuple[int, float]:
 
 @njit
 def _describe(work: ClusterWork, side: int, a: int, b: int) -> None:
-    """Makes the run a..b a side: its size, means, tally and spread."""
+    """Makes the run a..b a side: computes its size, means, tally and spread."""
     work.rows[side] = b - a
     work.mean[side] = 0.0
     for i in range(a, b):
@@ -215,12 +216,12 @@ def _farthest(work: ClusterWork, a: int, b: int) -> int:
 
 @njit
 def _divide(work: ClusterWork, a: int, b: int, least: int) -> int:
-    """Sorts a run by `lean`; returns where side 1 begins.
+    """Sorts a run by `lean`. Returns where side 1 begins.
 
-    It begins at the boundary between two distinct values, with at least `least` rows on both sides,
-    that makes the sum of squares of `lean` within the sides lowest. A boundary at 0, moved to leave
-    `least` rows, could separate rows that lie close together. Without such a boundary side 1 begins
-    in the middle.
+    It chooses the boundary that makes the sum of squares of `lean` within the sides lowest. The
+    boundary lies between two distinct values, and leaves at least `least` rows on both sides. (A
+    boundary at 0, moved to leave `least` rows, could separate rows that lie close together.)
+    Without such a boundary, side 1 begins in the middle.
     """
     n, key, item = b - a, work.key[a:b], work.item[a:b]
     total = 0.0
@@ -245,7 +246,8 @@ def _divide(work: ClusterWork, a: int, b: int, least: int) -> int:
 def _gain(work: ClusterWork, a: int, middle: int, b: int) -> float:
     """By how much a split lowers the sum of squares.
 
-    This is the squared distance of the centroids times n0 n1 / (n0 + n1), the sides' rows.
+    This is the squared distance of the centroids times n0 n1 / (n0 + n1), for n0 and n1 rows on
+    the sides.
     """
     _describe(work, 0, a, middle)
     _describe(work, 1, middle, b)

@@ -1,4 +1,4 @@
-"""Growing trees: the sample that partitioners see, and the cuts that they make."""
+"""Growing trees: the sample that partitioners see, and their cuts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +11,11 @@ from anonlib.arrays import Bools, Ints
 from anonlib.partition.cuts import Singles, score_rows, with_one, with_threshold
 from anonlib.table.block import Block
 
-#: At most this many categories of a nominal column get a coordinate.
+#: The most categories of a nominal column that get a coordinate.
 TOP_CATEGORIES = 8
 #: Categories with at most this share of the rows get no coordinate, and so don't guide cuts.
 MIN_SHARE = 0.02
-#: The value of an indicator. It puts rows of different categories at squared distance 1, as in
+#: The value of an indicator. With it, rows of different categories are at squared distance 1, as in
 #: kernels.
 INDICATOR = np.float32(np.sqrt(0.5))
 
@@ -65,9 +65,9 @@ class Sample:
 
     Attributes:
         block: The rows.
-        place: int64[m]. The rank of each row by a seeded hash. The rows with the lowest places
-            are a smaller random sample.
-        share: The share of the table's rows that are sampled; exactly 1.0 for all rows.
+        place: int64[m]. The rank of each row by a seeded hash. The rows with the lowest places are
+            a smaller random sample.
+        share: The sampled share of the table's rows; exactly 1.0 for all rows.
     """
 
     block: Block
@@ -85,10 +85,10 @@ class Sample:
 
     @cached_property
     def tops(self) -> list[tuple[int, int]]:
-        """(column, code) of the most frequent categories; ties by code.
+        """(column, code) of the most frequent categories of each nominal column; ties by code.
 
-        Each column's most frequent category is included, however rare: a table of such columns must
-        have something to cut by.
+        The most frequent category of a column is included, however rare it is: a table of such
+        columns needs something to cut by.
         """
         found = []
         p = self.block.numeric.shape[1]
@@ -107,7 +107,7 @@ class Sample:
         return np.column_stack([numbers, *indicators]).astype(np.float32)
 
     def left(self, cut: Cut, rows: Ints) -> Bools:
-        """bool[rows]. Whether each row goes left. Plans decide it the same way everywhere."""
+        """bool[rows]. Whether each row goes left. Plans decide this in the same way everywhere."""
         match cut:
             case Below(column, threshold):
                 below: Bools = self.values[rows, column] < np.float32(threshold)
@@ -119,7 +119,7 @@ class Sample:
 
 
 def along(weights: Singles, threshold: float, x: Singles) -> npt.NDArray[np.float32]:
-    """float32[n]. weights @ x - threshold, with the rounding of plans."""
+    """float32[n]. weights @ x - threshold for each row of x, with the rounding of plans."""
     return score_rows(with_threshold(weights[None], np.array([threshold])), with_one(x))
 
 

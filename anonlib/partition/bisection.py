@@ -10,9 +10,9 @@ def bisect(block: Block, max_rows: int) -> list[Ints]:
     """Halves a block until its parts have at most `max_rows` rows.
 
     Every part holds the models. A part is cut at the boundary nearest to its median, along the
-    column of largest spread where both halves hold the models. If no column allows it, as with rows
-    that all agree, the part is halved in canonical order, the order of the rows' hash. A part that
-    can't be cut without breaking a model stays whole, even if it is too large.
+    column of largest spread where both halves hold the models. If no column allows that (for
+    example, all rows agree), the part is halved in canonical order, the order of the rows' hash. If
+    this would break a model, too, the part stays whole, even if it is too large.
     Cost O(n (p + q) log(n / max_rows)).
 
     Returns:

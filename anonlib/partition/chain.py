@@ -1,5 +1,5 @@
-"""Runs the chain of a config's steps: grows their forest on a sample, and cuts a table in memory
-into blocks."""
+"""Runs the steps of a config: grows their forest on a sample, and cuts a table in memory into
+blocks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from anonlib.partition import (
 from anonlib.partition.kmeans import KMeansPartitioner
 from anonlib.table.block import Block, part
 
-#: Leaves aim at this share of max_rows: a sample only estimates their size.
+#: The size of leaves aims at this share of max_rows, because a sample only estimates it.
 FILL = 0.5
 
 
@@ -45,16 +45,16 @@ def grow(
 ) -> Forest:
     """Grows the forest of all steps that grow trees.
 
-    Leaves of more than max_rows rows are cut by the steps that bound leaves. Without such a step,
+    Steps that bound leaves cut only leaves of more than max_rows rows. If there is no such step,
     k-means is added at the end, unless a step keeps the table whole.
 
     Args:
         sample: m sampled rows.
-        steps: The chain.
+        steps: The steps of the config.
         max_rows: The most rows of a leaf, in rows of the table, estimated from the sample.
         seed: The seed of the steps.
         root: int64[m]. The tree of each sampled row.
-        n_rows: int64[r]. Rows of the table in each tree.
+        n_rows: int64[r]. The rows of the table in each tree.
     """
     grower = Grower(len(n_rows))
     members = np.split(np.argsort(root, kind="stable"), np.cumsum(np.bincount(root))[:-1])
@@ -84,7 +84,7 @@ def grow(
 
 
 def parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:
-    """Splits a block by the chain's task step; one part if the chain has none.
+    """Splits a block by the step that works in tasks. Without such a step, there is one part.
 
     Returns:
         The rows of each part, ascending.
@@ -100,11 +100,12 @@ def blocks(
 ) -> list[Ints]:
     """Cuts a table in memory into blocks. Controllers are ignored.
 
-    The blocks are exactly those of a release whose sample is the whole table, if none needs repair.
+    The blocks are exactly those of a release whose sample is the whole table, if no block needs
+    repair.
 
     Args:
         block: All rows of the table.
-        steps: The chain.
+        steps: The steps of the config.
         max_rows: The most rows of a block.
         seed: The seed of the steps.
         place: int64[n]. See `Sample`.

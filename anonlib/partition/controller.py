@@ -12,13 +12,13 @@ from anonlib.privacy import PrivacyModel
 
 
 class Controller(Partitioner):
-    """Keeps the rows of each value of `column` (a hospital, a country) apart: the steps after it
-    work on each controller's rows alone, and no cell has rows of two. It is the first step.
+    """Keeps the rows of each value of `column` (a hospital, a country) apart. Later steps work on
+    the rows of one controller at a time, and no cell has rows of two. It must be the first step.
 
-    - `models` gives controllers, by their value, further models for their rows, in addition to the
-      config's.
+    - `models` gives single controllers, by their value, further models for their rows, in addition
+      to the config's.
     - If a controller's rows can't hold its models, they are suppressed within the suppression
-      limit, or the run fails. With `merge` the controller joins the nearest one instead (by the
+      limit, or the run fails. With `merge`, the controller joins the nearest one instead (by the
       means of the numeric columns), and both count as one controller.
     - A missing value is a controller of its own.
     - The audit counts the rows of each controller separately. Combinations of insensitive columns

@@ -1,6 +1,6 @@
 """Binary trees of linear cuts, evaluated row by row. The JVM and numpy give the same leaves.
 
-All partitioners share one form: a k-means split is the hyperplane between two centres, a Mondrian
+All partitioners share this form: a k-means split is the hyperplane between two centres, a Mondrian
 or decision-tree cut has a single weight. To find the leaf of a row costs O(depth * features).
 
 Features, weights and thresholds are float32, and products are summed in the order of Spark's
@@ -73,14 +73,14 @@ class Cuts:
     def levels(self) -> list[tuple[Singles, Ints]]:
         """The forest level by level, for a walk by look-ups.
 
-        A row starts at the place of its root. From place p of a level it goes to place child[p] of
-        the next, or to child[p] + 1 if weights[p] @ (features, -1, 0, ...) >= 0. At an inner node
-        child[p] is even. A leaf above the last level is repeated on every level below it. On the
-        last level child[p] is the id of the leaf.
+        A row starts at the place of its root. From place p of a level, it goes to place child[p] of
+        the next level, or to child[p] + 1 if weights[p] @ (features, -1, 0, ...) >= 0. At an inner
+        node child[p] is even. A leaf above the last level is repeated on every level below it. On
+        the last level child[p] is the id of the leaf.
 
         Returns:
-            (weights, child) of each level: float32[places, f + 1 filled to chunks] and
-            int64[places].
+            (weights, child) of each level. weights: float32[places, f + 1, padded to whole chunks].
+            child: int64[places].
         """
         result = []
         places = self.roots.astype(np.int64)  # the node or leaf at each place

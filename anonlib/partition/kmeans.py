@@ -12,19 +12,20 @@ from anonlib.partition import Grower, Leaf, Plane, Sample, TreePartitioner
 from anonlib.partition._tree import along
 from anonlib.partition.cuts import Singles
 
-#: Splits are fitted on this many sampled rows per leaf, and on at least MIN_FITTED.
+#: Splits are fitted on this many sampled rows per leaf, or on MIN_FITTED if that is more.
 FITTED_PER_LEAF = 256
+#: Splits are fitted on at least this many sampled rows, if the leaf has them.
 MIN_FITTED = 10_000
 
 
 class KMeansPartitioner(TreePartitioner):
-    """Bisecting k-means: the heaviest block is split by 2-means until there are enough.
+    """Bisecting k-means: splits the largest block by 2-means until there are enough blocks.
 
-    A row goes to the nearer centre at each split. So it costs log2(blocks) distances instead of one
-    per block, and a block's sibling is also its nearest block, for merging. A split that leaves
-    less than `balance` of the rows on a side is moved along its axis, as far as repeated tuples
-    allow. This makes blocks of similar size and a flat tree.
-    Centres are fitted by scikit-learn in one thread on the weighted sample.
+    At each split, a row goes to the nearer centre. So a row needs log2(blocks) distances instead of
+    one per block, and a block's sibling is also its nearest block, for merging. If a split leaves
+    less than the share `balance` of the rows on a side, it is moved along its axis, as far as
+    repeated tuples allow. This makes blocks of similar size and a flat tree.
+    scikit-learn fits the centres, in one thread, on the weighted sample.
     Reference: Steinbach, Karypis, Kumar, A comparison of document clustering techniques, 2000.
     Cost O(m f log(n_leaves)) for a sample of m rows and f features.
     """

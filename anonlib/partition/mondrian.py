@@ -1,4 +1,4 @@
-"""Blocks by Mondrian: the top levels of its tree, on the whole table."""
+"""Blocks by Mondrian: the top levels of its tree on the whole table."""
 
 from math import ceil
 from typing import ClassVar
@@ -10,12 +10,13 @@ from anonlib.partition import Below, Grower, Leaf, Sample, TreePartitioner
 
 
 class MondrianPartitioner(TreePartitioner):
-    """Cuts at medians, as the kernel `mondrian` does in its mode `strict`, until blocks are small
-    enough. Widths, boundaries, order of dimensions and privacy models are those of the kernel,
-    which goes on inside the blocks. A table of at most `sample_rows` rows is released as by
-    Mondrian on the whole table. For a larger table the medians are those of the sample, and each
-    side needs its share of the rows that the models require.
-    Numbers beyond 16 standard deviations are compared in 24 bits.
+    """Cuts at medians until blocks are small enough, like the kernel `mondrian` in mode `strict`.
+
+    Widths, boundaries, order of dimensions and privacy models are those of the kernel, which goes
+    on inside the blocks. If a table has at most `sample_rows` rows, the release is that of Mondrian
+    on the whole table. For a larger table, medians are those of the sample, and each side needs the
+    sampled share of the rows that the models require. Numbers beyond 16 standard deviations are
+    compared in 24 bits.
 
     Reference: K. LeFevre, D. DeWitt, R. Ramakrishnan, Mondrian multidimensional k-anonymity, ICDE
     2006. Cost O(m (d + log m) log(blocks)) for a sample of m rows and d dimensions.
@@ -42,7 +43,7 @@ class MondrianPartitioner(TreePartitioner):
 
 
 def _cut(sample: Sample, rows: Ints) -> Below | None:
-    """The median cut of the widest dimension where it is allowed; None if there is none."""
+    """The median cut of the widest dimension that allows it; None if there is none."""
     width = _widths(sample, rows)
     for j in np.argsort(-width, kind="stable").tolist():
         if width[j] <= 0.0:
@@ -65,7 +66,7 @@ def _widths(sample: Sample, rows: Ints) -> Floats:
 def _median(values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> float:
     """The lowest value on the right of the median boundary.
 
-    This boundary has nearest to half of the rows on its left; of two such ones it is the lower.
+    This is the boundary whose left side comes nearest to half of the rows; of two, the lower one.
     """
     distinct, counts = np.unique(values, return_counts=True)
     below = np.cumsum(counts)[:-1]

@@ -38,10 +38,10 @@ class Joint:
         """The groups of rows that agree on all protected columns but one.
 
         Args:
-            id: The column that is left out.
-            references: By column: its distribution in the whole table.
-            shared: Whether a person may have several rows. Then groups count 0 persons, since no
-                larger number is certain, and a person with several values counts as several.
+            id: The column that may differ.
+            references: The distribution of each column in the whole table.
+            shared: Whether a person may have several rows. If so, groups count 0 persons, since no
+                larger number is certain, and a person with several values counts several times.
         """
         j = self.ids.index(id)
         others = np.delete(self.value, j, axis=1)
@@ -62,14 +62,14 @@ class BlockCounts:
     Attributes:
         n_rows: int64[b]. Rows.
         n_persons: int64[b]. Persons.
-        sketches: By protected column: int64[b, words], a sketch of its values in each leaf. It has
-            at most as many bits set as there are distinct values.
+        sketches: By protected column: int64[b, words]. A sketch of its values in each leaf. A
+            sketch has at most as many bits set as there are distinct values.
         shared: Whether a person may have rows in several leaves.
-        counts: By protected column that a model counts: its counts. Of merged leaves that share
-            persons they are sums, which count such persons several times.
+        counts: By protected column that a model counts: the counts of its values. In merged leaves,
+            counts are sums, so persons whom the leaves share count several times.
         references: By the same columns: their distributions in the whole table.
-        joint: Joint counts of all protected columns, if models must hold against somebody who knows
-            the others; else None.
+        joint: The joint counts of all protected columns, if models must hold even against an
+            attacker who knows all but one of them; else None.
     """
 
     n_rows: Ints
@@ -125,16 +125,17 @@ class BlockCounts:
 
     @cached_property
     def _starts(self) -> dict[str, Ints]:
-        """By column: int64[b + 1]. Where the entries of each leaf begin, and the end of all."""
+        """Where the entries of each leaf begin, and the end of all: int64[b + 1] for each
+        column."""
         leaves = np.arange(len(self.n_rows) + 1)
         return {id: np.searchsorted(of.cell, leaves) for id, of in self.counts.items()}
 
     def hold(self, models: Sequence[PrivacyModel]) -> Bools:
-        """bool[b]. Whether each leaf holds every model: certainly, unless leaves that share persons
-        were merged and a model looks at counts.
+        """bool[b]. Whether each leaf holds every model.
 
-        Values that share a bit of a sketch count as one. So a leaf can look less diverse than it
-        is, never more.
+        The answer True is certain, unless leaves that share persons were merged and a model looks
+        at counts. Values that share a bit of a sketch count as one, so a leaf can look less diverse
+        than it is, but never more.
         """
         sensitive = {id: _bits(words) for id, words in self.sketches.items()} | self.counts
         known = {}
@@ -181,7 +182,7 @@ def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
 
 
 def _unite(counts: SparseCounts, group: Ints, n_groups: int) -> SparseCounts:
-    """The counts with leaves replaced by their groups; group -1 is left out."""
+    """The counts with leaves replaced by their groups. Leaves of group -1 are left out."""
     cell = group[counts.cell]
     in_group = cell >= 0
 
@@ -207,14 +208,14 @@ def merge_small(
 ) -> Ints:
     """Merges leaves until every block holds its models.
 
-    While a group of leaves fails, it joins another group: the one with the nearest centre in the
-    smallest subtree that has another group, or else in the whole tree. Every tree must hold its
-    models as a whole; at worst it becomes one block. Cost O(b log b) if few leaves fail.
+    While a group of leaves fails, it joins the group with the nearest centre in the smallest
+    subtree around it that has another group, or in the whole tree. Every tree must hold its models
+    as a whole; at worst it becomes one block. Cost O(b log b) if few leaves fail.
 
     Args:
         cuts: The forest.
-        root: int64[b]. The tree of each leaf; -1 leaves it out. Leaves beyond those of `cuts` are
-            children of their roots.
+        root: int64[b]. The tree of each leaf; -1 leaves the leaf out. Leaves that are not in `cuts`
+            are children of their roots.
         counts: The counts of the b leaves.
         centers: float64[b, f]. The centre of each leaf.
         demands: The models of each leaf.
@@ -246,7 +247,8 @@ def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
 
 
 def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:
-    """For each leaf, the leaves of each subtree around it, smallest first, then of its tree."""
+    """For each leaf: the leaves of each subtree around it, smallest first, then those of its
+    tree."""
     below: list[Ints] = [np.zeros(0, np.int64)] * len(cuts.threshold)
     around: list[list[Ints]] = [[] for _ in root]
     for j in range(len(cuts.threshold) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Target-aware clusters: rows that a clustering of the release should find together."""
+"""Target-aware clusters: keep together the rows that a clustering of the release should find."""
 
 from dataclasses import replace
 from typing import ClassVar, Literal
@@ -11,32 +11,33 @@ from anonlib.kernels.merge import merge_failing, writable_contiguous
 from anonlib.partition import TaskPartitioner
 from anonlib.table.block import Block
 
-#: A cluster exchanges rows with this many near clusters.
+#: The number of near clusters that a cluster exchanges rows with.
 NEIGHBOURS = 32
-#: Near clusters are found again after this many passes.
+#: After this many passes, the near clusters are computed anew.
 PASSES = 2
 #: The descent ends when PASSES passes gain less than this share of the sum of squares.
 LEAST = 2.0**-8
 
 
 class TargetClusters(TaskPartitioner):
-    """Clusters by all columns but the sensitive ones and the target: k-means with a least size.
+    """k-means with a least cluster size, by all columns but the sensitive ones and the target.
 
     A block of n persons becomes about n / 2k clusters of at least k rows, where k is the block's
     `min_rows`. A cluster whose rows all agree is not split. There are three phases:
 
     1. The cluster whose split by 2-means gains most is split, until there are enough clusters.
-    2. A row moves to a near cluster, or swaps with a row of one, where this lowers the sum of
-       squared distances from the centroids most and both clusters keep k rows: the steps of
-       `refine`.
+    2. Rows move to a near cluster, or swap with a row of one, if this lowers the sum of squared
+       distances from the centroids and both clusters keep k rows. These are the steps of `refine`:
+       of the steps between two clusters, the best is taken.
     3. Clusters that fail a model are merged in rounds (`merge_failing`) until all hold the models.
 
     `merge` says what a failing cluster is merged with:
 
     - growth: the cluster where this adds least to the sum of squares.
-    - nearest: the cluster with the nearest centroid; of ties, the one with most distinct sensitive
-      values, as in the paper. The larger a cluster, the more central its centroid, so one cluster
-      swallows many (on Customer_segmentation, k = 5 and l = 2, 1,334 of 8,819 rows, not 135).
+    - nearest: the cluster with the nearest centroid, as in the paper. Ties go to the cluster with
+      the most distinct sensitive values. The larger a cluster, the more central its centroid, so
+      one cluster swallows many others (on Customer_segmentation with k = 5 and l = 2, 1,334 of
+      8,819 rows, instead of 135).
 
     Distances are those of `mdav`. With `nominal: codes` a nominal column counts as its codes,
     standardized in the block, as in the paper. This suits a release that will be clustered by such
@@ -44,8 +45,8 @@ class TargetClusters(TaskPartitioner):
 
     Source: TA_DA, section IV-B; its constrained k-means solves a min-cost flow at every step.
     Bisecting: Steinbach, Karypis, Kumar, A comparison of document clustering techniques, 2000.
-    Cost O(n d log(n / k)) for the splits, O(n d) for a pass, some tens of them; O(f n d) for f
-    clusters that fail.
+    Cost O(n d log(n / k)) for the splits; O(n d) for a pass, of which there are some tens; O(f n d)
+    for f clusters that fail.
     """
 
     type: ClassVar[str] = "target_clusters"
@@ -75,7 +76,8 @@ def _persons(block: Block) -> int:
 
 
 def points_of(block: Block, nominal: str) -> Block:
-    """The block with the columns that distances use: context included, codes as `nominal` says."""
+    """The block with the columns that distances use: its own and those of `context`. Codes count as
+    `nominal` says."""
     numbers, codes = [block.numeric], [block.nominal]
     if block.context is not None:
         numbers.append(block.context.numeric)
@@ -96,7 +98,7 @@ def _standardize(codes: Codes) -> Floats:
 
 
 def _cluster(points: Block, n_clusters: int) -> Ints:
-    """Phases 1 and 2: clusters of at least min_rows rows. Models are ignored.
+    """Phases 1 and 2: makes clusters of at least min_rows rows. Models are ignored.
 
     Returns:
         int64[n]. The cluster of each row; at most n_clusters.

@@ -8,10 +8,11 @@ from anonlib.partition import Partitioner
 
 
 class TuplesPartitioner(Partitioner):
-    """One search over the whole table, for kernels that take multiplicities: Spark counts the
-    distinct tuples (with the values of protected columns), one task searches them, and every row is
-    released as its tuple is. Nothing is lost at the edges of blocks, and the search's cost does not
-    depend on the number of rows.
+    """One search over the whole table, for kernels that take weights.
+
+    Spark counts the distinct tuples (with the values of protected columns), one task searches them,
+    and every row is released like its tuple. Nothing is lost at the edges of blocks, and the cost
+    of the search does not depend on the number of rows.
 
     It must be the only step. Recoders must work on tuples: `lca`, `suppress`, `proportional`. Every
     row counts as a person; a config with a `unit` needs blocks, which count persons.

@@ -70,8 +70,8 @@ class CellCounts:
         sensitive: By protected column: its counts.
         references: By protected column of a relative model: its distribution in the whole table.
             Values have the same numbers as in `sensitive`.
-        known: By protected column: the groups of rows that an attacker can distinguish who knows
-            the other protected columns.
+        known: By protected column: the groups of rows that an attacker who knows the other
+            protected columns can distinguish.
     """
 
     n_rows: Ints
@@ -97,11 +97,14 @@ class KnownGroups:
 
 
 class PrivacyModel(Plugin):
-    """A predicate on a cell. It is monotone under union for a fixed reference distribution, where
-    the cells share no person. Of cells that share persons, models that look at counts may hold in
-    each and not in their union: whoever merges such cells judges the union.
+    """A predicate on a cell.
 
-    `reference` is the source of its definition, for the listing.
+    It is monotone: if two cells hold the model, so does their union. This is for a fixed reference
+    distribution and cells that share no person. If cells share persons, a model that looks at
+    counts may hold in each of them and fail in their union. Code that merges such cells must judge
+    the union.
+
+    `reference` names the source of the definition, for listings.
     """
 
     family: ClassVar[str] = "privacy model"
@@ -115,7 +118,7 @@ class PrivacyModel(Plugin):
 
     @property
     def column(self) -> str | None:
-        """The column that it protects; None if it looks at persons only, or is not bound yet."""
+        """The column that the model protects; None if it looks at persons only, or is unbound."""
         return getattr(self, "attribute", None)
 
     @property
@@ -129,32 +132,32 @@ class PrivacyModel(Plugin):
 
     @property
     def relative(self) -> bool:
-        """Whether it compares cells with the reference, the whole table."""
+        """Whether the model compares cells with the reference, the whole table."""
         return False
 
     @property
     def by_hierarchy(self) -> bool:
-        """Whether it needs the hierarchy of its column, as the levels of the reference."""
+        """Whether the model needs the hierarchy of its column, as the levels of the reference."""
         return False
 
     @property
     def by_order(self) -> bool:
-        """Whether it needs the order of the values of its column."""
+        """Whether the model needs the order of the values of its column."""
         return False
 
     @property
     def min_persons(self) -> int:
-        """The least persons of a cell that holds the model."""
+        """The fewest persons that a cell that holds the model can have."""
         return 1
 
     @property
     def min_values(self) -> int:
-        """The least distinct present values of its column in a cell that holds the model."""
+        """The fewest distinct present values of its column in a cell that holds the model."""
         return 0
 
     @property
     def min_rows(self) -> int:
-        """The least rows of a cell that holds the model."""
+        """The fewest rows that a cell that holds the model can have."""
         return max(self.min_persons, self.min_values)
 
     def implies(self, other: "PrivacyModel") -> bool:
@@ -168,8 +171,8 @@ class PrivacyModel(Plugin):
     def holds_within(self, cells: CellCounts) -> Bools:
         """bool[m]. Whether each cell, and each of its known groups, holds the model.
 
-        This is as monotone as the model: a group of a union of cells is a group of one of the
-        cells, or a union of their groups.
+        This is as monotone as the model: each group of a union of cells is a group of one cell, or
+        a union of groups of the cells.
         """
         known = cells.known.get(self.column or "")
         if known is None:

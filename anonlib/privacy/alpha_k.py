@@ -11,12 +11,12 @@ from anonlib.privacy.shares import count_known
 
 
 class AlphaK(PrivacyModel):
-    """At most the share `alpha` of the persons of a cell whose value of `attribute` is present have
-    the same value, and there is one such person at least; the cell's k persons are
-    `k_anonymity`'s part, which every config has.
+    """No value of `attribute` has more than the share `alpha` of the persons of a cell.
 
-    This is the paper's general form, for all values. Missing values don't count. If a config leaves
-    `attribute` out, the model applies to every sensitive column.
+    Only persons with a present value count, and every cell has at least one of them. The model does
+    not require k persons: `k_anonymity` does, which every config has. This is the paper's general
+    form, for all values. If a config leaves `attribute` out, the model applies to every sensitive
+    column.
     """
 
     type: ClassVar[str] = "alpha_k"

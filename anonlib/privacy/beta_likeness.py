@@ -45,7 +45,7 @@ class BetaLikeness(PrivacyModel):
         counts, p, q = against(cells, self.column or "")
         bound = np.full(len(q), self.beta)
         if self.kind == "enhanced":
-            with np.errstate(divide="ignore"):  # values without a row: no cell has them
+            with np.errstate(divide="ignore"):  # log(0) of values that no cell has
                 bound = np.minimum(bound, -np.log(q))
         whole = q[counts.value]
         above = (p > whole) & (p - whole > bound[counts.value] * whole)

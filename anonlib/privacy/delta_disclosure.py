@@ -1,4 +1,4 @@
-"""delta-disclosure privacy: no value is much likelier, or less likely, in a cell than at large."""
+"""delta-disclosure privacy: shares in a cell are close to those in the whole table."""
 
 from typing import ClassVar
 

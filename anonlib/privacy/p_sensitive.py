@@ -9,10 +9,10 @@ from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
 
 
 class PSensitive(PrivacyModel):
-    """Every cell has at least `p` distinct present values of `attribute`; its k persons are
-    `k_anonymity`'s part, which every config has.
+    """Every cell has at least `p` distinct present values of `attribute`.
 
-    If a config leaves `attribute` out, the model applies to every sensitive column.
+    The model does not require k persons: `k_anonymity` does, which every config has. If a config
+    leaves `attribute` out, the model applies to every sensitive column.
     """
 
     type: ClassVar[str] = "p_sensitive"

@@ -1,4 +1,4 @@
-"""Helpers of the models that look at counts: sums and shares of the values of a cell."""
+"""Sums and shares of the values of a cell, for the models that look at counts."""
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def whole_table(
         column: The protected column.
         reference: Its distribution.
         n_persons: The persons of the table.
-        n_known: Those with a present value; None if each row is a person.
+        n_known: The persons with a present value; None if each row is a person.
     """
     value = np.flatnonzero(reference.count)
     cell = np.zeros(len(value), np.int64)

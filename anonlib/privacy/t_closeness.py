@@ -1,4 +1,4 @@
-"""t-closeness: cells are distributed as the whole table is."""
+"""t-closeness: values are distributed in each cell as in the whole table."""
 
 from typing import ClassVar, Literal
 
@@ -17,9 +17,9 @@ class TCloseness(PrivacyModel):
     - ordered: of v sorted values, the i-th and the j-th are at distance |i - j| / (v - 1). Numbers
       and dates are sorted by size, text by its letters, folded; missing is last.
     - hierarchical: the distance of two values is the height of their lowest common ancestor in the
-      column's hierarchy, over that of the root. A node's height is the longest way from it down to
-      a value (a level that repeats a name doesn't count), so every value has height 0. Missing is a
-      child of the root, at distance 1 from all values.
+      column's hierarchy, divided by the height of the root. A node's height is the longest way from
+      it down to a value (a level that repeats a name doesn't count), so every value has height 0.
+      Missing is a child of the root, at distance 1 from all values.
 
     Missing values are one category. If a config leaves `attribute` out, the model applies to every
     sensitive column.
@@ -79,8 +79,10 @@ class TCloseness(PrivacyModel):
 
 
 def _variation(counts: SparseCounts, n_all: Ints, whole: Ints) -> Floats:
-    """float64[m]. The total variation distance of each cell: the sum of its surplus shares, which
-    equals the sum of its lacking shares."""
+    """float64[m]. The total variation distance of each cell: the sum of its surplus shares.
+
+    This equals the sum of the shares that it lacks.
+    """
     p, q = counts.count / n_all[counts.cell], whole / whole.sum()
     excess = np.maximum(p - q[counts.value], 0.0)
     return np.bincount(counts.cell, excess, len(n_all)).astype(np.float64)
@@ -112,7 +114,9 @@ def _by_order(counts: SparseCounts, n_all: Ints, q: Floats) -> Floats:
     order = np.lexsort((counts.value, counts.cell))
     cell, value, count = counts.cell[order], counts.value[order], counts.count[order]
     m = len(n_all)
-    first = np.minimum(np.searchsorted(cell, np.arange(m)), len(cell) - 1)  # of no rows: any
+    first = np.minimum(
+        np.searchsorted(cell, np.arange(m)), len(cell) - 1
+    )  # any place, for a cell without rows
     running = np.cumsum(count)
     rows = running - (running[first] - count[first])[cell]
     level = rows / n_all[cell]  # P at and after each value

@@ -1,6 +1,6 @@
 """Recoders turn a column and its cells into the released column. Each has its own file.
 
-A recoder gives one value per cell. So all rows of a cell are equal by construction.
+A recoder gives one value per cell, so all rows of a cell are equal by construction.
 """
 
 from abc import abstractmethod
@@ -61,7 +61,7 @@ class Cells:
         return self.rows(self.id, self.m)
 
     def rows(self, id: Ints, n: int) -> Ints:
-        """int64[n]. Rows of the table with each id 0..n-1, where `id` has the id of each row."""
+        """int64[n]. Rows of the table with each id 0..n-1. `id` has the id of each row."""
         return np.bincount(id, self.weight, minlength=n).astype(np.int64)  # exact below 2^53
 
     @cached_property
@@ -103,7 +103,7 @@ class Recoder(Plugin):
 
     @property
     def shows(self) -> str:
-        """What its released values show of single persons, for people to read; empty if nothing."""
+        """What the released values show of single persons, as a text; empty if nothing."""
         return ""
 
     @property

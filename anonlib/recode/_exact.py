@@ -64,7 +64,7 @@ def floats(total: list[Ints]) -> Floats:
 
 
 def round_half_even(values: Floats, column: pa.DataType) -> Column:
-    """Finite values, rounded half to even and clipped to the range of `column`, as its array."""
+    """Rounds finite values half to even, and clips them to the range of type `column`."""
     low, high = _range(column)
     whole = [min(max(round(value), low), high) for value in values.tolist()]
     last = 3 if pa.types.is_decimal128(column) else 1
@@ -108,7 +108,7 @@ def _carry(limbs: list[Ints]) -> list[Ints]:
 
 
 def _array(limbs: list[Ints], column: pa.DataType) -> Column:
-    """Carried limbs as an array of type `column`, which must be able to hold them."""
+    """Carried limbs as an array of type `column`. The type must be able to hold them."""
     # The shift drops bits beyond 64. In two's complement the sum is right nevertheless.
     words = [low + (high << _BITS) for low, high in zip(limbs[::2], limbs[1::2], strict=True)]
     if len(words) == 2:

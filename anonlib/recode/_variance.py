@@ -15,9 +15,9 @@ ALIKE = 1e-9
 def rescale_means(groups: GroupedValues, values: Floats, mean: Floats) -> Floats | None:
     """Rescales the means of cells about the mean of all values.
 
-    T is the sum of squares about the mean of all, W that within the cells, and B = T - W that
-    between them. The factor is sqrt(T / B) = sqrt(1 + W / B), so that the released values have the
-    mean and the variance of the present values. Cost O(c).
+    The sum of squares about the mean of all values is T, the sum within cells is W, and the sum
+    between cells is B = T - W. The factor is sqrt(T / B) = sqrt(1 + W / B). So the released values
+    have the mean and the variance of the present values. Cost O(c).
 
     Args:
         groups: c present values of g cells.

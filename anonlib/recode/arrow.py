@@ -79,7 +79,7 @@ def iso(values: Column) -> Column:
     """
     match kind(values.type):
         case Kind.TIMESTAMP:
-            # Without its zone: to cast zoned values needs a time zone database.
+            # Without its zone, since casts of zoned values need a time zone database.
             local = values.view(pa.int64()).view(pa.timestamp(values.type.unit))
             text = pc.replace_substring(local.cast(pa.string()), " ", "T")
             return text if values.type.tz is None else _enclose("", text, "Z")

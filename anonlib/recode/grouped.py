@@ -1,4 +1,4 @@
-"""The values of a column grouped by cell: what recoders start from."""
+"""The values of a column, grouped by cell, for recoders."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from anonlib.recode.arrow import Kind, kind
 
 @dataclass(frozen=True)
 class GroupedValues:
-    """The present values of the g released cells, of m.
+    """The present values of the cells that are released: g of m cells.
 
     A cell is released if at most half of its values are missing.
 
@@ -41,7 +41,7 @@ class GroupedValues:
         return np.repeat(np.arange(len(self.count)), self.count)
 
     def spread(self, values: Column) -> Column:
-        """The values of all m cells, given those of the g released ones; null for the others."""
+        """Spreads the values of the g released cells over all m cells. Other cells are null."""
         if self.released.all():
             return values
         index = np.cumsum(self.released) - 1
@@ -72,9 +72,9 @@ class Runs:
     """The r distinct values of all cells, cell after cell, ascending within a cell.
 
     Attributes:
-        position: int64[r]. A position of each in `grouped.values`.
-        length: int64[r]. How often the cell has it.
-        cell: int64[r]. Its cell, 0..g-1.
+        position: int64[r]. A position of each distinct value in `GroupedValues.values`.
+        length: int64[r]. How often the cell has the value.
+        cell: int64[r]. The cell, 0..g-1.
         start: int64[g]. Where the distinct values of each cell begin.
         count: int64[g]. The distinct values of each cell.
     """
@@ -123,13 +123,13 @@ def normal(values: Column) -> Column:
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
     if kind(values.type) is Kind.FLOAT:
-        # The audit groups by value, so there must be one zero only.
+        # The audit groups by value, so there must be only one zero.
         return pc.add(values, pa.scalar(0.0, values.type))
     return values
 
 
 def _ascending(groups: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
-    # To sort values, then (cell, place) as one integer, is much faster than a lexsort.
+    # Sorting values, then (cell, place) as one integer, is much faster than a lexsort.
     by_value = np.argsort(keys)
     n = len(keys)
     pair = groups.cell[by_value] * n + np.arange(n)

@@ -27,9 +27,9 @@ class Interval(Recoder):
     are JSON strings, so that commas in them are unambiguous. Strings compare by the column's
     `order`, else by code point.
 
-    The ends are values of single persons. With `round_to`, ends of numbers go outwards to its
-    multiples, and those of dates and timestamps to the beginning of a day, month or year. With
-    `bottom` and `top`, ends of numbers beyond them are these: read them as "or less", "or more".
+    The ends are values of single persons. `round_to` moves them outwards: numbers to its multiples,
+    dates and timestamps to the beginning of a day, month or year. `bottom` and `top` replace ends
+    of numbers that are beyond them: read these ends as "or less" and "or more".
 
     Cost O(n log n).
     """
@@ -77,7 +77,7 @@ class Interval(Recoder):
         return groups.spread(pa.StructArray.from_arrays([lower, upper], ["lower", "upper"]))
 
     def _require_ends(self, column: pa.DataType) -> None:
-        """Raises InputError where ends of this type can't be coded as the parameters say."""
+        """Raises InputError if the parameters do not fit ends of this type."""
         times = kind(column) in _TIMES
         given = [] if times or self.round_to is None else [("round_to", self.round_to)]
         given += [(n, v) for n in ("bottom", "top") if (v := getattr(self, n)) is not None]
@@ -95,7 +95,7 @@ class Interval(Recoder):
                 ) from None
 
     def _round(self, ends: Column, way: Literal["down", "up"]) -> Column:
-        """The ends, moved outwards: lower ones down, upper ones up."""
+        """Moves ends outwards: lower ends down, upper ends up."""
         if self.round_to is None:
             return ends
         try:
@@ -109,7 +109,7 @@ class Interval(Recoder):
             ) from None
 
     def _code(self, ends: Column) -> Column:
-        """The ends, bottom and top coded."""
+        """Limits ends to `bottom` and `top`."""
         if self.bottom is not None:
             ends = pc.max_element_wise(ends, _scalar(self.bottom, ends.type), skip_nulls=False)
         if self.top is not None:
@@ -118,7 +118,7 @@ class Interval(Recoder):
 
 
 def _scalar(value: float | str, column: pa.DataType) -> pa.Scalar:
-    """A number of a column's type. Raises pa.ArrowException where the type does not have it."""
+    """A number of a column's type. Raises pa.ArrowException if the type can't hold it."""
     text = f"{value:f}" if kind(column) is Kind.DECIMAL else value
     return pa.scalar(text).cast(column)
 
@@ -129,7 +129,7 @@ def _at_beginning(ends: Column, unit: str, way: Literal["down", "up"]) -> Column
     Raises pa.ArrowInvalid for a year after 9999.
     """
     is_time = pa.types.is_timestamp(ends.type)
-    # Without its zone, which needs a database.
+    # Without its zone, since zones need a time zone database.
     plain = ends.view(pa.int64()).view(pa.timestamp(ends.type.unit)) if is_time else ends
     found = pc.floor_temporal(plain, unit=unit)
     if way == "up":

@@ -13,13 +13,13 @@ from anonlib.table.schema import Scale
 
 
 class Lca(Recoder):
-    """The lowest node of the column's hierarchy that is above all values of the cell, by its name;
-    without a hierarchy the text of the value that all rows have, `*` where they differ.
+    """The name of the lowest node of the column's hierarchy that is above all values of the cell.
+    Without a hierarchy: the text of the value if all rows have the same, else `*`.
 
     Missing counts as a value right under the root: a cell with only missing values is null, a cell
     with some is the root. With `level`, values are first generalized to nodes of that height
-    (`Hierarchy.levels`), so no released node is lower if the tree has a node of that height above
-    it. From the height of the root on, everything is the root, missing values too.
+    (`Hierarchy.levels`). A released node is lower only if no node above it has that height. From
+    the height of the root on, everything is the root, missing values too.
 
     Cost O(n + m h) for m cells and a tree of height h, plus a text per distinct value. Reference:
     proportional representation, section II.A.

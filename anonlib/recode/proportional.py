@@ -18,8 +18,8 @@ SHARES: pa.DataType = pa.list_(pa.struct([("node", pa.int32()), ("share", pa.flo
 
 
 class Proportional(Recoder):
-    """The share of the cell's rows that each leaf of the column's hierarchy has, where that is not
-    0: an array of (node, share), ascending by node, that adds up to 1.
+    """The share of the cell's rows in each leaf of the column's hierarchy, as an array of
+    (node, share), ascending by node. Shares of 0 are left out, and the shares add up to 1.
 
     Nodes have the numbers of the hierarchy (`Hierarchy.names`), which say nothing about the data.
     Missing has the number after the last node. The share of an inner node is the sum of its leaves:
@@ -27,8 +27,7 @@ class Proportional(Recoder):
     have equal bits.
 
     With `steps`, shares are multiples of 1 / steps. They are rounded down, and the rest goes to the
-    largest remainders (of equal ones to the lower node), so they still add up to 1. Leaves with
-    share 0 are left out.
+    largest remainders (of equal remainders to the lower node), so they still add up to 1.
 
     All rows of a cell get the same shares, so the release is as anonymous as without them. But
     somebody who counts the rows of a cell can see that a value occurs in it just once. The audit
@@ -85,7 +84,7 @@ def _apportion(cell: Ints, node: Ints, count: Ints, size: Ints, steps: int) -> I
         steps: The denominator.
 
     Returns:
-        int64[e]. The numerators; those of a cell add up to `steps`.
+        int64[e]. The numerators. In each cell they add up to `steps`.
     """
     whole, rest = np.divmod(count * steps, size)
     given = np.zeros(int(cell[-1]) + 1 if len(cell) else 0, np.int64)

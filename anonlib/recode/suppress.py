@@ -11,8 +11,8 @@ from anonlib.table.schema import Scale
 
 
 class Suppress(Recoder):
-    """The root of the column's hierarchy, by its name, for all rows, missing ones too; `*` without
-    a hierarchy.
+    """The name of the root of the column's hierarchy, for all rows, also with missing values; `*`
+    without a hierarchy.
 
     Cost O(m) for m cells.
     """

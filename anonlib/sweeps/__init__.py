@@ -1,1 +1,1 @@
-"""Sweeps: make and measure many releases of small tables in memory; publish none."""
+"""Sweeps: many releases of small tables, made and measured in memory. None is published."""

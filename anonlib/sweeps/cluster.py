@@ -18,8 +18,9 @@ def compare_clusters(
 ) -> dict[str, float | None]:
     """How far k-means clusters of released rows agree with those of the same rows of the table.
 
-    With `nominal: codes` the code of a set of categories is the middle of its first and its last
-    one. Missing and rare categories have the mean code. Source: TA_DA, section VI-C, uses codes.
+    With `nominal: codes`, the code of a set of categories is the middle of its first and its last
+    category. Missing and rare categories have the mean code. Source: TA_DA, section VI-C, uses
+    codes.
 
     Args:
         release: The release.
@@ -30,8 +31,8 @@ def compare_clusters(
 
     Returns:
         `ari`, the adjusted Rand index, and `nmi`, the normalized mutual information. `raw_ari` and
-        `raw_nmi` compare two clusterings of the raw rows from different random centres: if they
-        agree little, a release can't do better. All are None without columns or with fewer rows
+        `raw_nmi` compare two clusterings of the raw rows from different random centres. If these
+        agree little, a release can't do better. All are None without columns, or with fewer rows
         than clusters.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -67,7 +68,7 @@ def _to_codes(features: Features, matrix: Sparse, like: Sparse) -> Floats:
     Args:
         features: The features.
         matrix: The matrix to change.
-        like: A matrix whose codes give the mean and the deviation to standardize by.
+        like: A matrix. Codes are standardized by the mean and the deviation of its codes.
 
     Returns:
         float64[n, f].

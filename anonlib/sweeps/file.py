@@ -32,12 +32,12 @@ _SHOWN = "its values may be data or secrets, and results show the grid; vary it 
 #: Sections of configs that sweeps ignore, since they publish nothing.
 _IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
 _TRIAL = tuple(Trial.model_fields)
-#: Keys that `learn.version.set` may set: those that neither the columns nor the rows depend on.
+#: Keys that `learn.version.set` may set. Neither the columns nor the rows depend on them.
 _VERSION = (("partition",), ("privacy", "models"), ("kernel",), ("recode",))
 
 
 def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
-    """Loads the sweep in a YAML file.
+    """Loads a sweep from a YAML file.
 
     Args:
         path: The file.
@@ -51,24 +51,24 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
 
 
 def as_sweep(sweep: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
-    """The sweep that a verb got: a Sweep itself, or made from a dict or from the YAML file at a
-    path. Raises as `load_sweep`."""
+    """Turns the argument of a verb into a Sweep: a Sweep, a dict, or the path of a YAML file.
+    Raises as `load_sweep`."""
     if isinstance(sweep, Sweep):
         return sweep
     return load_sweep(sweep) if isinstance(sweep, str | Path) else parse_sweep(sweep)
 
 
 def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
-    """The sweep in a mapping.
+    """Makes a sweep from a mapping.
 
     Args:
         raw: The mapping, as read from YAML.
-        overrides: As of `load_sweep`.
+        overrides: As in `load_sweep`.
         folder: The folder that paths of configs and hierarchies are relative to.
 
     Raises:
-        InputError: As of `load_sweep`.
-        ConfigError: As of `load_sweep`.
+        InputError: As in `load_sweep`.
+        ConfigError: As in `load_sweep`.
     """
     if not isinstance(raw, Mapping):
         raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
@@ -107,7 +107,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 
 def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
-    """The contents of the cases' config files, by case, without files that have problems."""
+    """By case: the content of its config file. Files with problems are left out."""
     cases, secret, files = tree.get("cases"), find_secret_variables(tree), {}
     for name, case in cases.items() if isinstance(cases, dict) else ():
         given = case.get("config") if isinstance(case, dict) else None
@@ -124,7 +124,7 @@ def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -
 
 
 def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
-    """The combinations of values in a grid, or in several grids one after the other.
+    """The combinations of values in a grid, or in several grids, one after the other.
 
     The last key varies fastest. An empty grid has one combination, which is empty.
 
@@ -153,7 +153,7 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
 
 
 def _is_hidden(key: str) -> bool:
-    """Whether a key is a field of `_HIDDEN`, a part of one, or contains one."""
+    """Whether a key is a field of `_HIDDEN`, is below such a field, or contains one."""
     parts = split_key(key)
     return bool(parts) and any(
         all(part == own or own == "*" for part, own in zip(parts, path, strict=False))
@@ -291,7 +291,7 @@ class _Expansion:
 
 
 def shorten(value: Any) -> str:
-    """A value of a grid as a short text: of a plug-in, its type and its parameters."""
+    """A value of a grid as a short text. A plug-in becomes its type and its parameters."""
     if isinstance(value, Mapping):
         rest = [f"{key}={shorten(each)}" for key, each in value.items() if key != "type"]
         return " ".join([*([str(value["type"])] if "type" in value else []), *rest])
@@ -330,7 +330,7 @@ def _version_tree(
 def _untried_settings(
     trial: Trial, partition: PartitionSection, privacy: PrivacySection
 ) -> Iterator[Problem]:
-    """Problems with settings that sweeps don't support."""
+    """Problems: settings that sweeps don't support."""
     if any(isinstance(step, Controller) for step in partition.steps):
         yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
     if trial.controllers > 1 and partition.by_tuples:
@@ -342,7 +342,7 @@ def _untried_settings(
 def _unfit(
     trial: Trial, attributes: Mapping[str, Attribute], unit: Sequence[str]
 ) -> Iterator[Problem]:
-    """Problems with settings of a trial that do not fit the columns or each other."""
+    """Problems: settings of a trial that do not fit the columns or each other."""
     roles = {name: attribute.role for name, attribute in attributes.items()}
     columns = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
     columns |= {*unit}

@@ -41,7 +41,7 @@ from anonlib.sweeps.trial import try_point
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Schema
 
-#: Results are written about once in this time.
+#: Results are written about once per this many seconds.
 SECONDS_PER_BATCH = 60.0
 #: A batch has at least this many tasks per core.
 TASKS_PER_CORE = 2
@@ -113,7 +113,7 @@ def run_sweep(
         spark: The session.
         sweep: The sweep.
         progress: Shows the progress.
-        retry: Whether to try points again that failed.
+        retry: Whether to try failed points again.
 
     Returns:
         The results of all points, including those of earlier runs.
@@ -190,7 +190,7 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
 
 
 def _as_read(config: Config) -> str:
-    """A text of the parts of a config that the table depends on."""
+    """The parts of a config that the table depends on, as a text."""
     persons = config.one_row_per_person, config.unit, config.privacy.missing_tokens
     return repr((config.source, config.attributes, persons))
 
@@ -240,7 +240,7 @@ def _batches(
         begun, batch = monotonic(), items[n_done : n_done + size]
         yield _try_batch(spark, batch, broadcast)
         n_done += len(batch)
-        # By the latest batch only: workers are slow in the first, while they warm up.
+        # Only the latest batch counts: workers are slow in the first, while they warm up.
         each = (monotonic() - begun) / len(batch)
         size = max(TASKS_PER_CORE * cores, int(SECONDS_PER_BATCH / each))
         progress.advanced("sweep", n_done, len(items), each * (len(items) - n_done))
@@ -249,8 +249,8 @@ def _batches(
 def _try_batch(spark: SparkSession, items: Sequence[_Item], broadcast: Any) -> list[ResultRow]:
     """The results of one batch.
 
-    If its job fails, as when a worker runs out of memory, each point is tried alone. The result of
-    a point that fails again is the error.
+    If the job fails (for example, a worker runs out of memory), each point is tried alone. The
+    result of a point that fails again is the error.
     """
 
     def run(item: _Item) -> ResultRow:
@@ -292,7 +292,7 @@ def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
 
 
 def _results(table: PrivateTable) -> dict[str, ResultRow]:
-    """The stored results by key; the latest of each key."""
+    """By key: the latest stored result."""
     there = table.rows()
     if there is None:
         return {}

@@ -17,7 +17,7 @@ from anonlib.sweeps.settings import Pick, Point, SweepFile
 #: Figures of the summary if the sweep names none.
 SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
 
-#: Spreadsheets take texts with these beginnings for formulas.
+#: Beginnings of texts that spreadsheets take for formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -30,7 +30,7 @@ class ResultRow:
         case: The case.
         parameters: Keys of the grid and their values.
         seed: The seed.
-        figures: Losses and scores by name; None if not defined. Empty after an error.
+        figures: By name: a loss or a score; None if it is not defined. Empty after an error.
         n_rows: Released rows.
         n_cells: Cells.
         least_persons: Persons of the smallest class.
@@ -58,8 +58,8 @@ class ResultRow:
         return {"case": self.case, **told, "seed": self.seed, **self.figures, **sizes, **times}
 
     def text(self, key: str) -> str:
-        """The value of a parameter as a short text, without the parts that later parameters set.
-        Empty if the point lacks the parameter."""
+        """The value of a parameter as a short text, without parts that later parameters set. Empty
+        if the point lacks the parameter."""
         if key not in self.parameters:
             return ""
         keys, above = [*self.parameters], split_key(key)
@@ -97,7 +97,7 @@ class SweepResult:
         return sum(row.error is not None for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON output."""
+        """The result as dicts, lists, numbers and texts, for JSON output."""
         counts = {"n_points": self.n_points, "n_new": self.n_new, "n_failed": self.n_failed}
         rows = [row.flat() for row in self.rows]
         return {**counts, "table": self.table, "notes": [*self.notes], "rows": rows}
@@ -110,8 +110,8 @@ class Summary:
     Attributes:
         case: The case.
         heads: The keys that vary, "seeds", and the figures.
-        rows: The cells of each row as texts. The last rows are those of picked parameters, if the
-            sweep picks any.
+        rows: The cells of each row as texts. If the sweep picks parameters, the last rows are for
+            picked parameters.
         n_failed: Points that failed.
     """
 
@@ -192,8 +192,9 @@ def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
 def _pick_rows(
     rows: Sequence[ResultRow], varying: Sequence[str], figures: Sequence[str], pick: Pick
 ) -> list[tuple[str, ...]]:
-    """Rows of means after parameters were picked for each seed in two ways: by the best score in
-    cross-validation, which is fair, and by the best test score, which is an upper bound."""
+    """Rows of means with picked parameters. For each seed, parameters are picked in two ways: by
+    the best score in cross-validation, which is fair, and by the best test score, which is an upper
+    bound."""
     parameters = [key for key in varying if key in pick.parameters]
     rest = [key for key in varying if key not in parameters]
     lines = []
@@ -212,8 +213,8 @@ def _pick_rows(
 
 
 def _best(rows: Sequence[ResultRow], score: str) -> ResultRow | None:
-    """The row with the best score, the first of equal ones. None if a row lacks the score or there
-    are fewer than two rows."""
+    """The row with the best score, or the first of equal rows. None if a row lacks the score, or
+    there are fewer than two rows."""
     values = [row.figures.get(score) for row in rows]
     if len(rows) < 2 or any(value is None for value in values):
         return None
@@ -267,7 +268,7 @@ def page(result: SweepResult) -> str:
 
 
 def as_csv(result: SweepResult) -> str:
-    """All results as CSV, one line each. Spreadsheets take no text for a formula."""
+    """All results as CSV, one line each. Texts are escaped so that none is read as a formula."""
     flat = [row.flat() for row in result.rows]
     names = dict.fromkeys(name for row in flat for name in row)
     out = io.StringIO()
@@ -283,7 +284,7 @@ def parameters_text(parameters: Mapping[str, Any]) -> str:
 
 
 def _without(value: Any, path: Sequence[str]) -> Any:
-    """A value without its part at a path; the value itself if it has no such part."""
+    """A value without the part at a path. A value that lacks the part stays as it is."""
     head, *rest = path
     if isinstance(value, Mapping):
         kept = {key: part for key, part in value.items() if key != head or rest}

@@ -14,14 +14,14 @@ from anonlib.measure.learners import Learner
 
 
 class CaseSample(Section):
-    """The sample of a case's rows that one point sees; its seed draws it."""
+    """The sample of a case's rows that one point sees. The seed of the point draws it."""
 
     share: float = Field(gt=0.0, le=1.0, description="of the persons")
     by: str | None = Field(None, description="a column: the share of its every value")
 
 
 class Version(Section):
-    """Another release to learn from, beside the point's own, which is tested on."""
+    """Another release to learn from. The model is tested on the point's own release."""
 
     set: dict[str, Any] = Field(
         default_factory=dict,
@@ -128,8 +128,8 @@ class SweepCase(Section):
 
 
 class Pick(Section):
-    """Parameters to pick for each seed: by the score of cross-validation and, as an upper bound, by
-    the test score."""
+    """The parameters to pick for each seed: once by the score of cross-validation and, as an upper
+    bound, once by the test score."""
 
     parameters: tuple[str, ...] = Field(min_length=1, description="keys of the grid")
     by: Literal["accuracy", "f1", "f1_macro", "auc", "rmse", "r2"] = Field(
@@ -196,8 +196,12 @@ class Sweep:
 
 
 def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
-    """The problems that `check_minimum_k` finds in all points and their versions. properties: as
-    of that function."""
+    """The problems that `check_minimum_k` finds in all points and their versions.
+
+    Args:
+        sweep: The sweep.
+        properties: As in `check_minimum_k`.
+    """
     for point in sweep.points:
         for config, part in ((point.config, ""), (point.version, "learn.version.set: ")):
             for problem in check_minimum_k(config.privacy.models, *properties) if config else ():

@@ -39,7 +39,7 @@ class Result:
         n_rows: Released rows.
         n_cells: Cells.
         least_persons: Persons of the smallest class.
-        figures: Losses and scores by name; None if one is not defined. None after an error.
+        figures: By name: a loss or a score; None if it is not defined. None after an error.
         seconds: The duration of the point.
         error: The type and the text of an error, without raw values.
     """
@@ -55,7 +55,7 @@ class Result:
 def try_point(
     point: Point, table: pa.Table, schema: Schema, version: Schema | None = None
 ) -> Result:
-    """Runs a point on its case's table. Errors are in the result.
+    """Runs a point on its case's table. The result has any error.
 
     Args:
         point: The point.
@@ -111,7 +111,7 @@ class _Trial:
     def run(self) -> tuple[InMemory, dict[str, float | None]]:
         """The release of the point, and its scores and comparisons by name.
 
-        With `split: before` the release is of the training rows only, else of all rows.
+        With `split: before` only the training rows are released, else all rows.
         """
         learn = self.point.trial.learn
         if learn is None:
@@ -135,7 +135,12 @@ class _Trial:
         return release, {**self._compare(release, raw), **scores}
 
     def _version(self, target: LearnTarget, raw: pa.Table) -> "_Release | None":
-        """The release to learn from; None if it is the point's own. raw: its source rows."""
+        """The release to learn from; None if it is the point's own.
+
+        Args:
+            target: The target.
+            raw: The training rows of the source, to which features are fitted.
+        """
         learn, config, schema = self.point.trial.learn, self.point.version, self.version
         if learn is None or learn.version is None or config is None or schema is None:
             return None
@@ -144,8 +149,8 @@ class _Trial:
         return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validate(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
-        """The mean scores of cross-validation within the training rows `raw`. For each fold, the
-        other rows are anonymized and learned from, and the fold is tested on."""
+        """The mean scores of cross-validation within the training rows `raw`. For each fold, a
+        model learns from a release of the other rows and is tested on the fold."""
         learn, left = scoring.learn, np.arange(raw.num_rows)
         scores: list[dict[str, float | None]] = []
         for fold in range(learn.folds):
@@ -175,7 +180,7 @@ class _Trial:
         return anonymize_table(table, self.schema, self.point.config, self._owner(table))
 
     def _owner(self, table: pa.Table) -> Ints | None:
-        """int64[n]. The controller of each row, dealt at random by person; None for one."""
+        """int64[n]. The controller of each row, at random by person; None for one controller."""
         count = self.point.trial.controllers
         if count == 1:
             return None
@@ -185,7 +190,7 @@ class _Trial:
         return owner
 
     def _compare(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
-        """The figures that need no model. table: the source rows of `release`."""
+        """The figures that need no model. `table` is the table that was released."""
         figures, cluster = self._moments(release, table), self.point.trial.cluster
         if cluster is not None:
             targets = [column.id for column in self.schema.of(Role.TARGET)]
@@ -229,7 +234,7 @@ class _Release:
     features: Features
 
     def examples(self, rows: Ints, target: LearnTarget) -> Examples:
-        """The examples of some rows of the table, without suppressed ones. rows: places in it."""
+        """The examples of some rows, without suppressed rows. `rows`: places in the table."""
         chosen = self.table.released.take(pa.array(np.flatnonzero(np.isin(self.table.rows, rows))))
         return examples(chosen, self.features, target, released=True)
 
@@ -313,7 +318,8 @@ class _Scoring:
         return train, test
 
     def _of_raw(self, train: Examples, test: Examples) -> dict[str, float | None]:
-        """The scores of the same kind of model with source rows, and of guesses without a model."""
+        """The scores of the same kind of model that learns from source rows, and of guesses without
+        a model."""
         known = baseline(train, test, n_classes=self.target.n_classes)
         scores = {f"baseline_{k}": v for k, v in _name_scores(known).items()}
         return {**{f"raw_{k}": v for k, v in self._scores(train, test).items()}, **scores}
@@ -325,7 +331,7 @@ class _Scoring:
 
 @dataclass(frozen=True)
 class _Model:
-    """A model to fit, as a key of the cache. Two are equal if all fields but `examples` are.
+    """A model to fit, as a key of the cache. `examples` is ignored when models are compared.
 
     Attributes:
         digest: SHA-256 of the examples.
@@ -342,7 +348,7 @@ class _Model:
     examples: Examples = field(compare=False, repr=False)
 
 
-# Cached, since points that differ in k only share the model of the raw rows.
+# Cached, since points that differ only in k share the model of the raw rows.
 @lru_cache(maxsize=8)
 def _learn(model: _Model) -> Callable[[Examples], Scores]:
     return learn_model(model.learner, model.examples, n_classes=model.n_classes, seed=model.seed)
@@ -360,7 +366,7 @@ def _name_scores(scores: Scores) -> dict[str, float | None]:
 
 
 def _means(folds: list[dict[str, float | None]]) -> dict[str, float | None]:
-    """The mean of each score over folds, as `cv_` names; None if a fold lacks the score."""
+    """By `cv_` name: the mean of a score over folds; None if a fold lacks the score."""
     names = dict.fromkeys(name for each in folds for name in each)
     values = {name: [each.get(name) for each in folds] for name in names}
     return {

@@ -1,1 +1,1 @@
-"""The work of one task: an Arrow table of a block in, its released rows out. No Spark."""
+"""The work of one task, without Spark: an Arrow table of blocks becomes released rows."""

@@ -113,16 +113,23 @@ class Task:
 
 
 def anonymize_batches(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """`anonymize` for the batches of one partition, which has every row of its blocks."""
+    """`anonymize` for the batches of one partition. It has all rows of its blocks."""
     found = [batch for batch in batches if batch.num_rows]
     if found:
         yield from anonymize(pa.Table.from_batches(found), task).to_batches()
 
 
 def anonymize(table: pa.Table, task: Task) -> pa.Table:
-    """Anonymizes some blocks: their released rows, with the private columns of staging.
+    """Anonymizes some blocks.
 
-    What can be done once for all blocks is: encoding, sorting, recoding, metrics.
+    Encoding, sorting, recoding and metrics are done once for all blocks.
+
+    Args:
+        table: The rows of the blocks.
+        task: The task.
+
+    Returns:
+        The released rows, with the private columns of staging.
 
     Raises:
         BlockError: Any error of a block. Its cause is dropped, since its text may contain data.
@@ -147,8 +154,10 @@ def _anonymize(table: pa.Table, task: Task) -> pa.Table:
 
 
 def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
-    """The cells of some blocks. The kernel works on each part of a block separately: the block is
-    bisected to `max_rows`, then split by the chain's task steps.
+    """The cells of some blocks.
+
+    A block is bisected to `max_rows`, then split by the chain's task steps. The kernel works on
+    each part separately.
 
     Args:
         block: The rows of all blocks, block after block.
@@ -175,13 +184,13 @@ def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
 
 
 def _some(block: Block, rows: Ints) -> Block:
-    """The block of some rows, which must be ascending; the block itself for all rows."""
+    """The block of some rows, which are ascending. For all rows it is the block itself."""
     return block if len(rows) == block.n else part(block, rows)
 
 
 def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
-    """The block of a table, and the table itself, both in canonical order. If the rows are of
-    several blocks, each block is in canonical order, one after the other."""
+    """The block of a table, and the table itself, both in canonical order. If the rows belong to
+    several blocks, these follow one after the other, each in canonical order."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     protected = {id: _code_protected(columns[id], task, id) for id in task.protected}
     models = _build_models(task.models)
@@ -229,10 +238,8 @@ def _code_protected(values: pa.Array, task: Task, id: str) -> Codes:
 
 
 def person_codes(columns: list[pa.Array]) -> Codes | None:
-    """int32[n]. The person of each row, from the unit's columns; MISSING if one of them is null.
-
-    Without columns there is no unit: None.
-    """
+    """int32[n]. The person of each row, by the unit's columns; MISSING if one of them is null. None
+    without columns."""
     if not columns:
         return None
     codes = np.zeros(len(columns[0]), np.int64)
@@ -286,7 +293,7 @@ def _recoder(spec: dict[str, Any]) -> Recoder:
 def make_state(
     table: pa.Table, block: int, n_blocks: int, n_cells: int, states: list[Any]
 ) -> pa.Array:
-    """A column with the state of some rows in the first of them, and null in all others.
+    """A column that has the state of some rows in the first row, and null in all others.
 
     Args:
         table: The rows.
@@ -309,4 +316,4 @@ def make_state(
 
 
 def _sum(column: pa.ChunkedArray) -> int:
-    return int(column.to_numpy().sum(dtype=np.int64))  # modulo 2**64: integers of NumPy wrap
+    return int(column.to_numpy().sum(dtype=np.int64))  # modulo 2**64, since integers of NumPy wrap

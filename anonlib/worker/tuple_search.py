@@ -1,4 +1,4 @@
-"""One search over a whole table, without Spark: the released values of its distinct tuples."""
+"""One search over a whole table, without Spark. Finds the released values of distinct tuples."""
 
 from dataclasses import dataclass, replace
 
@@ -44,8 +44,8 @@ class Bounds:
 
 
 def search_schema(task: Task) -> pa.Schema:
-    """The columns of a result: TUPLE, the released quasi-identifiers, and SUMMARY, which is set in
-    the first row only."""
+    """The columns of a result: TUPLE, the released quasi-identifiers, and SUMMARY. Only the first
+    row has a SUMMARY."""
     ids = [id for id, _, _ in task.recoders]
     released = [task.output.field(id) for id in ids]
     return pa.schema([pa.field(TUPLE, pa.int64()), *released, pa.field(SUMMARY, SUMMARY_TYPE)])
@@ -88,14 +88,15 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     if n_suppressed > bounds.may_suppress or not len(places):
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
     cells = Cells(result.cell_id[places], int(result.cell_id.max()) + 1, weight[places])
-    # Losses are of released rows only. Those of all rows would tell how many are suppressed.
+    # Losses are computed on released rows only. Losses of all rows would tell how many rows are
+    # suppressed.
     task = at_levels(task, result.levels)
     seen = ReleasedBlock(part(block, places), cells.id, cells.m, find_released_levels(task))
     return _recode(seen, table.take(pa.array(places)), cells, task, result.levels)
 
 
 def at_levels(task: Task, levels: Ints | None) -> Task:
-    """The task with recoders that generalize nominal columns at least to these heights."""
+    """A task whose recoders generalize nominal columns at least to these heights."""
     if levels is None:
         return task
     nominal = [encoding.id for encoding in task.encodings if encoding.nominal]
@@ -110,7 +111,7 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
 def _recode(
     released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
-    """The result of a search. The rows of `table` are those of the cells."""
+    """The result of a search. `table` has the rows of `cells`."""
     released = recode_columns(table, cells, task)
     tuple_id = table.column(TUPLE).to_numpy()
     first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())

@@ -2,8 +2,8 @@
 of the model in `anonlib.privacy`, but independent code.
 
 The audit groups the released rows by their quasi-identifiers once, with the `partial` aggregates of
-all models. Each model then judges the classes by these (`judge`). Classes that it leaves undecided
-are counted by `exact`.
+all models. Each model then judges the classes by its aggregates (`judge`). `exact` counts the
+classes that are still undecided.
 """
 
 from abc import abstractmethod
@@ -70,8 +70,8 @@ class AuditModel(Plugin):
         return " ".join([self.type, *shown])
 
     def unverifiable(self, view: View) -> str:
-        """Why this view can't show that the model holds; empty if it can. All models count
-        persons."""
+        """Why this view can't show that the model holds; empty if it can. This applies to all
+        models, since all count persons."""
         if view.persons != "unknown":
             return ""
         return (
@@ -84,8 +84,8 @@ class AuditModel(Plugin):
         return value >= self.required if self.greater_is_better else value <= self.required
 
     def partial(self, view: View) -> "dict[str, Column]":
-        """Aggregates over the rows of a class, by names that the model chooses. Their buffers must
-        have a fixed size."""
+        """By name: an aggregate over the rows of a class. The model chooses the names. Buffers of
+        aggregates must have a fixed size."""
         return {}
 
     @abstractmethod

@@ -19,9 +19,9 @@ MAX_WORDS = 16
 class Distinct:
     """Counts distinct non-null values that persons have.
 
-    Values with different hashes differ. So the number of bits that hashes set (for two values: of
-    different extremes of the hash) is at most the number of values. With about 4 l^2 bits, most
-    classes of exactly l values are proved.
+    Values with different hashes differ. So the number of bits that the hashes set is at most the
+    number of values. If two values are required, the least and the greatest hash are compared
+    instead. With about 4 l^2 bits, most classes of exactly l values are proved.
 
     Attributes:
         column: The column of the view.
@@ -54,7 +54,7 @@ class Distinct:
         }
 
     def judge(self, part: "Mapping[str, Column]") -> Judgement:
-        """The sketch's count; a class is undecided if this is less than required."""
+        """The sketch's count. A class is undecided if it is less than required."""
         from pyspark.sql import functions as F
 
         if self.required == 2:

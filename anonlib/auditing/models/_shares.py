@@ -16,9 +16,9 @@ TOLERANCE = 1e-9
 
 
 class SharesAudit(AuditModel):
-    """A model that bounds shares from above.
+    """A model that bounds shares from above. Smaller values are better.
 
-    It needs exact counts of every value, so all classes are undecided at first. Smaller is better.
+    It needs exact counts of every value, so all classes are undecided at first.
     """
 
     attribute: str
@@ -79,7 +79,8 @@ class Shares:
         if view.token is None:
             found = self.present(rows, view, largest=F.max("n"))
             return found.withColumnRenamed("total", "known")
-        # Each row once for its value, and once for all values: persons with several count once.
+        # Each row counts once for its value, and once for all values. So a person with several
+        # values counts once in `known`.
         value, there = F.col(self.column), F.col(self.column).isNotNull()
         twice = rows.select(
             *view.keys,
@@ -133,10 +134,13 @@ class Shares:
         return by_value.join(F.broadcast(whole), same, "left")
 
     def reference(self, view: View) -> "DataFrame":
-        """The values of the whole table: `value`, share `q`, and `rank` from 0, missing last. A
-        value that nobody has is one of them, with share 0; missing is none then.
+        """The values of the whole table: `value`, share `q`, and `rank` from 0, missing last.
 
-        Raises UnverifiableError if persons can't be counted in the whole table.
+        A present value that no person has is included, with share 0. Missing is left out if no
+        person has it.
+
+        Raises:
+            UnverifiableError: Persons can't be counted in the whole table.
         """
         from pyspark.sql import Window
         from pyspark.sql import functions as F

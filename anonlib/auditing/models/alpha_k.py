@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class AlphaKAudit(SharesAudit):
-    """Measures in every class: of the persons with a present value of `attribute`, the share that
-    has the most frequent one."""
+    """Measures the share of the most frequent value of `attribute` in every class, among the
+    persons with a present value."""
 
     type: ClassVar[str] = "alpha_k"
     alpha: float = Field(gt=0, le=1)

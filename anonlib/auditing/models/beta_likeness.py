@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class BetaLikenessAudit(SharesAudit):
-    """Measures the largest gain (p - q) / q of a value of `attribute` in every class; by the
-    enhanced kind, scaled so that a gain of min(beta, -log q) counts as beta."""
+    """Measures the largest gain (p - q) / q of a value of `attribute` in every class. The enhanced
+    kind scales gains, so that a gain of min(beta, -log q) counts as beta."""
 
     type: ClassVar[str] = "beta_likeness"
     beta: float = Field(gt=0)

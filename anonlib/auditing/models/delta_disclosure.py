@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class DeltaDisclosureAudit(SharesAudit):
-    """Measures the largest |log(p / q)| of a value of `attribute` in every class; a class that
-    lacks a value has none, and fails."""
+    """Measures the largest |log(p / q)| of a value of `attribute` in every class. If a class lacks
+    a value of the table, nothing is measured, and the class fails."""
 
     type: ClassVar[str] = "delta_disclosure"
     delta: float = Field(gt=0)

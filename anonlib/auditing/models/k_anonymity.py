@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class KAnonymityAudit(AuditModel):
-    """Counts the persons of every class: its rows, or its distinct tokens (a null token is
-    no person)."""
+    """Counts the persons of every class: its rows, or its distinct tokens. A null token is no
+    person."""
 
     type: ClassVar[str] = "k_anonymity"
     k: int = Field(ge=2)

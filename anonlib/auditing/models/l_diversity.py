@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class LDiversityAudit(AuditModel):
     """Measures the diversity of the present values of `attribute` in every class.
 
-    - distinct: their number.
+    - distinct: the number of values.
     - entropy: the exponential of their entropy.
-    - recursive: the count of the most frequent one, over that of the l-th and all rarer ones
-      together. A class with fewer than l has no value, and fails.
+    - recursive: the count of the most frequent value, divided by the count of the l-th and all
+      rarer values together. For a class with fewer than l values, nothing is measured, and the
+      class fails.
     """
 
     type: ClassVar[str] = "l_diversity"

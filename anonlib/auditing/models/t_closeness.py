@@ -53,7 +53,7 @@ class TClosenessAudit(SharesAudit):
                 f"the order of column {self.attribute} lacks {unknown} of its values"
             )
         whole = [row["q"] for row in sorted(ranked, key=lambda row: row["rank"])]
-        text = ",".join(map(repr, whole))  # one exact literal; an array of many is slow to plan
+        text = ",".join(map(repr, whole))  # one literal: exact, and quicker to plan than an array
         shares_of_all = F.split(F.lit(text), ",").cast("array<double>")
         value = _running(shares_of_all) / max(1, len(whole) - 1)
         return found.select("n_rows", value.alias("value"))
@@ -62,7 +62,7 @@ class TClosenessAudit(SharesAudit):
 def _running(whole: "Column") -> "Column":
     """The sum of the absolute running differences between a class and the whole table.
 
-    It is one walk over all values, with a pointer into the sorted values of the class.
+    One walk over all values, with a pointer into the sorted values of the class.
     """
     from pyspark.sql import functions as F
 
@@ -93,14 +93,14 @@ def _running(whole: "Column") -> "Column":
 class Edges:
     """The edges of a tree, each from a node to its parent. An edge has the number of its node.
 
-    The nodes are those of the hierarchy, and after the root a leaf for missing values. The root has
-    an edge of length 0.
+    The nodes are those of the hierarchy and, after the root, a leaf for missing values. The root
+    has an edge of length 0.
 
     Attributes:
-        length: By edge: its length. The way between two leaves is as long as their lowest common
-            ancestor is high, where the root has height 1.
+        length: By edge: its length. The way between two leaves is as long as the height of their
+            lowest common ancestor, if the root has height 1.
         whole: By edge: the share of the whole table below it.
-        above: By rank of a value: the edges from its leaf up to the root, root's edge included.
+        above: By rank of a value: the edges from its leaf up to the root, with the root's edge.
     """
 
     length: list[float]
@@ -138,7 +138,7 @@ def tree_distances(
     sums = F.sum("n").alias("below"), F.sum("rows").alias("rows")
     by_edge = below.groupBy(*view.keys, "edge").agg(*sums)
     entry = F.struct("below", F.get(edge, 0).alias("length"), F.get(edge, 1).alias("whole"))
-    # All of a class is below the root.
+    # All rows of a class are below the root.
     by_class = by_edge.groupBy(*view.keys).agg(
         F.max("rows").alias("n_rows"),
         F.max("below").alias("total"),

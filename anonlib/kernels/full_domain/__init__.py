@@ -1,4 +1,4 @@
-"""Full-domain recoding: one level for each column, the same for the whole table."""
+"""Full-domain recoding: one level per column for the whole table."""
 
 from typing import ClassVar
 
@@ -15,24 +15,24 @@ class FullDomain(Kernel):
     """The node of the generalization lattice at which the table loses least.
 
     A lattice node has a height for each nominal column. A value is released as the highest tree
-    node, itself or above it, that is no higher than this (`Tree.raised`). Rows that are released
-    alike are a class; each class that holds the models is a cell, the rows of others are
+    node at or above it whose own height is at most that height (`Tree.raised`). Rows released alike
+    are a class. Each class that holds the models is a cell; the rows of other classes are
     suppressed. A lattice node is allowed if it suppresses at most `block.may_suppress` rows. Its
-    loss is the sum, over rows and columns, of `Tree.loss` of the released tree nodes, and 1 for
-    suppressed rows, in whole steps of GRID (2^-20). Of equal losses, the node with the least sum of
-    heights is taken, then the one with the least heights in order of columns.
+    loss is the sum, over rows and columns, of `Tree.loss` of the released tree nodes, and of 1 for
+    suppressed rows, in whole steps of GRID (2^-20). Of equal losses, the lattice node with the
+    least sum of heights is taken, then the one with the least heights in order of columns.
 
-    The result is that of a search of all lattice nodes, but most are ruled out:
+    The result is that of a search of all lattice nodes, but most nodes are ruled out:
 
-    - Generalization alone loses more further up. A node that so loses more than the best one found
-      is ruled out.
+    - Generalization alone loses no less at higher nodes. A node is ruled out if its generalization
+      alone loses more than the best node so far.
     - Classes of fewer than `min_rows` rows fail, and so do their parts at the nodes below. If these
-      rows are too many to suppress, the nodes below are ruled out. Else the nodes below lose at
-      least as much by suppression. The same is true of all failing classes if no row may be
+      rows are too many to suppress, the nodes below are ruled out. Otherwise, the nodes below lose
+      at least as much by suppression. The same is true of all failing classes if no row may be
       suppressed, or under models that a class holds as soon as a part of it does (k-anonymity,
-      distinct l-diversity, p-sensitivity). It is not true of models of shares and distances: a
-      class that fails may have parts that hold.
-    - Nodes above one where all classes hold lose more than that node.
+      distinct l-diversity, p-sensitivity). It is not true under models of shares and distances,
+      where a failing class may have parts that hold.
+    - If all classes of a node hold, the nodes above lose no less, and are never preferred.
 
     The search first descends from the roots. Then it evaluates the nodes that may still be the
     best, most general first. Numeric columns are ignored. The lattice has at most 2^22 nodes.
@@ -55,7 +55,7 @@ class FullDomain(Kernel):
         return self.find(block).cell_id
 
     def find(self, block: Block) -> KernelResult:
-        """The cells, and the chosen height of every column.
+        """Returns the cells and the chosen height of every column.
 
         Raises:
             InputError: The lattice has too many nodes.

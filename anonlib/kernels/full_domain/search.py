@@ -55,7 +55,7 @@ class Failing(NamedTuple):
 
     Attributes:
         rows: Their rows.
-        loss: What their suppression loses in addition to generalization.
+        loss: The loss of their suppression, in addition to generalization.
     """
 
     rows: int
@@ -106,7 +106,7 @@ class HeightLattice:
         return NodeClasses(*find_equal_tuples(self.codes, self.rows, joined, self.start))
 
     def failing(self, heights: Heights, classes: NodeClasses, fails: Bools) -> Failing:
-        """The rows of these classes, and the loss of suppressing them."""
+        """The rows of failing classes, and the loss of suppressing them. fails: bool[classes]."""
         rows, codes = classes.rows[fails], self.codes[classes.first[fails]]
         left = np.full(len(rows), ALL * len(heights))
         for j, (column, h) in enumerate(zip(self.columns, heights, strict=True)):
@@ -127,10 +127,9 @@ def _column(tree: Tree, rows: Ints) -> LatticeColumn:
 
 
 class LatticeSearch:
-    """The search for the node of least loss among those that suppress at most `may_suppress` rows.
+    """The search for the node of least loss that suppresses at most `may_suppress` rows.
 
-    Of several, it takes the one of the least sum of heights, then of the least heights in order of
-    columns.
+    Ties go to the least sum of heights, then to the least heights in order of columns.
 
     Attributes:
         block: The block.
@@ -139,8 +138,8 @@ class LatticeSearch:
         height: int64[shape]. The sum of the heights of each node.
         lower: int64[shape]. A lower bound of the loss of each node; OUT if the node was evaluated
             or is ruled out.
-        closed: Whether all classes that fail at a node give bounds of the nodes below; else only
-            those with too few rows do.
+        closed: Whether all failing classes of a node give bounds for the nodes below. Otherwise,
+            only classes with too few rows do.
         best: The best node so far.
         least: Its loss.
     """
@@ -151,7 +150,7 @@ class LatticeSearch:
         self.height = _sums([np.arange(n) for n in self.lattice.shape])
         self.lower = self.floor.copy()
         # If a class holds the models as soon as a part of it does, all parts of a failing class
-        # fail. Under other models one part fails at least; without suppression that is enough.
+        # fail. Under other models at least one part fails; without suppression, that is enough.
         self.closed = block.may_suppress == 0 or not (
             block.joint or any(model.looks_at == "counts" for model in block.models)
         )
@@ -167,7 +166,7 @@ class LatticeSearch:
         return self.best
 
     def _descend(self) -> None:
-        """Finds a first node of low loss: from the top, it lowers one column at a time, the one
+        """Finds a first node of low loss. From the top, it lowers one column at a time: the column
         that saves most."""
         heights, columns = self.best, set(range(len(self.best)))
         while columns := {j for j in columns if heights[j] > 0}:
@@ -179,7 +178,10 @@ class LatticeSearch:
                 columns.remove(j)
 
     def _next(self) -> Heights | None:
-        """The highest of the nodes that may be the best: if it is not allowed, no node below is."""
+        """The highest node that may be the best; None if there is none.
+
+        The highest comes first because it can rule out all nodes below.
+        """
         open_ = self.lower < self.least
         if open_.any():
             return self._at(int(np.argmax(np.where(open_, self.height, -1))))
@@ -206,12 +208,12 @@ class LatticeSearch:
         self._rule_out_below(heights, below)
         if better:
             self.best, self.least = heights, floor + failing.loss
-            if failing.rows == 0:  # no class fails at the nodes above either: they lose more
+            if failing.rows == 0:  # no class fails at the nodes above either: they lose no less
                 self.lower[tuple(slice(h, None) for h in heights)] = OUT
         return better
 
     def _rule_out_below(self, heights: Heights, failing: Failing) -> None:
-        """Raises the bounds of the nodes below, where the parts of failing classes fail too and
+        """Raises the bounds of the nodes below. There, the parts of failing classes fail too, and
         their suppression loses no less."""
         nodes = tuple(slice(h + 1) for h in heights)
         if failing.rows > self.block.may_suppress:

@@ -28,25 +28,26 @@ class Mondrian(Kernel):
     / (n_categories - 1) (nominal). Dimensions are tried by descending width; of equal ones, the
     first.
 
-    - strict: The cut lies between two distinct values, where the left side has nearest to half of
-      the node's rows; of two such boundaries, the lower one. No other boundary of the dimension has
-      more rows on its smaller side. So if that side has fewer than `min_rows` rows, the dimension
-      has no cut. Neither has one that is constant in the node.
+    - strict: The cut lies between two distinct values, at the boundary whose left side comes
+      nearest to half of the node's rows; of two such boundaries, at the lower one. No other
+      boundary of the dimension has more rows on its smaller side. So if that side has fewer than
+      `min_rows` rows, the dimension has no cut. A constant dimension has no cut either.
     - relaxed: Rows are sorted by value, then by row order, and cut after the first half, rounded
       down. Equal values may be separated. By k-anonymity alone, cells have k to 2k - 1 rows.
 
-    `information_gain`, for releases that are to predict the block's target: A boundary lies between
-    two distinct values and leaves `min_rows` rows on both sides. The best boundary of a dimension
-    leaves the lowest entropy of the target's classes, or for a numeric target the lowest sum of
-    squared deviations; of several, the lowest boundary. Dimensions are tried by descending gain; of
-    equal ones, the first. So by k-anonymity alone it is the best allowed cut. If other models
-    refuse the best boundary of a dimension, its other boundaries are not searched. If no cut with
-    a gain is allowed, `median` cuts: small cells lose less for any use. Entropies are sums of
-    c log2(c), each rounded to 2^-10 bits; a gain that rounding alone could explain is none.
+    `information_gain`, for releases from which models predict the block's target: A boundary lies
+    between two distinct values and leaves `min_rows` rows on both sides. The best boundary of a
+    dimension leaves the lowest entropy of the target's classes, or the lowest sum of squared
+    deviations of a numeric target; of several, the lowest boundary. Dimensions are tried by
+    descending gain; of equal ones, the first. So with k-anonymity alone, the cut is the best
+    allowed one. If other models refuse the best boundary of a dimension, its other boundaries are
+    not searched. If no cut with a gain is allowed, the node is cut as by `median`, because small
+    cells lose less for any use. Entropies are sums of c log2(c), each rounded to 2^-10 bits. A gain
+    that rounding alone could explain counts as none.
 
-    `nominal: hierarchy`: Numeric dimensions get strict median cuts. A nominal one is cut into the
-    children of the lowest common ancestor of the node's codes (without a hierarchy: into single
-    codes). Each child with rows is one part; all parts must hold the models. The width is the
+    `nominal: hierarchy`: Numeric dimensions get strict median cuts. A nominal dimension is cut into
+    the children of the lowest common ancestor of the node's codes (without a hierarchy: into single
+    codes). Each child with rows becomes one part; all parts must hold the models. The width is the
     ancestor's loss: (leaves under it - 1) / (all leaves - 1). So the tree nodes released for
     different cells hardly overlap.
     """
@@ -96,14 +97,14 @@ def _trees(block: Block) -> Trees:
 
 
 class Items(NamedTuple):
-    """The m items that are cut: tuples (strict) or rows (relaxed).
+    """The m items to cut: tuples (strict) or rows (relaxed).
 
     A node is a run of items. Cuts reorder all arrays but `first`.
 
     Attributes:
         value: float64[m, d]. The dimensions of each item.
         weight: int64[m]. The rows of each item.
-        id: int64[m]. Which item is at each place.
+        id: int64[m]. The number of the item at each place.
         first: int64[m]. The first row of item 0, 1, ...
     """
 
@@ -163,9 +164,10 @@ class MondrianNodes:
 
     Attributes:
         start: int64[nodes]. The first item of each node.
-        stop: int64[nodes]. The item after its last.
+        stop: int64[nodes]. The item after the last one of each node.
         width: float64[nodes, d]. The width of each dimension; -1 without a (further) median cut.
-        gain: float64[nodes, d]. The gain of its best boundary; 0 without one, or once it was tried.
+        gain: float64[nodes, d]. The gain of the best boundary of each dimension; 0 if there is none
+            or it was tried.
         bound: int64[nodes, d]. The first item on the right side of that boundary.
     """
 
@@ -189,7 +191,7 @@ class NodeParts(NamedTuple):
     Attributes:
         node: int64[parts]. The node of each part, ascending.
         start: int64[parts]. The first item of each part.
-        stop: int64[parts]. The item after its last.
+        stop: int64[parts]. The item after the last one of each part.
     """
 
     node: Ints
@@ -221,8 +223,9 @@ class _Cutting:
     def cells(self) -> Ints:
         """int64[m]. The cell of item 0, 1, ...
 
-        All open nodes are cut together, in rounds: the core proposes the next cut of each node, and
-        the models judge all of them at once. A refused node gets its next cut in the next round.
+        All open nodes are cut together, in rounds. The core proposes the next cut of each node, and
+        the models judge all these cuts at once. If a cut is refused, the next round proposes the
+        node's next one.
         """
         item = self.items.id
         begins = np.zeros(len(item), np.bool_)

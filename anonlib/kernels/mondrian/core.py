@@ -20,7 +20,8 @@ def measure_ranges(
 ) -> Floats:
     """float64[nodes, d]. The range of each dimension / its scale.
 
-    -1 where the scale is 0, and in nodes with fewer than 2 min_rows rows. value: float64[m, d].
+    It is -1 where the scale is 0, and in nodes with fewer than 2 min_rows rows. value:
+    float64[m, d].
     """
     d = value.shape[1]
     width = np.full((len(start), d), -1.0)
@@ -56,8 +57,8 @@ def propose_cuts(
 ) -> Ints:
     """int64[nodes]. Where the right side of each node's next cut begins; -1 without a cut.
 
-    Tries the dimensions by descending width until both sides have min_rows rows, and sets the
-    widths of tried dimensions to -1. The left side is moved to the front.
+    Tries the dimensions by descending width until both sides have min_rows rows. Sets the widths of
+    tried dimensions to -1, and moves the left side to the front.
     """
     most = 0
     for node in range(len(start)):
@@ -100,10 +101,10 @@ def cut(
     key: Floats,
     load: Ints,
 ) -> int:
-    """Cuts the node of the items a..b - 1 in dimension j; moves the left side to the front.
+    """Cuts the node of the items a..b - 1 in dimension j, and moves the left side to the front.
 
-    Returns where the right side begins. If a side would have fewer than min_rows rows: -1, and no
-    item moves. key, load: scratch, [2, >= b - a].
+    Returns where the right side begins. If a side would have fewer than min_rows rows, it returns
+    -1 and no item moves. key, load: scratch, [2, >= b - a].
     """
     for i in range(a, b):
         key[0, i - a], load[0, i - a] = value[i, j], weight[i]
@@ -118,7 +119,7 @@ def cut(
 
 @njit
 def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, int]:
-    """The boundary between distinct values that has nearest to half of the rows on its left; of
+    """The boundary between distinct values whose left side comes nearest to half of the rows; of
     two, the lower one. No other boundary has more rows on its smaller side.
 
     Returns (bound, last, left). The left side has the values below `bound`, and those equal to it
@@ -134,8 +135,8 @@ def _boundary(key: Floats, load: Ints, n: int, rows: int) -> tuple[float, int, i
 def _half(key: Floats, load: Ints, column: Floats, item: Ints, rows: int) -> tuple[float, int, int]:
     """The cut after half of the rows, sorted by (value, item).
 
-    Returns (bound, last, left). The left side has the values below `bound`, and those equal to it
-    of the items up to `last`. `left` is the number of its rows.
+    Returns (bound, last, left). The left side has the values below `bound`, and the values equal to
+    it of items up to `last`. `left` is the number of its rows.
     """
     median, below, _ = _weighted_select(key, load, len(item), rows // 2)
     n = 0
@@ -161,7 +162,8 @@ def _weighted_select(key: Floats, load: Ints, n: int, target: int) -> tuple[floa
         )
         low, high, under, equal = 0, n - 1, 0, 0
         for i in range(start, start + n):
-            # Without branches: written to both ends of the other row, kept at one or none.
+            # Without branches: each key is written to both ends of the other row, and kept at one
+            # end or none.
             x, w = key[source, i], load[source, i]
             key[1 - source, low], load[1 - source, low] = x, w
             key[1 - source, high], load[1 - source, high] = x, w
@@ -243,12 +245,16 @@ def propose_along(
     min_rows: int,
     p: int,
 ) -> tuple[Ints, Ints]:
-    """Each node's next cut. Returns int64[parts] twice: the node of each part, ascending, and where
-    the part begins.
+    """Proposes the next cut of each node.
 
     Tries the dimensions by descending width until all parts have min_rows rows, and sets the widths
-    of tried dimensions to -1. The first p dimensions are cut at medians; the others into those
-    children of the lowest common ancestor of the node's codes that have rows.
+    of tried dimensions to -1. The first p dimensions are cut at medians. The others are cut into
+    the children of the lowest common ancestor of the node's codes; children without rows are no
+    parts.
+
+    Returns:
+        int64[parts]. The node of each part, ascending.
+        int64[parts]. Where each part begins.
     """
     most = (stop - start).max()
     key, load = np.empty((2, most)), np.empty((2, most), np.int64)
@@ -292,8 +298,8 @@ def _fits(
 ) -> bool:
     """Whether every child of the codes' lowest common ancestor has no rows, or at least min_rows.
 
-    Writes the child above each code to `child`. rows_of: scratch, int64[nodes], zeros before and
-    after.
+    Writes to `child` the child at or above each code. rows_of: scratch, int64[nodes], zeros before
+    and after.
     """
     top = _ancestor(trees, column, codes)
     for i in range(len(codes)):

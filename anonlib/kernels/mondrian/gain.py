@@ -1,5 +1,8 @@
-"""The compiled core of Mondrian's cuts by information gain: the best boundary of each dimension,
-many nodes in one call. Nodes are runs of items, as in `anonlib.kernels.mondrian.core`."""
+"""The compiled core of Mondrian's cuts by information gain.
+
+It finds the best boundary of each dimension, for many nodes in one call. Nodes are runs of items,
+as in `anonlib.kernels.mondrian.core`.
+"""
 
 from typing import NamedTuple
 
@@ -13,12 +16,12 @@ from anonlib.kernels.mondrian.core import divide
 class GainSearch(NamedTuple):
     """The m items and their target, for the search of boundaries.
 
-    For a target of classes, the pairs of item i are start[i]..start[i + 1] - 1. For a numeric
-    target these arrays are empty.
+    For a target of classes, each item has pairs (class, rows): item i has the pairs start[i] to
+    start[i + 1] - 1. For a numeric target `start`, `label`, `rows` and `information` are empty.
 
     Attributes:
-        rank: int32[d, m]. The rank of each item's value, by dimension.
-        order: int32[d, m]. The items of each node by rank, by dimension.
+        rank: int32[d, m]. In each dimension, the rank of each item's value.
+        order: int32[d, m]. In each dimension, the items of each node, sorted by rank.
         weight: int64[m]. The rows of each item.
         n_classes: Classes of the target; 0 for a numeric one.
         start: int64[m + 1]. Where the pairs of each item begin.
@@ -47,10 +50,10 @@ def gains(
     """The best boundary of each dimension of each node; of several, the lowest.
 
     Boundaries leave min_rows rows on both sides. Dimensions with width[node, dimension] <= 0 have
-    none.
+    no boundary.
 
     Returns:
-        float64[nodes, d]. The gain of the best boundary; 0 where none gains.
+        float64[nodes, d]. The gain of the best boundary; 0 if no boundary gains.
         int64[nodes, d]. The first item on its right side.
     """
     gain, bound = np.zeros(width.shape), np.full(width.shape, -1)
@@ -76,8 +79,8 @@ def gains(
 
 @njit
 def _content(search: GainSearch, a: int, b: int, classes: Ints) -> int:
-    """A node's content: its number of rows times the entropy of their classes. Writes the rows of
-    each class to `classes`."""
+    """The content of a node: its number of rows times the entropy of their classes. Writes the rows
+    of each class to `classes`."""
     begin, label, rows = search.start, search.label, search.rows
     classes[:] = 0
     for i in search.order[0, a:b]:
@@ -163,10 +166,10 @@ def propose_best(
     gain: Floats,
     bound: Ints,
 ) -> Ints:
-    """int64[nodes]. Where the right side of the cut of largest gain begins; -1 where none gains.
+    """int64[nodes]. Where the right side of the cut of largest gain begins; -1 if no cut gains.
 
-    Of several dimensions, the first is cut. Its gain is set to 0, and the left side is moved to the
-    front.
+    Of dimensions with equal gains, the first is cut. Its gain is set to 0, and the left side is
+    moved to the front.
     """
     middle = np.full(len(start), -1, np.int64)
     for node in range(len(start)):
@@ -186,7 +189,7 @@ def propose_best(
 
 @njit
 def part_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
-    """Splits `search.order` of nodes that were cut, as their `item` was split at `middle`."""
+    """Splits `search.order` of nodes that were cut, just as `item` was split at `middle`."""
     order = search.order
     is_right = np.zeros(order.shape[1], np.bool_)
     right = np.empty(order.shape[1], np.int32)
@@ -198,7 +201,7 @@ def part_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop:
             row = order[j]
             kept, moved = a, 0
             for place in range(a, b):
-                # Without branches: written to both sides, kept at one.
+                # Without branches: each item is written to both sides, and kept at one.
                 i = row[place]
                 row[kept] = right[moved] = i
                 kept += not is_right[i]

@@ -1,4 +1,4 @@
-"""Peel: releases classes of the generalization lattice, those that lose least first."""
+"""Peel: releases classes of the generalization lattice, least loss first."""
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -23,37 +23,43 @@ class Peel(Kernel):
     All rows of a tuple are in one cell.
 
     Peeling: A lattice node has a height for each column. A code is generalized to the highest tree
-    node, itself or above it, that is no higher than this. Tuples without a cell that are then equal
-    are a class. Lattice nodes are tried in order; at each, the classes that hold all models become
-    cells. The order is the ascending sum, over the columns, of the squared mean loss of the rows.
+    node at or above it whose own height is at most that height. Tuples without a cell that become
+    equal are a class. Lattice nodes are tried in order. At each node, the classes that hold all
+    models become cells. Nodes are ordered by the sum, over the columns, of the squared mean loss of
+    the rows, ascending.
 
     - With `order: node`, all nodes are tried once.
     - With `order: class`, they are tried in stages. A stage takes only classes whose own loss per
       row is in its range. Ranges are 1/16 of a column wide up to 4 columns; the last stage has no
       upper limit. This takes a few hundred bytes per tuple, and up to 4,000 with rebuilding. If
-      it would need more than 2^26 losses, or under models that look at more than rows and distinct
-      values, the order is that of `node`.
+      more than 2^26 losses are needed, or models look at more than rows and distinct values, the
+      order is that of `node`.
 
     With more than 20000 lattice nodes, only the first ones are tried, and a path up to the root.
 
     Leftovers: The tuples that would add most loss per row are suppressed, as far as `may_suppress`
-    allows. The other leftover tuples, and cells that fail, are merged with the cell where this adds
-    least, those of fewest rows first.
+    allows. Then the other leftover tuples and failing cells, fewest rows first, are each merged
+    with the cell where this adds least.
 
-    Search: It makes `effort` passes, fewer if one gains nothing. First each tuple moves to the cell
-    where it lowers the loss most, if its old cell still holds. Then each cell, highest loss per row
-    first, gives each of its tuples to the cell where it adds least, if the total loss falls. If
-    models look at more than rows and distinct values, the steps of a pass share no cell, and steps
-    after which a cell fails are undone.
+    Search: It makes `effort` passes, or fewer if one gains nothing. First, each tuple moves to the
+    cell where it lowers the loss most, if its old cell still holds. Then cells are dissolved,
+    highest loss per row first: each of their tuples joins the cell where it adds least, if the
+    total loss falls. If models look at more than rows and distinct values, the steps of a pass
+    share no cell, and steps after which a cell fails are undone.
 
-    Rebuilding: With `order: class`, each pass but the first begins with it. It tries all lattice
-    classes in which some tuples would lose less, without the tuples that would lose over 0.4 of a
-    column more, one after the other. The cells that have tuples of the class and lose more per row
-    than it are taken down. If these have fewer than k rows of the class, cells of the next lower
-    losses are too. A step frees at most 300 tuples. First the class becomes a cell. Then other
-    classes of freed tuples, or the remains of a cell, become cells if they hold, lowest loss first.
-    The remaining tuples join other cells. The step is undone unless the total loss falls. Such
-    steps split cells, merge and split them elsewhere, and move tuples in groups.
+    Rebuilding: With `order: class`, each pass but the first begins with it. A step tries to make
+    one lattice class a cell. It tries every class in which some tuples would lose less; tuples that
+    would lose 0.4 of a column more are left out of the class. A step has four parts:
+
+    1. It takes down the cells that have tuples of the class and lose more per row than it. If these
+       cells have fewer than k rows of the class, it takes down cells of the next lower losses too.
+       It frees at most 300 tuples.
+    2. The class becomes a cell. Then other classes of freed tuples, or the remains of a cell,
+       become cells if they hold, lowest loss first.
+    3. The remaining tuples join other cells.
+    4. The step is undone unless the total loss falls.
+
+    Such steps split cells, merge and split them elsewhere, and move tuples in groups.
     """
 
     type: ClassVar[str] = "peel"
@@ -155,8 +161,8 @@ def _holds(block: Block, cell: Ints, n_cells: int) -> Bools:
 
 
 def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
-    """Makes each tuple without a cell a cell of its own, except the suppressed ones: those that
-    would add most loss per row, as far as the block allows."""
+    """Makes each tuple without a cell a cell of its own. Suppresses the tuples that would add most
+    loss per row, as far as the block allows; they stay without a cell."""
     left = np.flatnonzero(cell < 0)
     if len(left) == 0:
         return
@@ -175,7 +181,7 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
 
 
 def _place_tuples(block: Block, table: "TupleTable", cell: Ints) -> "TupleCells":
-    """The state of the cells, after failing cells are merged with others until all hold."""
+    """Merges failing cells with others until all cells hold. Returns the state of the cells."""
     from anonlib.kernels.peel.cells import make_tuple_cells, merge_into_nearest
 
     state = make_tuple_cells(table, cell)

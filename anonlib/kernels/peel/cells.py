@@ -1,8 +1,8 @@
-"""Cells of distinct tuples, and the compiled steps after peeling: merging leftovers, then steps
-that lower the loss.
+"""Cells of distinct tuples, and the compiled steps after peeling: merging leftovers, then lowering
+the loss.
 
 A step changes some cells. It is a gain only if the total loss of these cells falls. If models must
-judge the cells, the steps of one pass share no cell, so that each can be undone by itself.
+judge the cells, the steps of one pass share no cell, so that each step can be undone by itself.
 """
 
 from typing import NamedTuple
@@ -19,14 +19,15 @@ INFINITE_LOSS = 2**62
 #: Spare capacity: SPARE cells, plus one per SPARE cells in use.
 SPARE = 16
 
-#: The counters of `TupleCells.n`: ranked cells, steps of the pass, moves.
+#: The counters of `TupleCells.n`: ranked cells (RANKED), steps of the pass (STEPS), and recorded
+#: moves (MOVED).
 RANKED, STEPS, MOVED = range(3)
 
 
 class TupleCells(NamedTuple):
     """The cells 0..m-1 of t tuples in d columns. A cell without rows is not in use.
 
-    `without` writes `low`, `high` and `bits`: they are of the cell that it saw last.
+    `low`, `high` and `bits` describe the last cell that `without` was called for.
 
     Attributes:
         cell: int64[t]. The cell of each tuple; -1 for none.
@@ -39,13 +40,13 @@ class TupleCells(NamedTuple):
         loss: int64[m]. The loss of one row of each cell.
         columns: int64[d]. The order in which the losses of columns are added.
         ranking: int64[m]. The cells in use, by ascending `level`.
-        level: int64[m]. The loss of one row of each ranked cell, when it was ranked.
+        level: int64[m]. The loss of one row of each ranked cell, at the time of the ranking.
         low: int32[d]. The lowest code in each column.
         high: int32[d]. The highest code in each column.
         bits: uint64[v]. The protected values, as a bit set.
         step: int64[m]. The step of this pass that changed each cell; -1 for none.
-        moves: int64[t]. The tuple of each move of these steps.
-        origin: int64[t]. The cell that it left.
+        moves: int64[t]. The tuple of each recorded move.
+        origin: int64[t]. The cell that each of these tuples left.
         n: int64[3]. Counters, see `RANKED`, `STEPS` and `MOVED`.
     """
 
@@ -70,7 +71,7 @@ class TupleCells(NamedTuple):
 
 
 def make_tuple_cells(table: TupleTable, cell: Ints) -> TupleCells:
-    """The state of cells. cell: int64[t], the cell of each tuple; the state keeps this array."""
+    """Makes the state. cell: int64[t], the cell of each tuple; the state keeps this array."""
     t, d = table.code.shape
     used = int(cell.max(initial=-1)) + 1
     m = used + used // SPARE + SPARE
@@ -138,8 +139,7 @@ def unlink_tuple(table: TupleTable, state: TupleCells, t: int) -> None:
 
 @njit
 def without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
-    """Writes the lowest and highest codes and the values of a cell without tuple t (-1: with all
-    tuples)."""
+    """Writes `low`, `high` and `bits` of a cell without tuple t; with all tuples if t is -1."""
     state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
     other = state.first[c]
     while other >= 0:
@@ -154,9 +154,9 @@ def without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
 
 @njit
 def span(table: TupleTable, state: TupleCells) -> int:
-    """The loss of one row of the cell that `without` saw last.
+    """The loss of one row of the last cell that `without` was called for.
 
-    Leaves are in depth-first order, so all leaves between two are under their lowest common
+    Leaves are in depth-first order, so all leaves between two leaves are under their lowest common
     ancestor.
     """
     loss = 0
@@ -198,10 +198,10 @@ def nearest_cell(
 
     Args:
         table: The tuples.
-        state: The cells. Those that a step of this pass has changed are skipped.
+        state: The cells. Cells that a step of this pass has changed are skipped.
         among: int64[m]. The cells to search.
-        levels: int64[m]. Their losses per row as they were ranked, ascending. The search ends where
-            w rows at this loss reach the least growth so far.
+        levels: int64[m]. Their losses per row at the time of the ranking, ascending. The search
+            ends where w rows at this loss reach the least growth so far.
         own: A cell to skip.
         height: int32[d]. The height of the rows' node in each column.
         code: int32[d]. A code under that node.
@@ -209,10 +209,11 @@ def nearest_cell(
         most: The growth must be below this.
 
     Returns:
-        The cell, or -1 if there is none. Its growth, or `most`.
+        The cell; -1 if there is none.
+        Its growth; `most` if there is none.
     """
-    # The arrays are taken out of the state once: passing the whole state to a function takes longer
-    # than to evaluate a cell.
+    # Take the arrays out of the state once: to pass the whole state to a function takes longer than
+    # to evaluate a cell.
     node, losses, columns = table.node, table.loss, state.columns
     rows, loss, step = state.rows, state.loss, state.step
     heights, codes = state.height, state.code
@@ -275,7 +276,10 @@ def strike(state: TupleCells) -> None:
 def cheapest(
     table: TupleTable, state: TupleCells, t: int, most: int, zero: Codes
 ) -> tuple[int, int]:
-    """The cell whose loss grows least by a tuple, see `nearest_cell`. zero: int32[d], zeros."""
+    """The cell whose loss grows least by tuple t, and its growth (see `nearest_cell`).
+
+    zero: int32[d], zeros.
+    """
     n = state.n[RANKED]
     own, code, w = state.cell[t], table.code[t], table.weight[t]
     return nearest_cell(table, state, state.ranking[:n], state.level[:n], own, zero, code, w, most)
@@ -318,7 +322,7 @@ def back(table: TupleTable, state: TupleCells, i: int) -> None:
 
 @njit
 def move_tuples(table: TupleTable, state: TupleCells, judged: bool) -> int:
-    """A pass of steps, each of which moves one tuple to the cell where it adds least. Returns the
+    """A pass of steps. Each step moves one tuple to the cell where it adds least. Returns the
     number of steps."""
     zero = np.zeros(table.code.shape[1], np.int32)
     n = 0
@@ -348,8 +352,8 @@ def move_tuples(table: TupleTable, state: TupleCells, judged: bool) -> int:
 
 @njit
 def dissolve_cells(table: TupleTable, state: TupleCells, judged: bool) -> int:
-    """A pass of steps, each of which gives all tuples of a cell to other cells, one after the
-    other, where they then add least. Returns the number of steps."""
+    """A pass of steps. Each step dissolves one cell: its tuples, one after the other, move to the
+    cell where they add least at that moment. Returns the number of steps."""
     zero = np.zeros(table.code.shape[1], np.int32)
     n = 0
     rank(state)
@@ -398,8 +402,8 @@ def undo_failing_steps(table: TupleTable, state: TupleCells, fails: Bools) -> in
 
 @njit
 def growth(table: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
-    """int64[len(tuples)]. The least growth of the loss if each of these tuples joins a cell. They
-    have no cell yet."""
+    """int64[len(tuples)]. The least growth of the loss by each tuple, if it joins a cell. The
+    tuples have no cell yet."""
     zero = np.zeros(table.code.shape[1], np.int32)
     result = np.zeros(len(tuples), np.int64)
     rank(state)
@@ -410,8 +414,8 @@ def growth(table: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
 
 @njit
 def merge_into_nearest(table: TupleTable, state: TupleCells, failing: Ints) -> None:
-    """Merges each of these cells, in order, with the cell where it adds least. A cell that another
-    was merged with in this call is skipped."""
+    """Merges each failing cell, in order, with the cell where it adds least. A cell is skipped if
+    another one was merged into it in this call."""
     every, levels = np.arange(len(state.rows)), np.zeros(len(state.rows), np.int64)
     waits = np.zeros(len(state.rows), np.bool_)
     state.step[:] = -1

@@ -1,4 +1,4 @@
-"""The compiled core of peeling: makes cells of lattice classes, those of least loss first."""
+"""The compiled core of peeling: makes cells of lattice classes, least loss first."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ Bits = npt.NDArray[np.uint64]
 #: The smallest size of a hash table of keys.
 SMALLEST = 64
 
-#: The counters of `Peeling.at`: the stage, the next node, tuples in the rest, cells, current
-#: classes, tuples in these classes, rows in the rest.
+#: The counters of `Peeling.at`: the stage (STAGE), the next node (NODE), tuples in the rest (REST),
+#: cells (CELLS), current classes (CLASSES), tuples in these classes (LISTED), and rows in the rest
+#: (REST_ROWS).
 STAGE, NODE, REST, CELLS, CLASSES, LISTED, REST_ROWS = range(7)
 
 
@@ -24,8 +25,8 @@ class TupleTable(NamedTuple):
     Attributes:
         code: int32[t, d]. The codes of each tuple.
         weight: int64[t]. The rows of each tuple.
-        node: int32[d, h, c]. The node above each code, by height. Columns with fewer heights repeat
-            the highest one.
+        node: int32[d, h, c]. The node to which each height generalizes each code. Columns with
+            fewer heights repeat the highest one.
         loss: int64[d, h, c]. The loss of that node, in units of 2^-20.
         k: The fewest rows of a cell.
         bits: uint64[t, v]. The protected values of each tuple's rows, as a bit set.
@@ -52,14 +53,15 @@ class Lattice(NamedTuple):
     Attributes:
         height: int64[n, d]. The height of each node in each column.
         key: uint64[d, h, c]. Random keys of the table's nodes. The key of a class is the exclusive
-            or of its keys. (Two classes with the same key would become one cell, judged as one.)
+            or of the keys of its nodes. (Two classes with the same key would become one cell, and
+            be judged as one.)
         bound: int64[s + 1]. Stage s tries all nodes, on the tuples whose loss there is at least
             bound[s] and below bound[s + 1].
         part: int64[2, n]. The rows of `left` and `right` that belong to each node.
         left: int32[., t]. Losses in the first columns, for each combination of their heights.
-        right: int32[., t]. Losses in the other columns, likewise.
+        right: int32[., t]. Losses in the other columns, for each combination of their heights.
         low: int64[n]. A lower bound of the losses of tuples at each node.
-        high: int64[n]. An upper bound of them.
+        high: int64[n]. An upper bound of these losses.
     """
 
     height: Ints
@@ -84,7 +86,7 @@ class Peeling(NamedTuple):
         rows: int64[t]. The rows of each class.
         bits: uint64[t, v]. The protected values of each class, as a bit set.
         fits: bool[t]. Whether a class has k rows and enough distinct values.
-        table: int64[2^x]. A hash table: the class at each place plus 1; 0 if the place is free.
+        table: int64[2^x]. A hash table: 1 + the class at each place; 0 if the place is free.
         mark: uint64[2^x]. The key of the class at each place.
         place: int64[t]. The place in the hash table of each listed tuple's class.
     """
@@ -123,10 +125,10 @@ def make_peeling(table: TupleTable) -> Peeling:
 
 @njit
 def peel(table: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bool:
-    """Tries nodes until none is left; then returns False.
+    """Tries nodes until none is left. Then it returns False.
 
-    With `judged`, it returns True at a node with classes that may be cells. The caller then judges
-    them, updates `fits`, calls `make_cells`, and calls this function again.
+    With `judged`, it returns True at each node with classes that may be cells. The caller then
+    judges them, updates `fits`, calls `make_cells`, and calls this function again.
     """
     at = work.at
     n, n_stages = len(lattice.height), len(lattice.bound) - 1
@@ -146,7 +148,7 @@ def peel(table: TupleTable, lattice: Lattice, work: Peeling, judged: bool) -> bo
 
 @njit
 def _select(lattice: Lattice, work: Peeling, stage: int, node: int) -> None:
-    """Lists the tuples of the rest that are tried at a node."""
+    """Lists the tuples of the rest to try at a node."""
     at = work.at
     item, rest = work.item, work.rest
     if len(lattice.bound) == 2:

@@ -9,9 +9,10 @@ from anonlib.table.block import Block
 
 #: Losses are multiples of 2^-20.
 UNIT = 2**20
-#: Of a larger lattice, only this many nodes of least loss are tried, and a path up to the root.
+#: If a lattice has more nodes, only this many nodes of least loss are tried, and a path up to the
+#: root.
 MOST_NODES = 20_000
-#: The most losses in memory. If more are needed, peeling is by node.
+#: The most losses in memory. If more are needed, peeling uses `order: node`.
 MOST_LOSSES = 2**26
 #: A stage of peeling by class covers losses in a range of 1 / STAGES of a column.
 STAGES = 16
@@ -97,15 +98,15 @@ def _mean_losses(table: TupleTable, columns: list[Levels]) -> list[Ints]:
 
 
 def _nodes(mean: list[Ints]) -> Ints:
-    """int64[n, d]. The heights of each node, by ascending sum of squared mean losses; of equal
-    sums, the node that is lower in the first column comes first."""
+    """int64[n, d]. The heights of each node, by ascending sum of squared mean losses. Of equal
+    sums, the node that is lower in the first column comes first, then in the second, and so on."""
     total, height = np.zeros(1, np.int64), np.zeros((1, 0), np.int64)
     for losses in mean:
         total = np.add.outer(total, losses**2).ravel()
         here = np.tile(np.arange(len(losses)), len(height))
         height = np.column_stack([np.repeat(height, len(losses), axis=0), here])
         kept = np.argsort(total, kind="stable")[:MOST_NODES]
-        # The columns so far of a node among the first at the end are among the first here.
+        # A node that is among the first at the end is among the first here, by its columns so far.
         total, height = total[kept], height[kept]
     if len(height) == np.prod([len(losses) for losses in mean], dtype=object):
         order = np.lexsort([*height.T[::-1], total])
@@ -126,8 +127,8 @@ def _ascent(mean: list[Ints]) -> Ints:
 
 
 def _half(sizes: list[int]) -> int:
-    """The number of columns in the first part, if both parts are to have about as many combinations
-    of heights."""
+    """The number of columns in the first part. Both parts get about as many combinations of
+    heights."""
     logs = np.log(sizes)
     return int(np.argmin(np.abs(2 * np.cumsum(logs) - logs.sum()))) + 1
 
@@ -142,7 +143,7 @@ def _losses(table: TupleTable, heights: Ints, first: int) -> Codes:
 
 
 def _extremes(table: TupleTable, height: Ints) -> tuple[Ints, Ints]:
-    """int64[n] each. Bounds of the losses of tuples at each node: none is below or above them."""
+    """Lower and upper bounds of the losses of tuples at each node: int64[n] each."""
     low, high = np.zeros((2, len(height)), np.int64)
     for j, at in enumerate(height.T):
         here = table.loss[j][:, np.unique(table.code[:, j])]

@@ -1,5 +1,5 @@
-"""Rebuilding: steps that make a class of the lattice a cell, and rebuild the cells that had its
-tuples."""
+"""Rebuilding: steps that make a class of the lattice a cell, and rebuild the cells that its tuples
+came from."""
 
 from typing import NamedTuple
 
@@ -31,14 +31,15 @@ from anonlib.kernels.peel.core import (
     make_peeling,
 )
 
-#: A class has only tuples that would lose less than NEAR more in it: 0.4 of a column, in units of
-#: 2^-20.
+#: Tuples that would lose NEAR more in a class than now are left out of it. NEAR is 0.4 of a column,
+#: in units of 2^-20.
 NEAR = 2**20 * 2 // 5
 
-#: Classes are listed until they have, in total, ROOM times the tuples of the table.
+#: Room for listed classes: their tuples, in total, are at most ROOM times the tuples of the table.
 ROOM = 64
 
-#: The counters of `Listing.n`: classes, and the total of their tuples.
+#: The counters of `Listing.n`: classes (LISTED_CLASSES), and the sum of their tuples
+#: (LISTED_TUPLES).
 LISTED_CLASSES, LISTED_TUPLES = range(2)
 
 
@@ -83,10 +84,11 @@ class Listing(NamedTuple):
 
 
 def find_classes(table: TupleTable, lattice: Lattice, state: TupleCells) -> LatticeClasses:
-    """The lattice classes that may become cells: they have enough rows and distinct values, and
-    some tuples lose less in them than now. Tuples that would lose `NEAR` more are left out.
+    """Finds the lattice classes that may become cells.
 
-    The lattice must have stages. Cost O(t n) for n nodes.
+    Such a class has enough rows and distinct values, and some of its tuples lose less in it than
+    now. Tuples that would lose `NEAR` more are left out. The lattice must have stages. Cost O(t n)
+    for n nodes.
     """
     now = np.where(state.cell >= 0, state.loss[state.cell], -INFINITE_LOSS)
     t = len(now)
@@ -110,7 +112,8 @@ def find_classes(table: TupleTable, lattice: Lattice, state: TupleCells) -> Latt
 def list_classes(
     table: TupleTable, lattice: Lattice, work: Peeling, now: Ints, listing: Listing
 ) -> None:
-    """Adds such classes of all nodes to `listing` (see `find_classes`), while there is room.
+    """Adds the classes of all nodes that may become cells (see `find_classes`) to `listing`, while
+    there is room.
 
     now: int64[t]. The present loss of one row of each tuple.
     """
@@ -128,8 +131,8 @@ def list_classes(
 
 @njit
 def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
-    """Lists the tuples that lose less than `NEAR` more at the node. Returns whether any loses less
-    than now."""
+    """Lists the tuples that would not lose `NEAR` more at the node. Returns whether any tuple would
+    lose less than now."""
     n = gaining = 0
     for t in range(len(now)):
         gaining += left[t] + right[t] < now[t]
@@ -144,8 +147,8 @@ def _select(left: Codes, right: Codes, now: Ints, work: Peeling) -> bool:
 
 @njit
 def _append(left: Codes, right: Codes, now: Ints, work: Peeling, listing: Listing) -> bool:
-    """Adds the current classes that fit and in which a tuple loses less. Returns False if there is
-    no room."""
+    """Adds the current classes that fit and in which some tuple loses less than now. Returns False
+    if there is no room."""
     size, spot, node_loss, n = listing.size, listing.spot, listing.node_loss, listing.n
     size[: work.at[CLASSES]], spot[: work.at[CLASSES]] = 0, 0
     for i in range(work.at[LISTED]):
@@ -178,11 +181,12 @@ def _append(left: Codes, right: Codes, now: Ints, work: Peeling, listing: Listin
 #: The most tuples that a step frees.
 MOST_FREED = 300
 
-#: The expected loss of tuples that no new cell takes, as a fraction (numerator, denominator) of
-#: their loss before.
+#: The expected loss of tuples that get no new cell, as a fraction (numerator, denominator) of their
+#: loss before.
 DEAR = 6, 5
 
-#: The counters of `Site.n`: donors, freed tuples, near classes, new cells.
+#: The counters of `Site.n`: donors (DONORS), freed tuples (FREED), near classes (CLOSE), and new
+#: cells (BUILT).
 DONORS, FREED, CLOSE, BUILT = range(4)
 
 
@@ -234,11 +238,11 @@ def make_site(state: TupleCells, classes: LatticeClasses) -> Site:
 
 @njit
 def rebuild_cells(table: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site) -> int:
-    """A pass of steps, each of which makes one class a cell if the total loss falls.
+    """A pass of steps. Each step makes one class a cell, if the total loss falls.
 
-    A step takes down the cells that have tuples of the class. It makes new cells of the freed
-    tuples: first the class, then other classes or remains that hold, lowest loss per row first. The
-    remaining tuples join cells where they add least. Returns the number of steps.
+    A step takes down cells that have tuples of the class. It makes new cells of the freed tuples:
+    first the class, then other classes or remains that hold, lowest loss per row first. The other
+    freed tuples join the cells where they add least. Returns the number of steps.
     """
     n = 0
     rank(state)
@@ -258,9 +262,9 @@ def rebuild_cells(table: TupleTable, state: TupleCells, classes: LatticeClasses,
 def _choose(
     table: TupleTable, state: TupleCells, classes: LatticeClasses, site: Site, s: int
 ) -> bool:
-    """Chooses as donors the cells with tuples of the class that lose more per row than it. While
-    these have too few rows of the class, it adds the cells of the next lower loss. Returns whether
-    there are enough rows."""
+    """Chooses the donors: cells that have tuples of the class and lose more per row than it. While
+    the donors have too few rows of the class, it adds the cells of the next lower loss. Returns
+    whether there are enough rows."""
     site.n[DONORS] = 0
     members = classes.tuples[classes.start[s] : classes.start[s + 1]]
     bound, rows = classes.loss[s] + 1, 0
@@ -286,8 +290,8 @@ def _choose(
 
 @njit
 def _take_down(state: TupleCells, site: Site) -> bool:
-    """Lists the tuples of the donors, which are sorted by ascending loss. Returns False if there
-    are too many."""
+    """Sorts the donors by ascending loss, and lists their tuples. Returns False if there are too
+    many tuples."""
     donors = site.donors[: site.n[DONORS]]
     donors[:] = donors[np.argsort(state.loss[donors], kind="mergesort")]
     n = 0
@@ -319,7 +323,7 @@ def _build(
     site.n[BUILT] = 0
     members, start = classes.tuples, classes.start
     total = _take(table, state, site, members[start[s] : start[s + 1]], classes.loss[s])
-    possible = site.n[BUILT] == 1  # else its freed tuples have too few distinct values
+    possible = site.n[BUILT] == 1  # else the freed tuples of class s have too few distinct values
     donor = 0
     for i in range(site.n[CLOSE] + 1):
         near = site.near[i]
@@ -362,8 +366,8 @@ def _meet(table: TupleTable, classes: LatticeClasses, site: Site) -> None:
 
 @njit
 def _take(table: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: int) -> int:
-    """Makes a new cell of the free ones of these tuples, if they are enough. Returns an upper bound
-    of its loss; 0 without a cell."""
+    """Makes a new cell of the free tuples among `tuples`, if they have enough rows and distinct
+    values. Returns an upper bound of its loss; 0 without a cell. loss: a bound for one row."""
     rows, state.bits[:] = 0, 0
     for t in tuples:
         if site.free[t]:
@@ -382,7 +386,7 @@ def _take(table: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: 
 @njit
 def _carry_out(table: TupleTable, state: TupleCells, site: Site, before: int) -> bool:
     """Makes the new cells, and moves each remaining tuple to the cell where it adds least. Undoes
-    all of it if the total loss does not fall. Returns whether it falls."""
+    all this if the total loss does not fall. Returns whether it falls."""
     spare = np.flatnonzero(state.rows == 0)
     if len(spare) < site.n[BUILT]:
         return False

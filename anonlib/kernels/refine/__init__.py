@@ -19,10 +19,10 @@ from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row, writable_contiguous
 from anonlib.table.block import Block
 
-#: The steps between two cells that are judged at once, if models look at more than rows.
+#: The most steps between two cells that are judged at once, if models look at more than rows.
 OPTIONS = 4
-#: The initial slack of the long search, as a share of the mean loss of a cell: a group may end this
-#: much worse and is still kept.
+#: The initial slack of the long search, as a share of the mean loss of a cell. A group that ends
+#: worse by no more than the slack is kept.
 SLACK = 0.35
 #: After this many rounds, the long search computes the near cells anew.
 REFRESH = 16
@@ -45,22 +45,25 @@ class Refine(Kernel):
     """Descent from the cells of another kernel, or a longer search that begins there.
 
     The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell,
-    as for `mdav`. k is the block's `min_rows`. A step moves one row to another cell, or swaps two
-    rows of two cells. The loss falls, and both cells hold the models. Cells of 2k rows or more are
-    split: the row farthest from the centroid and its k - 1 nearest rows become a cell. Steps are
-    searched between a cell and each of the `n_neighbours` cells with the nearest centroids, in
-    order; the best step of two cells is taken. The descent ends when no step is left, or after
-    `passes`. If models look at more than the number of rows, a pass takes at most one step per
-    cell, and only the best 4 steps of two cells are tried. A step must gain at least 1e-9 of the
-    distances from which it is computed. So the cells never lose more than those of the start.
+    as for `mdav`. k is the block's `min_rows`.
+
+    A step moves one row to another cell, or swaps two rows of two cells. It must lower the loss,
+    and both cells must hold the models. Cells of 2k rows or more are split: the row farthest from
+    the centroid and its k - 1 nearest rows become a cell. Steps are searched between a cell and
+    each of the `n_neighbours` cells with the nearest centroids, in order; the best step of two
+    cells is taken. The descent ends when no step is left, or after `passes`. If models look at more
+    than the number of rows, a pass takes at most one step per cell, and tries only the best 4 steps
+    of two cells. A step must gain at least 1e-9 of the distances from which it is computed. So the
+    cells never lose more than those of the start.
 
     The long search has `effort` rounds. A round makes groups, each of a cell and its neighbours,
-    and upsets the first cell of each group. That cell is merged with another one; if only the
-    number of rows counts, k rows around a random row are then split off, or the rows of the first
-    cell are distributed to the others instead. Then the round descends within the groups, and takes
-    back groups that have lost more than a slack, which shrinks to 0. At the end, the cells of the
-    least loss seen descend once more. A round takes about as long as a pass; 4000 rounds bring the
-    usual benchmark tables within 1 % of the least known loss. Random numbers have a fixed seed.
+    and upsets the first cell of each group: that cell is merged with another one of the group. If
+    only the number of rows counts, k rows around a random row are then split off the merged cell;
+    or the first cell is not merged, and its rows are distributed to the others. Then the round
+    descends within the groups. It takes back groups that have lost more than a slack, which shrinks
+    to 0. At the end, the cells of the least loss seen descend once more. A round takes about as
+    long as a pass; 4000 rounds bring the usual benchmark tables within 1 % of the least known loss.
+    Random numbers have a fixed seed.
     """
 
     type: ClassVar[str] = "refine"
@@ -83,7 +86,7 @@ class Refine(Kernel):
     @field_validator("start")
     @classmethod
     def _find_start(cls, start: Start) -> Start:
-        """Raises ValueError if there is no such kernel; its text has none of the given values."""
+        """Raises ValueError if there is no such kernel. Its text shows none of the given values."""
         try:
             registry.build("kernel", start.model_dump())
         except ConfigError as error:
@@ -147,7 +150,7 @@ class Work(NamedTuple):
     Attributes:
         state: A `RefineState`.
         near: int64[c, L]. The cells near each cell, nearest first; -1 for none.
-        last_search: int32[c, L]. The clock when two near cells were last searched for steps.
+        last_search: int32[c, L]. The clock when each pair of near cells was last searched.
         steps: A `Steps`.
         batch: A `Batch`; None if steps need no judging.
     """
@@ -175,8 +178,8 @@ def _work(block: Block, cell_id: Ints, n_neighbours: int) -> Work:
 
 
 def _descend(block: Block, work: Work, passes: int) -> None:
-    """Descends. The core does all of it if only the number of rows counts; else the models judge
-    each batch of steps."""
+    """Descends. If only the number of rows counts, the core does all of it. Otherwise, the models
+    judge each batch of steps."""
     from anonlib.kernels.refine.descent import descend, propose_steps, take
 
     state, near, last_search, steps, batch = work

@@ -1,7 +1,7 @@
 """Descent: steps between near cells, until none lowers the loss.
 
-For models that look at more than the number of rows, steps come in batches: the core proposes them
-for many pairs of cells, the caller judges them, and the core takes those that are allowed.
+For models that look at more than the number of rows, steps come in batches. The core proposes steps
+for many pairs of cells, the caller judges them, and the core takes the allowed steps.
 """
 
 from typing import NamedTuple
@@ -29,8 +29,8 @@ from anonlib.kernels.refine.state import (
 def near_cells(state: RefineState, room: int) -> Ints:
     """int64[c, room]. The cells near each cell, nearest first; -1 if there are no more.
 
-    The distance is that of the means of the numeric columns and the most frequent category of each
-    nominal column.
+    The distance is between two points: the means of the numeric columns, and the most frequent
+    category of each nominal column.
     """
     p, q = state.numeric.shape[1], state.nominal.shape[1]
     near = np.full((len(state.rows), room), -1)
@@ -91,7 +91,7 @@ def descend(
 def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: Steps) -> bool:
     """One pass over all cells: takes the best step of a cell and a near one while there is one.
 
-    Cells keep at least k rows. Returns whether there was a step.
+    Cells keep at least k rows. Returns whether a step was taken.
     """
     before = state.clock[0]
     for a in range(len(state.rows)):
@@ -105,7 +105,7 @@ def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: 
 
 @njit
 def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
-    """Takes the first, which is the best, of the steps between two cells."""
+    """Takes the first step in the list, which is the best step between two cells."""
     if steps.leaves[0] >= 0:
         move_row(state, steps.leaves[0], b)
     if steps.comes[0] >= 0:
@@ -131,7 +131,7 @@ def free_cell(state: RefineState, cell: int) -> int:
     """A free cell for a part of `cell`: the center of its group, or a cell without a group; -1 if
     there is none.
 
-    Free cells of other groups are not used: these may need them when they are taken back.
+    Free cells of other groups are not used, because those groups need them if they are taken back.
     """
     group = state.group[cell]
     if group < len(state.center):
@@ -157,8 +157,8 @@ def farthest_row(state: RefineState, cell: int) -> int:
 
 @njit
 def mark_nearest(state: RefineState, center: int, k: int) -> None:
-    """Marks a row and the k - 1 nearest rows of its cell: `lean` is -1 for them, and 0 or more for
-    the other rows of the cell."""
+    """Marks a row and the k - 1 nearest rows of its cell: sets their `lean` to -1, and that of the
+    other rows of the cell to 0 or more."""
     first = state.first[state.cell[center]]
     row = first
     while row >= 0:
@@ -206,14 +206,14 @@ N_STEPS, N_ROWS = range(2)
 
 
 class Batch(NamedTuple):
-    """Steps to be judged.
+    """Steps for the models to judge.
 
     Attributes:
-        a: int64. The first cell of each step.
-        b: int64. The second cell of each step.
+        a: int64[s]. The first cell of each step.
+        b: int64[s]. The second cell of each step.
         row: int64[2n]. The rows of both cells of step 0, of step 1, ...
-        side: int64[2n]. Where each of these rows would be after its step s: 2s for the first cell,
-            2s + 1 for the second.
+        side: int64[2n]. Where each of these rows would be after its step i: 2i for the first cell,
+            2i + 1 for the second.
         size: int64[2]. Counters, see `N_STEPS` and `N_ROWS`.
         last_split: int64[c]. The clock when the split of each cell was last proposed.
     """
@@ -246,8 +246,8 @@ def propose_steps(
 ) -> None:
     """Fills the batch: splits of cells of 2k rows or more, then the best steps between two cells.
 
-    A cell takes part in one split, or in steps with one other cell. Until `take`, its group is
-    inverted (~group).
+    A cell takes part in one split, or in steps with one other cell. To mark it as taken, its group
+    is inverted (~group) until `take`.
     """
     batch.size[:] = 0
     for a in range(len(state.rows)):
@@ -274,7 +274,7 @@ def propose_steps(
         b = near[a, slot]
         rows = _count_steps(steps) * (state.rows[a] + state.rows[b])
         if batch.size[N_STEPS] > 0 and batch.size[N_ROWS] + rows > len(batch.row):
-            last_search[a, slot] = 0  # no room: searched again later
+            last_search[a, slot] = 0  # no room: search these cells again later
             continue
         _add_steps(state, batch, a, b, steps)
         state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
@@ -308,7 +308,7 @@ def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -
 
 @njit
 def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
-    """Adds a step: of the rows of both cells, those with a `lean` of -1 would be in `b`."""
+    """Adds a step after which the rows of both cells with a negative `lean` would be in `b`."""
     s, i = batch.size
     batch.a[s], batch.b[s] = a, b
     for cell in (a, b):

@@ -27,8 +27,8 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
     """Makes groups, each of a cell and the near cells without a group, and upsets the first cell.
 
     That cell is merged with another one of its group. With k > 0, a random row of the merged cell
-    and its k - 1 nearest are then split off. Half the time, the cell is not merged; instead each
-    of its rows moves to the cell of the group where it adds least.
+    and its k - 1 nearest rows are then split off. With k > 0, and half the time, the cell is not
+    merged; instead, each of its rows moves to the cell of the group where it adds least.
 
     Args:
         state: The cells. They are updated.
@@ -38,7 +38,7 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
         k: Rows of a cell, if only their number counts; else 0.
 
     Returns:
-        float64[groups]. The loss of each group before.
+        float64[groups]. The loss of each group before it is upset.
     """
     n = _make_groups(state, near, random, order)
     loss = group_loss(state, n)
@@ -59,7 +59,7 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
 
 @njit
 def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> int:
-    """Makes the groups 0..n-1 and returns n. Cell i without a group gets the number c + i."""
+    """Makes the groups 0..n-1 and returns n. If cell i has no group, its group number is c + i."""
     c, group = len(state.rows), state.group
     n_cells = 0
     for i in range(c):
@@ -160,9 +160,13 @@ def group_loss(state: RefineState, n: int) -> Floats:
 
 @njit
 def take_back_groups(state: RefineState, cell: Ints, last_change: Ints, worse: Bools) -> None:
-    """Moves the rows of worse groups back to their cells, and resets `state.last_change` of these.
+    """Moves the rows of some groups back to their cells before the round.
 
-    cell: int64[n]. The cell of each row before. last_change: int64[c]. `state.last_change` before.
+    Args:
+        state: The cells. They are updated, and `last_change` is reset too.
+        cell: int64[n]. The cell of each row before the round.
+        last_change: int64[c]. `state.last_change` before the round.
+        worse: bool[groups]. The groups to take back.
     """
     n = len(worse)
     for row in range(len(cell)):

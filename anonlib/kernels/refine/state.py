@@ -2,7 +2,7 @@
 
 The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell. A
 step transfers a row to another cell, or swaps two rows. All distances below are squared, and are
-those before the step:
+taken before the step:
 
 - transfer: a row leaves a cell of n rows, at distance x from its centroid, for a cell of m rows, at
   distance y from its centroid. Gain: x n / (n - 1) - y m / (m + 1).
@@ -40,15 +40,15 @@ class RefineState(NamedTuple):
         mean: float64[c, p]. Means of the numeric columns.
         spread: float64[c]. The sum, over the nominal columns, of (1 + the sum of squared shares)
             / 2.
-        radius: float64[c]. The largest `own` of each cell.
+        radius: float64[c]. The largest `own` in each cell.
         loss: float64[c]. The sum of `own` over each cell.
         last_change: int64[c]. clock[0] at the last change of each cell.
-        clock: int64[1]. Counts changes.
+        clock: int64[1]. The number of changes so far.
         group: int64[c]. The group of each cell. Rows move only between cells of one group.
         center: int64[c]. center[g] is the cell around which group g was made.
         tally: int64. Scratch: rows by category. Column h begins at start[h].
         start: int64[q + 1]. See `tally`.
-        blur: float64[1]. Greater than the rounding error of a distance from a centroid.
+        blur: float64[1]. A bound above the rounding error of a distance from a centroid.
     """
 
     numeric: Floats
@@ -227,7 +227,7 @@ def clear(state: RefineState, cell: int) -> None:
 
 @njit
 def in_common(state: RefineState, row: int) -> int:
-    """The tally of a row's categories, summed over the nominal columns."""
+    """The sum of the tally of a row's categories over the nominal columns."""
     result = 0
     for h in range(state.nominal.shape[1]):
         result += state.tally[state.start[h] + state.nominal[row, h]]
@@ -294,7 +294,7 @@ def next_steps(
         k: The rows that every cell keeps.
         steps: Receives the steps.
     """
-    # Arrays are taken out of the state once: each time costs as much as a few rows.
+    # Take arrays out of the state once: each access costs as much as a few rows.
     numeric, mean, after, own, lean = state.numeric, state.mean, state.after, state.own, state.lean
     first, rows, radius, changed = state.first, state.rows, state.radius, state.last_change
     nominal, group, now, blur = state.nominal, state.group, state.clock[0], state.blur[0]
@@ -382,7 +382,7 @@ def _clear(steps: Steps, least: float) -> None:
 def _lean(
     numeric: Floats, mean: Floats, after: Ints, own: Floats, lean: Floats, row: int, cell: int
 ) -> float:
-    """Sets the lean of a row, and of all rows after it, to another cell, in the numeric columns.
+    """Sets `lean` of a row and of all rows after it: their lean to `cell`, in the numeric columns.
     Returns the largest lean."""
     most = -np.inf
     while row >= 0:
@@ -414,8 +414,8 @@ def _lean_nominal(state: RefineState, a: int, b: int) -> float:
 def _transfers(
     after: Ints, own: Floats, lean: Floats, row: int, n: int, m: int, steps: Steps, mover: Ints
 ) -> None:
-    """Offers the transfers of a row, and of all rows after it, from its cell of n rows to a cell of
-    m rows. mover: `steps.leaves` or `steps.comes`."""
+    """Offers the transfers of a row, and of all rows after it, from their cell of n rows to a cell
+    of m rows. mover: `steps.leaves` or `steps.comes`."""
     left, entered = n / (n - 1), m / (m + 1)
     while row >= 0:
         gain = left * own[row] - entered * (own[row] - lean[row])
@@ -438,9 +438,9 @@ def _swaps(
 ) -> None:
     """Offers the swaps of `row`, and of all rows after it, with the rows from `first` on.
 
-    bound: the largest lean of the rows from `first` on; their largest squared distance from their
-    centroid; and 1 / n + 1 / m. The squared distance between two rows is at most twice the sum of
-    their squared distances from that centroid.
+    bound has three values: the largest lean of the rows from `first` on, their largest squared
+    distance from their centroid, and 1 / n + 1 / m. The squared distance between two rows is at
+    most twice the sum of their squared distances from that centroid.
     """
     most, radius, both = bound
     while row >= 0:

@@ -1,4 +1,4 @@
-"""The columns that measures compare, as known before the pass over the rows."""
+"""The columns that measures compare, as they are known before the pass over the rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
-#: Most distinct values of a sensitive column or a target for associations and queries, unless it
-#: is numeric.
+#: The most distinct values of a sensitive column or a target that associations and queries use.
+#: Numeric columns may have more.
 MOST_VALUES = 100
 
 
@@ -72,7 +72,7 @@ class Axis:
 
     @property
     def n_categories(self) -> int:
-        """The number of categories without the missing one, which is also that one's code."""
+        """The number of categories, without the missing one. It is also the code of missing."""
         return 0 if self.encoding.categories is None else len(self.encoding.categories)
 
     @property
@@ -81,8 +81,8 @@ class Axis:
         return self.position(np.array([self.encoding.low, self.encoding.high]))
 
     def position(self, numbers: Floats) -> Floats:
-        """Standardizes numbers, or ranks of an ordinal column, as for kernels: on GRID, with NaN
-        for missing values."""
+        """Standardizes numbers, or ranks of an ordinal column, as for kernels. The result is on
+        GRID; NaN stands for missing values."""
         return snap(standardize(numbers, self.encoding.mean, self.encoding.sd))
 
     @cached_property
@@ -112,14 +112,14 @@ class Axis:
             names = pa.array(self.hierarchy.names, pa.string())
             tree = self.hierarchy.tree
             low, high = (np.searchsorted(self.leaves, each) for each in (tree.low, tree.high))
-        # Missing values are below the root, if they are a category.
+        # Missing values are below the root if they are a category.
         high[-1] += self.encoding.missing and not self.is_numeric
         return AxisNodes(names, low, high)
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The columns of a release and its source, as known before the pass over their rows.
+    """The columns of a release and its source, as they are known before the pass over their rows.
 
     Attributes:
         axes: The quasi-identifiers first, then sensitive columns and the target, which are
@@ -127,9 +127,10 @@ class Axes:
         n_quasi: The number of quasi-identifiers.
         n_source: Rows of the source.
         n_released: Rows of the release.
-        least: The number of rows that surely belong to at least k persons.
+        least: A number of rows that surely belong to at least k persons.
         seed: The config's seed.
-        left_out: Names of columns that are left out: too many values, or an unsupported type.
+        left_out: Names of columns that are left out: they have too many values or an unsupported
+            type.
     """
 
     axes: tuple[Axis, ...]
@@ -146,7 +147,7 @@ class Axes:
 
     @property
     def note(self) -> str:
-        """Which columns are left out, and why; empty if none are."""
+        """The columns that are left out, and why; empty if there are none."""
         names = ", ".join(self.left_out)
         return f"without {names}: too many values, or of an odd type" if names else ""
 
@@ -157,7 +158,7 @@ class Axes:
 def read_axes(case: "Case") -> Axes:
     """The columns to compare.
 
-    Cost: one or two passes over the source, for columns without an encoding, and another one if
+    Cost: one or two passes over the source for columns without an encoding, and another pass if
     persons have several rows.
     """
     quasi = [_axis(column, case.encodings[column.id]) for column in case.schema.quasi_identifiers]
@@ -181,8 +182,8 @@ def _axis(column: Column, encoding: Encoding) -> Axis:
 
 
 def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]:
-    """By id, encodings of columns that are released as they are: of numbers, and of columns with
-    few distinct values."""
+    """Encodings of columns that are released as they are, by id. Only numbers and columns with few
+    distinct values have one."""
     figures = case.summarize([column for column in columns if is_atomic(column.type)])
     result, few = {}, []
     for column in columns:
@@ -196,7 +197,7 @@ def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]
 
 
 def _of_numbers(id: str, low: float, high: float, mean: float, sd: float) -> Encoding:
-    """The encoding of numbers. Rounds the moments, since Spark's depend on the order of rows."""
+    """The encoding of numbers. Moments are rounded, since Spark's depend on the order of rows."""
     sd = max(sd, (high / 2 - low / 2) / (MAX_RANGE / 2))
     sd = 2.0 ** np.rint(np.log2(sd)) if sd > NO_RANGE else 1.0
     return Encoding(id, Scale.CONTINUOUS, True, float(np.rint(mean / sd)) * sd, sd, low, high)

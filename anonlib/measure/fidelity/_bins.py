@@ -1,6 +1,6 @@
 """Bins of columns that a report may show.
 
-A bin has either no rows or at least a minimum of them, both in the source and in the release. Its
+A bin has either no rows or a minimum number of rows, both in the source and in the release. Its
 name shows no value of the source.
 """
 
@@ -16,21 +16,21 @@ from anonlib.measure.fidelity._axes import Axis
 from anonlib.measure.fidelity._distribution import Distribution
 from anonlib.table.schema import Scale
 
-#: About the number of bins of a continuous column.
+#: The approximate number of bins of a continuous column.
 N_SHOWN = 16
 #: Bins cover the range within this many deviations of the mean.
 REACH = 3.0
-#: Most categories to show.
+#: The most categories to show.
 MOST_SHOWN = 30
-#: Smaller masses are rounding errors.
+#: Masses below this are rounding errors.
 NOTHING = 1e-6
 OTHER, MISSING_NAME = "other", "missing"
 
 
 def _may_show(counts: Floats, least: int) -> Bools:
-    """bool[...]. Whether counts may be shown: in both tables none, or at least `least`.
+    """bool[...]. Whether counts may be shown: in both tables, each is 0 or at least `least`.
 
-    counts: float64[2, ...].
+    counts: float64[2, ...]. The counts in the source and in the release.
     """
     return np.asarray(((counts < NOTHING) | (counts > least - NOTHING)).all(axis=0))
 
@@ -60,7 +60,7 @@ def line_bins(
     counts = np.stack(
         [np.diff(d.below(edges), prepend=0.0, append=d.total) for d in (source, released)]
     )
-    # Where each merged bin begins.
+    # `start` is where each merged bin begins.
     start, held = [0], np.zeros(2)
     for i in range(counts.shape[1]):
         held = held + counts[:, i]
@@ -96,7 +96,7 @@ def _round_edges(axis: Axis) -> Floats:
 
 
 def _finest(type: pa.DataType) -> float:
-    """The least difference between names of ranges: a day, a second, or none for numbers."""
+    """The least difference between ends of ranges: a day, a second, or 0 for numbers."""
     if pa.types.is_date(type):
         return 1.0
     return 1e6 if pa.types.is_timestamp(type) else 0.0
@@ -107,7 +107,7 @@ def _digits(numbers: Floats) -> int:
     step = np.diff(numbers).min() if len(numbers) > 1 else 1.0
     largest = np.abs(numbers).max()
     needed = np.ceil(np.log10(largest / step + 1)) + 1
-    whole = np.ceil(np.log10(largest + 1)) if largest < 1e15 else 0  # else as a power of ten
+    whole = np.ceil(np.log10(largest + 1)) if largest < 1e15 else 0  # else it is a power of ten
     return int(min(max(10, needed, whole), 17))
 
 
@@ -125,13 +125,13 @@ def category_bins(
 ) -> tuple[list[str], Floats]:
     """Bins of a column with categories.
 
-    A category that the release names is a bin of its own. Others belong to the lowest node above
-    them that the release names. Rare bins and the root become "other".
+    A category that the release names is a bin of its own. Other categories belong to the lowest
+    node above them that the release names. Rare bins and the root become "other".
 
     Args:
         axis: The column.
         counts: float64[2, size]. Rows of each category in the source and in the release.
-        names: What the release names, see `Mass`.
+        names: The names in the release, as in `Mass.split`.
         least: The least number of rows that may be shown.
 
     Returns:
@@ -139,12 +139,12 @@ def category_bins(
         float64[2, bins]. Their masses in the source and in the release.
     """
     group = _place_in_bins(axis, names)
-    n_groups = len(names) + 1  # the last one is of all others
+    n_groups = len(names) + 1  # the last group is all others
     masses = np.stack([np.bincount(group, each, n_groups) for each in counts]).astype(np.float64)
     keep = np.flatnonzero(_may_show(masses, least) & (masses.sum(axis=0) >= NOTHING))
     keep = keep[keep < n_groups - 1]
     mass = masses[:, keep].sum(axis=0)
-    # Rounded, since the last digits of sums of shares depend on the order of rows.
+    # Round: the last digits of sums of shares depend on the order of rows.
     place = np.argsort(-np.round(mass / max(mass.sum(), 1.0), 9), kind="stable")
     by_mass = keep[place][:MOST_SHOWN]
     while len(by_mass):
@@ -162,7 +162,7 @@ def category_bins(
 
 
 def _place_in_bins(axis: Axis, names: Floats) -> Ints:
-    """int64[size]. The place in `names` of the bin of each category; `len(names)` without one."""
+    """int64[size]. The place in `names` of each category's bin; `len(names)` without a bin."""
     size = axis.n_categories + 1
     group = np.full(size, len(names))
     nodes = axis.nodes

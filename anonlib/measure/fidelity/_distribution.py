@@ -7,17 +7,17 @@ import numpy as np
 
 from anonlib.arrays import GRID, Floats, Ints
 
-#: Most distinct points.
+#: The most distinct points.
 MOST_POINTS = 4096
-#: Bins over the range of a column, to spread intervals over.
+#: The number of bins over which intervals are spread, on the range of a column.
 N_BINS = 1024
 
 
 class Points(NamedTuple):
     """Numbers on GRID, counted in c cells of equal width.
 
-    The level is the lowest one with at most MOST_POINTS cells. So the result for a union of rows
-    does not depend on how its parts were merged.
+    The level is the lowest one with at most MOST_POINTS cells. So the result for a set of rows does
+    not depend on how its parts were merged.
 
     Attributes:
         level: A cell is 2**level steps of GRID wide.
@@ -31,7 +31,7 @@ class Points(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Floats) -> "Points":
-        """Counts numbers: float64[n], on GRID."""
+        """Counts numbers. numbers: float64[n], on GRID."""
         key, rows = np.unique(np.rint(numbers / GRID).astype(np.int64), return_counts=True)
         return cls(0, key, rows.astype(np.int64)).bounded()
 
@@ -113,7 +113,7 @@ class Distribution:
         return np.append(self.number, self.edges) if self.mass.any() else self.number
 
     def below(self, bounds: Floats, *, or_at: bool = False) -> Floats:
-        """The mass below each bound; with `or_at` including points at the bound."""
+        """The mass below each bound. With `or_at`, it includes points at the bound."""
         place = np.searchsorted(self.number, bounds, "right" if or_at else "left")
         found: Floats = np.append(0.0, np.cumsum(self.weight))[place]
         if self.mass.any():
@@ -122,10 +122,10 @@ class Distribution:
 
 
 def wasserstein(p: Distribution, q: Distribution) -> float:
-    """The Wasserstein-1 distance of two distributions, both scaled to a mass of 1. Neither may be
-    empty.
+    """The Wasserstein-1 distance of two distributions, both scaled to a mass of 1.
 
     It is the area between the distribution functions, which are linear between points and edges.
+    Neither distribution may be empty.
     """
     bounds = np.unique(np.concatenate([p.bounds, q.bounds]))
     if len(bounds) < 2:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ModelMeasure(Measure):
-    """Fits models to features of the source's rows and of the release's.
+    """Fits models to features of the source's rows and of the release's rows.
 
     Tables of more than `sample_rows` rows are fitted by Spark ML, or with `engine: sklearn` by
     scikit-learn on samples.

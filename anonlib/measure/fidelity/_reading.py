@@ -2,11 +2,11 @@
 
 A value of the source is a single point. A released value may stand for several values:
 
-- An interval is uniform over the numbers in it, or the categories of an ordinal column, both ends
-  included.
+- An interval is uniform over the numbers in it, or over the categories of an ordinal column, both
+  ends included.
 - A set is uniform over its members; missing may be one of them.
 - A node of a hierarchy is uniform over the categories below it that the source has. The root of a
-  nominal column with missing values includes these.
+  nominal column includes missing values, if there are any.
 - A suppressed value is the root: uniform over the range of a continuous column, or over all
   categories.
 - Shares are the distribution itself.
@@ -47,8 +47,8 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """n values of a continuous column. Each is uniform over a range. Plain numbers have one array
-    as both ends.
+    """n values of a continuous column. Each is uniform over a range. For plain numbers, both ends
+    are the same array.
 
     Attributes:
         low: float64[n]. The lower ends, standardized; NaN if missing.
@@ -83,8 +83,8 @@ class CategoryShares:
     Attributes:
         index: int64[n]. The distribution of each value.
         size: The number of categories, including the missing one, which is the last.
-        names: int64. What the values are named by in the table: categories, or `size` + the number
-            of a node. The node after the root is missing.
+        names: int64. The names of the values in the table, distinct: the code of a category, or
+            `size` + the number of a node. The node after the root stands for missing.
         shares: csr_matrix[v, size]. The distributions; None if distribution j is category j alone.
     """
 
@@ -104,13 +104,14 @@ class CategoryShares:
         return counts if self.shares is None else self.shares.T @ counts
 
     def numbers(self, positions: Floats) -> Numbers:
-        """The values as numbers. positions: float64[size], standardized ranks, 0 for missing."""
+        """The values as numbers. positions: float64[size], the standardized ranks; 0 for
+        missing."""
         there = np.append(np.ones(self.size - 1), 0.0)
         return Numbers(self.of(there), self.of(positions), self.of(positions**2))
 
     def merge(self, group: Ints) -> "CategoryShares":
-        """The values among groups of categories. group: int64[size], the group of each category,
-        ascending from 0 without gaps."""
+        """Replaces categories by groups of categories. group: int64[size], the group of each
+        category, ascending from 0 without gaps."""
         from scipy.sparse import csr_matrix
 
         size = int(group[-1]) + 1
@@ -120,8 +121,8 @@ class CategoryShares:
         return CategoryShares(self.index, size, self.names, self.shares @ ones)
 
     def joint(self, other: "CategoryShares") -> Floats:
-        """The number of values by the categories of both columns, which count as independent within
-        a row.
+        """Counts values by the categories of both columns. Columns count as independent within a
+        row.
 
         Cost: O(n); times `other.size` if one of the two has distributions.
 
@@ -151,7 +152,7 @@ def read_column(axis: Axis, values: Values, *, released: bool) -> Spans | Catego
         released: Whether they are released values.
 
     Raises:
-        InputError: Values are not in the source's column, or of another type. The text shows no
+        InputError: Values are not in the source's column, or have another type. The text shows no
             value.
     """
     reader = _READERS.get(axis.form) if released else None
@@ -173,7 +174,7 @@ def _positions(axis: Axis, values: Values) -> Floats:
 
 
 def _codes(axis: Axis, values: Values, categories: Values) -> Ints:
-    """int64[n]. The codes of values among the categories, or of texts among their texts."""
+    """int64[n]. The code of each value: its place among the categories, or among their texts."""
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
     found = pc.index_in(one_zero(values), value_set=one_zero(categories), skip_nulls=True)
@@ -249,7 +250,7 @@ def _nodes(axis: Axis, values: Values) -> Spans | CategoryShares:
     distinct, index = _distinct(values)
     size, nodes = axis.n_categories + 1, axis.nodes
     node = _codes(axis, distinct, nodes.names)
-    # The node after the root is missing.
+    # The node after the root stands for missing.
     low = np.append(nodes.low, size - 1)[node]
     high = np.append(nodes.high, size)[node]
     if (high <= low).any():
@@ -279,7 +280,7 @@ def _rows(lists: Values) -> Ints:
 
 
 def _distinct(values: Values) -> tuple[Values, Ints]:
-    """The distinct values including null, and int64[n], the distinct value of each value."""
+    """The distinct values, including null; and int64[n], the place of each value among them."""
     encoded = values.dictionary_encode(null_encoding="encode")
     index: Ints = encoded.indices.to_numpy(zero_copy_only=False)
     return encoded.dictionary, index.astype(np.int64)
@@ -299,7 +300,7 @@ def _matrix(share: Floats, row: Ints, code: Ints, n: int, size: int) -> Sparse:
     return csr_matrix((share, (row, code)), (n, size))
 
 
-#: By form. Columns of other forms have values of their own type.
+#: The readers, by form. In other forms, released values have the column's own type.
 _READERS: dict[str, Callable[[Axis, Values], Spans | CategoryShares]] = {
     "interval": _interval,
     "set": _set,

@@ -1,5 +1,7 @@
-"""One pass over each table for all measures that compare columns. Each batch of rows gives states
-that can be merged, as for metrics."""
+"""One pass over each table for all measures that compare columns.
+
+Each batch of rows gives mergeable states, as for metrics.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -28,7 +30,7 @@ class ReadRows:
     Attributes:
         table: The rows, with columns named by id.
         view: The columns.
-        released: Whether they are rows of the release.
+        released: Whether they are released rows, else original ones.
     """
 
     table: pa.Table
@@ -66,7 +68,7 @@ class ReadRows:
 
 
 class Counter(ABC):
-    """Counts something over rows. Its state is a float64 array; merging is commutative up to
+    """Counts something over rows. Its state is a float64 array. Merging is commutative up to
     rounding."""
 
     @abstractmethod
@@ -84,7 +86,7 @@ Counters: TypeAlias = Mapping[str, Counter]
 
 @dataclass(frozen=True)
 class Sums(Counter):
-    """Counts a continuous or ordinal column. State: the number of values, their sum, the sum of
+    """Sums of a continuous or ordinal column. State: the number of values, their sum, the sum of
     their squares."""
 
     id: str
@@ -97,8 +99,8 @@ class Sums(Counter):
 class LineDistribution(Counter):
     """The distribution of a continuous column.
 
-    Intervals at least as wide as a bin are spread over bins. Other values count at their middle.
-    State: the masses of the bins, then level, keys and counts of `Points`.
+    Intervals at least as wide as a bin are spread over the bins. Other values count at their
+    middle. State: the masses of the bins, then level, keys and counts of `Points`.
     """
 
     axis: Axis
@@ -138,8 +140,8 @@ def _points(state: Floats) -> Points:
 class Mass(Counter):
     """The distribution of an ordinal or nominal column.
 
-    State: the number of values in each category, missing as the last one; then for each category
-    and each node (`CategoryShares.names`) more than 0 if the release names it, else 0.
+    State: the number of values in each category, with missing as the last one. Then, for each
+    category and each node (`CategoryShares.names`): more than 0 if the table names it, else 0.
     """
 
     axis: Axis
@@ -152,7 +154,7 @@ class Mass(Counter):
         return np.append(sums, names)
 
     def split(self, state: Floats) -> tuple[Floats, Floats]:
-        """The numbers of values, and what the release names."""
+        """The number of values in each category, and the names in the table."""
         size = self.axis.n_categories + 1
         return state[:size], state[size:]
 
@@ -197,8 +199,8 @@ class TableStates:
 
 
 class ColumnMeasure(Measure):
-    """A measure that compares columns of the release with those of its source. All such measures of
-    a config share one pass over each of the two tables."""
+    """A measure that compares columns of the release with columns of its source. All such measures
+    of a config share one pass over each of the two tables."""
 
     @abstractmethod
     def parts(self, view: Axes) -> Counters:
@@ -206,15 +208,15 @@ class ColumnMeasure(Measure):
 
     @abstractmethod
     def findings(self, states: TableStates) -> Findings:
-        """The figures and series from the states."""
+        """Computes the figures and series from the states."""
 
     def measure(self, case: "Case") -> Findings:
         return self.findings(_compare(case, self))
 
 
 def _compare(case: "Case", asking: ColumnMeasure) -> TableStates:
-    """The states for all measures of the config, or for `asking` alone if it is not one of them.
-    They are computed once."""
+    """The states for all measures of the config, or for `asking` alone if the config does not have
+    it. They are computed once."""
     measures = [each for each in case.measures if isinstance(each, ColumnMeasure)]
     if asking not in measures:
         measures = [asking]
@@ -241,5 +243,5 @@ def _compare(case: "Case", asking: ColumnMeasure) -> TableStates:
 
 
 def stable(value: float) -> float:
-    """A figure rounded to the digits that do not depend on the order of rows in float sums."""
+    """Rounds a figure to the digits that do not depend on the order of rows in float sums."""
     return float(f"{round(value, 9):.9g}") + 0.0

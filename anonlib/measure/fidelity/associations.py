@@ -1,4 +1,4 @@
-"""How far associations of columns are from those in the source."""
+"""How far associations of columns are from the source's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, Ta
 
 #: If a column has more categories, neighbours are counted together, in this many groups.
 MOST_GROUPS = 100
-#: Variances and sums of squares up to this share of their terms count as 0.
+#: A variance or sum of squares counts as 0 if it is at most this share of the terms it is computed
+#: from.
 ALIKE = 1e-12
 
 
 class Associations(ColumnMeasure):
-    """How far columns are still related to each other as in the source.
+    """How far the associations between columns are from the source's.
 
     Measures the association of every pair of columns. One of the two is a quasi-identifier; the
-    other may be sensitive or the target. `mean` and `largest` are over the absolute differences
-    between the release and the source. Measures of association:
+    other may be sensitive or the target. `mean` and `largest` are taken over the absolute
+    differences between the release and the source. Measures of association:
 
     - Two numeric columns (continuous, or ranks of ordinal columns): Pearson's correlation, over
       rows that have both values.
@@ -34,13 +35,13 @@ class Associations(ColumnMeasure):
     - A numeric and a nominal column: the correlation ratio, the root of the sum of squares between
       categories over the total sum of squares.
 
-    All are 0 if one of the two columns does not vary. Pairs with such a column in the source are
-    left out. If values stand for several values (`_reading`), all combinations in a row count, as
-    if columns were independent within the row.
+    An association is 0 if one of the two columns does not vary in the release. If one does not vary
+    in the source, the pair is left out. If values stand for several values (`_reading`), all
+    combinations in a row count, as if columns were independent within the row.
 
-    Nominal quasi-identifiers with more than 100 categories are counted in 100 groups of neighbours:
-    siblings in their hierarchy, else neighbours by value. Sensitive columns and targets are left
-    out, and named in a note, if they have more than 100 values that are not numbers or an
+    If a nominal quasi-identifier has more than 100 categories, they are counted in 100 groups of
+    neighbours: siblings in the hierarchy, else neighbours by value. Sensitive columns and targets
+    are left out, and named in a note, if they have more than 100 values that are not numbers, or an
     unsupported type.
 
     Series `associations`: all pairs.
@@ -103,10 +104,10 @@ def _pairs(view: Axes) -> list[tuple[Axis, Axis]]:
 
 @dataclass(frozen=True)
 class Products(Counter):
-    """Counts pairs of p continuous and ordinal columns.
+    """Sums of pairs of p continuous and ordinal columns.
 
-    State: four float64[p, p], sums over rows that have values i and j: of 1, of value i, of its
-    square, of value i times value j.
+    State: four float64[p, p]. Each is a sum over the rows with values in columns i and j: of 1, of
+    value i, of its square, and of value i times value j.
     """
 
     ids: tuple[str, ...]
@@ -118,7 +119,7 @@ class Products(Counter):
         return np.stack(sums).ravel()
 
     def correlation(self, state: Floats, a: str, b: str) -> tuple[float | None, float]:
-        """Pearson's correlation, None if a column does not vary; and the rows with both values."""
+        """Pearson's correlation (None if a column does not vary), and the rows with both values."""
         p, i, j = len(self.ids), self.ids.index(a), self.ids.index(b)
         count, first, second, product = state.reshape(4, p, p)
         n = float(count[i, j])
@@ -148,7 +149,7 @@ class Ratio(Counter):
         return np.concatenate([groups.sums(present), groups.sums(first), [second.sum()]])
 
     def ratio(self, state: Floats) -> tuple[float | None, float]:
-        """The correlation ratio, None if a column does not vary; and the rows with a number."""
+        """The correlation ratio (None if a column does not vary), and the rows with a number."""
         count, first = np.split(state[:-1], 2)
         n, total = float(count.sum()), float(state[-1])
         there = count > ALIKE * n
@@ -172,7 +173,7 @@ class Contingency(Counter):
         return _group_codes(rows, self.first).joint(_group_codes(rows, self.second)).ravel()
 
     def cramer(self, state: Floats) -> tuple[float | None, float]:
-        """Cramer's V, None if a column does not vary; and the number of rows."""
+        """Cramer's V (None if a column does not vary), and the number of rows."""
         table = state.reshape(int(_groups(self.first)[-1]) + 1, -1)
         n = float(table.sum())
         table = table[table.sum(axis=1) > ALIKE * n][:, table.sum(axis=0) > ALIKE * n]
@@ -196,7 +197,7 @@ def _groups(axis: Axis) -> Ints:
 
 
 def _association(a: Axis, b: Axis, view: Axes, states: States) -> tuple[float | None, float]:
-    """The association of two columns, None if one does not vary; and the rows that it is over."""
+    """The association of two columns (None if one does not vary), and the number of rows used."""
     if b.is_numeric:
         numeric = tuple(axis.id for axis in view.axes if axis.is_numeric)
         return Products(numeric).correlation(states["products"], a.id, b.id)

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class Clustering(ModelMeasure):
     """How far clusters found in the release agree with those found in the original rows.
 
-    k-means finds centres in the release and in the source. Then each original row is assigned to
-    the nearest centre of either, and the two clusterings are compared. So released rows need no
-    link to persons, and all rows count. The figures show whether segments found in the release are
-    segments of the people behind it.
+    k-means finds centres in the release and in the source. Each original row is assigned to the
+    nearest centre of the release, and to the nearest centre of the source. Then these two
+    clusterings are compared. So released rows need no link to persons, and all rows count. The
+    figures show whether segments found in the release are segments of the people behind it.
 
     - `ari`: the adjusted Rand index.
     - `nmi`: the normalized mutual information.
-    - `raw_ari`, `raw_nmi`: the same for two k-means of the original rows from different starts. The
-      release can't be expected to be better.
+    - `raw_ari`, `raw_nmi`: the same for two k-means runs on the original rows, from different
+      starts. The release can't be expected to be better.
 
     Tables of more than `sample_rows` rows are clustered by Spark ML, or with `engine: sklearn` by
     scikit-learn on samples. Features are fitted on original rows. Figures are rounded to 6 digits.

@@ -19,7 +19,7 @@ from anonlib.table.schema import Role
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Comparison, Parts
 
-#: A note is made if there are fewer test rows, or fewer test rows of a class.
+#: A note says so if there are fewer test rows (FEW_ROWS), or fewer of a class (FEW_OF_CLASS).
 FEW_ROWS, FEW_OF_CLASS = 200, 10
 _SPEC = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
 #: The meaning of each score.
@@ -46,7 +46,7 @@ _FORMS = {
 
 
 class Learning(ModelMeasure):
-    """What models that learned from the release tell of persons who are not in it.
+    """How well models that learn from the release predict the target of other persons.
 
     `split` says how test rows are held out:
 
@@ -55,17 +55,17 @@ class Learning(ModelMeasure):
     - `after`: the release is split, and its own rows are the test rows. If the anonymization looked
       at the target, test rows contain information on it, and scores are too good.
 
-    Forms of each score:
+    Each score has further forms:
 
     - `raw_...`: the same model learns from original rows.
-    - `..._loss`: how much worse the release is than original rows; positive if it is worse, for
-      errors, too.
+    - `..._loss`: how much worse the score of the release is than that of original rows. It is
+      positive if the release is worse, for errors as well.
     - `baseline_...`: always predicts the most frequent class, or the mean.
 
-    The target has classes or numbers by its `scale`, or by its type if it has none. Models that
-    don't suit it are skipped. Tables of more than `sample_rows` rows are fitted by Spark ML; with
-    `engine: sklearn`, and for models that Spark ML lacks, by scikit-learn on samples. Features are
-    fitted on original training rows. Figures are rounded to 6 digits.
+    The target has classes or numbers by its `scale`, or by its type if it has no scale. Models that
+    don't suit it are skipped. Spark ML fits tables of more than `sample_rows` rows. With
+    `engine: sklearn`, and for models that Spark ML lacks, scikit-learn fits samples of them.
+    Features are fitted on original training rows. Figures are rounded to 6 digits.
     Reference: LDA-MDAV, section 4.5 (before); TA_DA, section VI-B (after).
     """
 
@@ -92,7 +92,7 @@ class Learning(ModelMeasure):
 
     @property
     def held_out(self) -> float:
-        # With `before`, a separate release is made, so this one needs no marks.
+        # With `before`, a separate release is made, so rows of this one need no marks.
         return self.holdout if self.split == "after" else 0.0
 
     @field_validator("models", mode="before")

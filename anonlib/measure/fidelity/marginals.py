@@ -1,4 +1,4 @@
-"""How far the distributions of columns are from those in the source."""
+"""How far the distributions of columns are from the source's."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -29,9 +29,9 @@ class Marginals(ColumnMeasure):
 
     - `wasserstein`: the Wasserstein-1 distance of present values, in standard deviations of the
       source. It is exact to 2^-20 deviations for up to 4,096 distinct values. More values are
-      counted in that many cells. Intervals are exact to 1/1024 of the range.
-    - `missing`: the difference of the shares of missing values. If a table has some, but fewer than
-      may be shown, the least number that may be shown counts.
+      counted in at most that many cells. Intervals are exact to 1/1024 of the range.
+    - `missing`: the difference of the shares of missing values. If a table has missing values, but
+      fewer than may be shown, the least number that may be shown counts.
 
     For nominal columns, with missing as a category:
 
@@ -39,9 +39,9 @@ class Marginals(ColumnMeasure):
 
     `_reading` defines how to read values that stand for several values.
 
-    Series `distribution`, for each column: the shares of rows by range or category; for continuous
-    columns, of rows with a value. Rare bins are merged, as are categories that the release does not
-    name.
+    Series `distribution`, for each column: the shares of rows by range or category. For continuous
+    columns, these are shares of the rows with a value. Rare bins are merged, and so are categories
+    that the release does not name.
 
     Cost: one pass over each table, shared with other measures of columns.
     """
@@ -101,7 +101,7 @@ def _figures(axis: Axis, table_states: TableStates) -> list[Figure]:
 
 
 def missing_share(n: float, total: int, least: int) -> float:
-    """The share of missing values. If there are some, at least `least` of them count."""
+    """The share of missing values. If there are any, they count as `least` or more."""
     return (n if n < NOTHING else max(n, min(least, total))) / total
 
 

@@ -1,4 +1,4 @@
-"""How far means and variances of columns are from those in the source."""
+"""How far means and variances of columns are from the source's."""
 
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
@@ -22,9 +22,9 @@ class Moments(ColumnMeasure):
     Ordinal columns count as ranks. A value that stands for several values (`_reading`) adds the
     variance among them.
 
-    Reference: MDAV-generic, section III.C.1, on keeping both; J. Domingo-Ferrer, V. Torra,
-    Disclosure control methods and information loss for microdata, 2001, cited from memory, on
-    comparing them.
+    Reference: on keeping both: MDAV-generic, section III.C.1; on comparing them:
+    J. Domingo-Ferrer, V. Torra, Disclosure control methods and information loss for microdata,
+    2001, cited from memory.
     Cost: one pass over each table, shared with other measures of columns.
     """
 
@@ -70,8 +70,9 @@ _HEADS = (
 def may_show(n_source: float, n_released: float, least: int) -> bool:
     """Whether the means of the source and of the release may be shown side by side.
 
-    Both must have at least `least` values, and their numbers must be equal or differ by at least
-    `least`. Otherwise, since cells may keep sums, the means would reveal the few suppressed rows.
+    Both must have at least `least` values, and their numbers of values must be equal or differ by
+    at least `least`. Otherwise the means would reveal the few suppressed rows, since cells may keep
+    sums.
     """
     apart = abs(n_source - n_released)
     return min(n_source, n_released) >= least and (apart < 0.5 or apart >= least)

@@ -13,8 +13,8 @@ from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
 from anonlib.table.schema import Scale
 
-#: Ranges of continuous columns are within this many deviations of the mean, since columns with long
-#: tails are nearly empty outside.
+#: Ranges of continuous columns lie within this many deviations of the mean. Outside, columns with
+#: long tails are nearly empty.
 REACH = 3.0
 
 
@@ -23,14 +23,14 @@ class Queries(ColumnMeasure):
 
     Each random query counts the rows whose values are in given ranges of some columns. Figures are
     the `mean` and the `median` of the relative errors: |count in the release - count in the source|
-    over the count in the source, or over the share `sanity` of its rows, if that is more.
+    / the count in the source, or / the share `sanity` of its rows, if that is more.
 
-    The columns of a query are quasi-identifiers, at least one, sensitive columns and the target.
-    Left out are columns with more than 100 values that are not numbers, and unsupported types; a
-    note names them. The ranges together select a share `selectivity` of the rows if values are
-    uniform and independent. So each range is a share `selectivity`^(1 / columns) of the range of a
-    continuous column, or of the ranks of an ordinal one; for a nominal column it is a random set of
-    as many categories.
+    A query has at least one quasi-identifier. Its other columns are quasi-identifiers, sensitive
+    columns or the target. Columns are left out, and named in a note, if they have more than 100
+    values that are not numbers, or an unsupported type. If values are uniform and independent, the
+    ranges of a query together select a share `selectivity` of the rows. So each range is a share
+    `selectivity`^(1 / columns) of the range of a continuous column, or of the ranks of an ordinal
+    one. For a nominal column, it is a random set with this share of the categories.
 
     Released values that stand for several values count by their share in the range (`_reading`).
     Missing values are in no range.
@@ -93,8 +93,8 @@ class Condition:
 
     Attributes:
         axis: The column.
-        bounds: For a continuous column float64[2], both ends, included. For others
-            float64[n_categories + 1], 1 for categories in the range, else 0.
+        bounds: For a continuous column, float64[2]: both ends, which are in the range. For others,
+            float64[n_categories + 1]: 1 for categories in the range, else 0.
     """
 
     axis: Axis

@@ -7,7 +7,7 @@ from anonlib.registry import Plugin
 
 
 class TaskSize(NamedTuple):
-    """What a model will learn from.
+    """The size of the task of a model, and its seed.
 
     Attributes:
         n_classes: Classes of the target; 0 for numbers, which are standardized.
@@ -26,13 +26,13 @@ class Learner(Plugin):
     """A kind of model with its parameters."""
 
     family: ClassVar[str] = "learner"
-    #: whether it predicts classes
+    #: Whether it predicts classes.
     classifies: ClassVar[bool]
-    #: whether it predicts numbers
+    #: Whether it predicts numbers.
     regresses: ClassVar[bool]
-    #: whether it needs dense features
+    #: Whether it needs dense features.
     dense: ClassVar[bool] = False
-    #: whether it is available in Spark ML
+    #: Whether it is available in Spark ML.
     in_spark: ClassVar[bool] = True
 
     def suits(self, n_classes: int) -> bool:
@@ -44,6 +44,9 @@ class Learner(Plugin):
         """An unfitted scikit-learn model."""
 
     def spark_estimator(self, task: TaskSize) -> Any:
-        """An unfitted Spark ML model with the columns `features` and `label`. Raises
-        NotImplementedError if it is not `in_spark`."""
+        """An unfitted Spark ML model with the columns `features` and `label`.
+
+        Raises:
+            NotImplementedError: The model is not available in Spark ML.
+        """
         raise NotImplementedError(self.type)

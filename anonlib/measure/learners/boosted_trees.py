@@ -10,8 +10,8 @@ from anonlib.measure.learners import Learner, TaskSize
 class BoostedTrees(Learner):
     """Gradient-boosted trees.
 
-    In scikit-learn: histogram-based; for more than two classes, each round adds a tree per class.
-    In Spark ML: GBT; for more than two classes, one ensemble per class against the rest.
+    - scikit-learn: histogram-based. For more than two classes, each round adds a tree per class.
+    - Spark ML: GBT. For more than two classes, there is one ensemble per class against the rest.
 
     Reference: J. H. Friedman, Greedy function approximation, Annals of Statistics 29(5), 2001.
     """

@@ -10,8 +10,8 @@ from anonlib.measure.learners import Learner, TaskSize
 class LinearRegression(Learner):
     """Ridge regression of a standardized number.
 
-    Minimizes the sum of squared errors plus `l2` times the sum of squared weights, without the
-    intercept. In scikit-learn alpha is l2; in Spark ML regParam is l2 / n.
+    Minimizes the sum of squared errors plus `l2` times the sum of squared weights. The intercept is
+    not penalized. In scikit-learn alpha is l2; in Spark ML regParam is l2 / n.
     """
 
     type: ClassVar[str] = "linear_regression"

@@ -10,8 +10,8 @@ from anonlib.measure.learners import Learner, TaskSize
 class LogisticRegression(Learner):
     """Logistic regression; multinomial for more than two classes.
 
-    Minimizes the sum of log losses of all rows plus `l2` / 2 times the sum of squared weights,
-    without the intercept. In scikit-learn C is 1 / l2; in Spark ML regParam is l2 / n.
+    Minimizes the sum of log losses of all rows plus `l2` / 2 times the sum of squared weights. The
+    intercept is not penalized. In scikit-learn C is 1 / l2; in Spark ML regParam is l2 / n.
     """
 
     type: ClassVar[str] = "logistic_regression"

@@ -11,11 +11,13 @@ from anonlib.measure.learners import Learner, TaskSize
 class Mlp(Learner):
     """A multilayer perceptron: rectified linear units, Adam with a constant rate.
 
-    Training ends after `epochs`, or after `patience` epochs without progress: with
-    `early_stopping`, in the score of a held-out tenth of the training rows, else in the training
-    loss. The default layers are those of TA_DA, section VI-B, which names no other parameters.
-    Proportional representation, section IV.C, uses `hidden: [5, 2], epochs: 500, early_stopping:
-    false`. Available in scikit-learn only: Spark ML's perceptron has sigmoid units, and learns from
+    Training ends after `epochs`, or after `patience` epochs without progress. With
+    `early_stopping`, progress is that of the score of a held-out tenth of the training rows;
+    otherwise, that of the training loss. The default layers are those of TA_DA, section VI-B, which
+    names no other parameters. Proportional representation, section IV.C, uses `hidden: [5, 2],
+    epochs: 500, early_stopping: false`.
+
+    It is available in scikit-learn only: Spark ML's perceptron has sigmoid units, and learns from
     all rows at once.
     """
 
@@ -38,7 +40,7 @@ class Mlp(Learner):
     def estimator(self, task: TaskSize) -> Any:
         from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-        # Early stopping needs a row of every class to hold out, and another one to learn from.
+        # Early stopping needs two rows of every class: one to hold out, and one to learn from.
         can_hold_out = task.n_rarest >= 2 and task.n_rows >= 10 * max(task.n_classes, 2)
         early = self.early_stopping and can_hold_out
         n_learned = task.n_rows - ceil(task.n_rows / 10) * early

@@ -10,8 +10,8 @@ from anonlib.measure.learners import Learner, TaskSize
 class RandomForest(Learner):
     """A random forest.
 
-    Each tree learns from a sample of as many rows as there are, drawn with replacement. Each cut
-    considers sqrt(f) of f features for classes, f / 3 for numbers.
+    Each tree learns from n of n rows, drawn with replacement. Each cut considers sqrt(f) of f
+    features for classes, and f / 3 for numbers.
 
     Reference: L. Breiman, Random forests, Machine Learning 45, 2001.
     """

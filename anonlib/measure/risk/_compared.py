@@ -1,4 +1,4 @@
-"""Distances of original from released values of a column, on the scales of its `Encoding`."""
+"""Distances between original and released values of a column, on the scales of its `Encoding`."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ Values: TypeAlias = Any
 def match_column(
     column: Column, encoding: Encoding, original: Values, released: Values
 ) -> MatchedColumn | None:
-    """A column of an attack: the distances of original from released values.
+    """Makes a column of an attack: the distances between original and released values.
 
     Values of continuous columns and ranks of ordinal columns are standardized. Intervals and
     ordinal sets count as ranges. In nominal columns, released values are values, sets, shares or
@@ -36,7 +36,7 @@ def match_column(
         released: The released values.
 
     Returns:
-        The column; None if its recoder releases nothing, so that all distances are equal.
+        The column; None if its recoder releases nothing, because all distances are equal then.
 
     Raises:
         InputError: Released values can't be compared. The text names the column.
@@ -68,7 +68,8 @@ def _spans(column: Column, encoding: Encoding, original: Values, released: Value
 
 
 def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
-    """float64[n], standardized, with missing values at the mean; bool[n], which are missing."""
+    """float64[n]: the standardized numbers, with missing values at the mean. bool[n]: whether each
+    value is missing."""
     absent: Bools = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return encoding.numeric(values)[:, 0], absent
 
@@ -95,7 +96,7 @@ def _present(rank: dict[str, int], texts: Iterable[str | None]) -> list[int]:
 
 
 def _read(released: Values, type: pa.DataType) -> tuple[Values, Values]:
-    """The ends of intervals that were released as texts "[lower, upper]"."""
+    """The ends of intervals that are released as texts "[lower, upper]"."""
     if pa.types.is_string(type):
         pairs = [(None, None) if t is None else json.loads(t) for t in released.to_pylist()]
         lower, upper = zip(*pairs, strict=True)
@@ -106,7 +107,7 @@ def _read(released: Values, type: pa.DataType) -> tuple[Values, Values]:
 
 
 def _elements(released: Values) -> list[Sequence[str | None]]:
-    """The texts of the categories of each set, None for missing. A missing set is (None,)."""
+    """The texts of the categories in each set; None for missing. A missing set is (None,)."""
     if pa.types.is_string(released.type):
         sets = (None if t is None else _parse_nodes(t) for t in released.to_pylist())
         return [(None,) if each is None else each for each in sets]

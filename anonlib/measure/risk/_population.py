@@ -6,9 +6,10 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 
-#: For numbers from here on, two terms of Stirling's series of log gamma are exact in float64.
+#: From this number on, two terms of Stirling's series of log gamma are exact in float64.
 LARGE = 1e4
-#: For sizes from here on, N_TERMS terms of 2F1's series are exact; scipy gives NaN for large ones.
+#: From size SERIES on, N_TERMS terms of the series of 2F1 are exact. scipy gives NaN for large
+#: sizes.
 SERIES, N_TERMS = 32, 100
 
 
@@ -27,7 +28,7 @@ class Pitman(NamedTuple):
 def pitman(size: Ints, n_classes: Ints) -> Pitman:
     """Fits Pitman's model to a sample, by maximum likelihood of Pitman's sampling formula.
 
-    A bounded search finds alpha, and another one theta for each alpha.
+    A bounded search finds alpha; for each alpha, another one finds theta.
     Cost: O(s) for each of some thousand steps.
     Reference: N. Hoshino, Applying Pitman's sampling formula to microdata disclosure risk
     assessment, Journal of Official Statistics 17(4), 2001.
@@ -60,8 +61,8 @@ def pitman(size: Ints, n_classes: Ints) -> Pitman:
 def pitman_uniques(model: Pitman, n: int) -> float:
     """The expected number of classes of one person among n persons.
 
-    It is n (theta + alpha)_(n-1) / (theta + 1)_(n-1), with rising factorials. Hoshino gives the
-    limit for large n: Gamma(theta + 1) / Gamma(theta + alpha) n^alpha.
+    It is n (theta + alpha)_(n-1) / (theta + 1)_(n-1), where (x)_m are rising factorials. Hoshino
+    gives the limit for large n: Gamma(theta + 1) / Gamma(theta + alpha) n^alpha.
     """
     above = _log_rising(model.theta + model.alpha, n - 1)
     return float(n * np.exp(above - _log_rising(model.theta + 1.0, n - 1)))
@@ -71,8 +72,8 @@ def zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
     """Estimates the probability that a person who is unique in the sample is unique in the
     population.
 
-    Uses Bayes' rule. The prior assumes that sizes are distributed among the population's classes
-    as among the sample's. The sample is drawn without replacement.
+    Uses Bayes' rule. The prior assumes that class sizes have the same distribution in the
+    population as in the sample. The sample is drawn without replacement.
     Cost: O(s).
     Reference: L. Zayatz, Estimation of the number of unique population elements using a sample,
     Proceedings of the Survey Research Methods Section, American Statistical Association, 1991.
@@ -97,7 +98,7 @@ def expected_risk(size: Ints, fraction: float) -> Floats:
     """The expected value of 1 / F, where F is the number of persons in a class of the population.
 
     F is modelled as the number of draws until the size-th success, with `fraction` as the
-    probability of success. Then 1 / F is expected to be
+    probability of success. The expected value is then
     fraction / size 2F1(1, 1; size + 1; 1 - fraction).
     Reference: L. Franconi, S. Polettini, Individual risk estimation in mu-Argus: a review, Privacy
     in Statistical Databases, 2004.

@@ -11,7 +11,7 @@ from anonlib.table.schema import Role
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: Bins of the distribution of certainty.
+#: The number of bins of the distribution of certainty.
 N_BINS = 10
 
 
@@ -27,14 +27,14 @@ class Disclosure(Measure):
     - `certainty`: the largest share of one value in any class.
     - `certain`: the share of rows in classes where one value has a share of at least `threshold`.
 
-    Values are compared as in the audit. All shares are of present values; classes without any are
-    left out.
+    Values are compared as in the audit. All shares are of present values; classes without present
+    values are left out.
 
     For each quasi-identifier released as shares of its values:
 
-    - `lone`: the share of rows that, as the shares and the size of their class show, are the only
-      ones in it with their value. If an attacker knows such a value of a person in the table, they
-      know the person's class.
+    - `lone`: the share of rows that are the only ones of their class with their value, as the
+      shares and the size of the class show. If an attacker knows such a value of a person in the
+      table, they know the person's class.
 
     Rows are counted, even with a `unit`.
     Cost: two aggregates of the release per column, and one if there are shares.
@@ -97,7 +97,7 @@ class Disclosure(Measure):
             Figure("certainty", max(row.certainty for row in bins), name),
             Figure("certain", sum(row.certain for row in bins) / n_present, name),
         )
-        # A bin may be shown if all its classes have k rows, and k of its rows have a value.
+        # Bins may be shown if all classes have k rows, and k rows of each bin have a value.
         if not min(min(row.smallest, row.present) for row in bins) >= case.k > 0:
             return Findings(figures)
         rows = tuple(

@@ -15,9 +15,9 @@ from anonlib.measure.risk._compared import match_column
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: Most distinct released tuples to compare rows with.
+#: The most distinct released tuples to compare rows with.
 MAX_TUPLES = 100_000
-#: Most comparisons of a row with a tuple.
+#: The most comparisons of a row with a tuple.
 MAX_COMPARED = 10**8
 
 NO_PAIRS = "once a release is published, nothing links its rows to the original ones"
@@ -35,24 +35,25 @@ class Linkage(Measure):
 
     - `cell`: the share of rows whose nearest tuple is their own. If t tuples are equally near,
       the row counts 1/t.
-    - `cell_guess`: the same by guessing: one over the number of tuples.
-    - `record`: the share of rows found by choosing any row that has the nearest tuple; never above
-      `record_bound`, 1/k.
-    - `record_guess`: the same by guessing: one over the number of rows.
+    - `cell_guess`: `cell` by guessing: one over the number of tuples.
+    - `record`: the share of rows found by choosing any row that has the nearest tuple. It is never
+      above `record_bound`, 1/k.
+    - `record_guess`: `record` by guessing: one over the number of rows.
 
-    The squared distance is the sum of squared differences over columns:
+    The squared distance is the sum over the columns of squared differences:
 
-    - Continuous and ordinal columns: the standardized difference, of ordinal columns that of
-      ranks. 0 inside an interval, else the difference from the nearer end. A missing value has the
-      mean; if only one of the two is missing, 1 is added.
+    - Continuous and ordinal columns: the standardized difference of values, or of ranks. It is 0
+      inside an interval, else the difference from the nearer end. A missing value has the mean; if
+      only one of the two values is missing, 1 is added to the square.
     - Nominal columns: 0 if the value is equal or in the set, else 1. For released shares: 1 minus
       the share of the value.
     - Nodes: 0 if the value is below the node, else the loss of the lowest common ancestor, as in
       `ncp`.
 
-    Rows are from the private sample (`Case.pairs`); with many tuples fewer of them, for at most
-    MAX_COMPARED comparisons. Tuples are all tuples of the release; with more than MAX_TUPLES, only
-    those of the sample. With a `unit`, rows stand for persons.
+    Rows are from the private sample (`Case.pairs`). If there are many tuples, fewer rows are
+    linked, with at most MAX_COMPARED comparisons. Rows are compared with all tuples of the release;
+    if these are more than MAX_TUPLES, with the tuples of the sample only. With a `unit`, rows stand
+    for persons.
     Cost: the sample, one aggregate of the release, and the comparisons as Spark tasks.
     Reference: J. Domingo-Ferrer, V. Torra, A quantitative comparison of disclosure control methods
     for microdata, in: Confidentiality, Disclosure and Data Access, 2001. There, the first of
@@ -109,8 +110,8 @@ class Linkage(Measure):
 
 
 def _tuples(case: "Case", released: pa.Table) -> tuple[pa.Table, Ints, str]:
-    """The released tuples to compare with, the rows of each, and a note. No tuples if there are
-    more than MAX_TUPLES."""
+    """The released tuples to compare with, the rows of each, and a note. There are no tuples if the
+    release has more than MAX_TUPLES."""
     found = case.tuples(released.column_names, MAX_TUPLES)
     if found is not None:
         return *found, ""
@@ -123,9 +124,9 @@ def _attack(case: "Case", original: pa.Table, released: pa.Table, n_rows: Ints) 
     Args:
         case: The case.
         original: n original rows.
-        released: The released tuples, then n rows: the original ones as released.
-        n_rows: int64[number of tuples]. The released rows of each tuple. If empty, the tuples of
-            the n rows are used, each with k rows.
+        released: The released tuples, then n rows: the original rows as released.
+        n_rows: int64[number of tuples]. The released rows of each tuple. If it is empty, the tuples
+            of the n rows are used, each with k rows.
     """
     columns = []
     for column in case.schema.quasi_identifiers:

@@ -12,32 +12,32 @@ from anonlib.measure import Figure, Findings, Measure
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: Most distinct rows to measure.
+#: The most distinct rows to measure.
 MAX_ROWS = 10_000
-#: Correlations by chance stay below this many deviations. One is (m - 1)^(-1/2) for m rows.
+#: Correlations by chance stay below this many deviations. A deviation is (m - 1)^(-1/2) for m rows.
 DEVIATIONS = 4.0
 
 BEFORE = "rows get their random order when they are published: `evaluate` the published table"
 
 
 class Order(Measure):
-    """Whether the order of the published rows tells anything of what they hold.
+    """Whether the order of the published rows reveals anything about their values.
 
     - `correlation`: for each released column, the absolute value of Spearman's rank correlation
       between the places of rows in the published files and their values.
     - `chance`: the bound that correlations in a random order stay below.
 
-    The measure detects a table written in the order of its source, or block by block, if that order
-    is related to a released column. It can't detect an order by something that is not released.
-    Publication prevents that, too: it orders rows by a hash of their released values with a fresh
-    secret, so the order of the source has no effect.
+    The measure detects a table that is written in the order of its source, or block by block, if
+    that order is related to a released column. It can't detect an order by something that is not
+    released. Publication prevents both: it orders rows by a hash of their released values with a
+    fresh secret, so the order of the source has no effect.
 
-    Equal rows are next to each other, which reveals nothing, so only the first of them counts.
-    Files are ordered by name. If they are laid out by columns, only places within files are
-    compared. Intervals are ranked by their lower end, sets and shares by their first element, texts
+    Equal rows are next to each other. This reveals nothing, so only the first of them counts. Files
+    are ordered by name. If files are laid out by columns, only places within files are compared.
+    Intervals are ranked by their lower end, sets and shares by their first element, texts
     alphabetically.
 
-    Before the commit rows are not in their final order. So there is no value then, and no release
+    Before the commit, rows are not in their final order. So there is no value then, and no release
     passes a gate on it.
     Cost: one aggregate of the release.
     """

@@ -13,10 +13,10 @@ from anonlib.measure.risk._population import expected_risk
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
-#: The series of risks has these levels: one in LEVELS[i] persons.
+#: The levels in the series of risks: one in LEVELS[i] persons.
 LEVELS = (100, 50, 20, 11, 10, 5, 3, 2)
 
-#: Most bins of a histogram.
+#: The most bins of a histogram.
 MAX_BINS = 20
 
 WHOLE = "the release is taken for the whole population, which makes it the prosecutor's"
@@ -28,19 +28,19 @@ class Reidentification(Measure):
     Prosecutor, journalist and marketer risk, from the sizes of released classes. Let a person be in
     a class of f persons in the release, and of F persons in the population.
 
-    - A prosecutor knows that the person is in the release: finds them with probability 1/f.
-    - A journalist does not know that: finds them with probability 1/F.
-    - A marketer links everybody: the share of persons found is the mean of 1/F, which is also the
+    - A prosecutor knows that the person is in the release, and finds them with probability 1/f.
+    - A journalist does not know that, and finds them with probability 1/F.
+    - A marketer links everybody. The share of persons found is the mean of 1/F, which is also the
       journalist's mean risk.
 
     `max` is the largest risk of a person, `mean` the mean risk, `at_risk` the share of persons
     whose risk is above `threshold`.
 
     By default F is f. If the source is a random sample of `population` persons, 1/F is estimated
-    from f, see `expected_risk`. A source that was selected by values, such as one year, is not a
+    from f (see `expected_risk`). A source that was selected by values, such as one year, is not a
     random sample: leave `population` out.
 
-    With a `unit`, f counts persons; for a published table it counts rows, as a note says.
+    With a `unit`, f counts persons. For a published table it counts rows; a note says so.
     Cost: one aggregate of the release.
     """
 
@@ -121,7 +121,7 @@ def _histogram(sizes: "Sizes") -> Series:
 
 
 def _risks(persons: Floats, prosecutor: Floats, journalist: Floats) -> Series:
-    """The share of persons with a risk above each level. They make up whole classes."""
+    """The share of persons with a risk above each level. These persons make up whole classes."""
     rows = []
     for level in LEVELS:
         above = (float(persons @ (risk > 1 / level)) for risk in (prosecutor, journalist))

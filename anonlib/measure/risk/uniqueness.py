@@ -19,16 +19,16 @@ SMALL = 0.1
 class Uniqueness(Measure):
     """How many persons have quasi-identifiers that nobody else has.
 
-    The share in the source shows how risky the raw table is. In the release k-anonymity leaves
+    The share in the source shows how risky the raw table is. In the release, k-anonymity leaves
     nobody unique. The share in the population is estimated from the source.
 
     If the source is a random sample of `population` persons, `population_unique` is the share of
-    these persons that are unique among them. The share among the source's persons is expected to be
-    the same. There are two estimates, see `_population.py`: Pitman's model, fitted to the source,
-    and Zayatz's estimate from the sizes of the source's classes. Dankar et al. recommend Pitman's
-    for samples of at most a tenth, else the smaller of Zayatz's and a third one, which is not
-    implemented here; a note marks the better one. Without `population`, the population is the
-    source.
+    these persons who are unique among them. The expected share of the source's persons who are
+    unique in the population is the same. There are two estimates (see `_population.py`): Pitman's
+    model, fitted to the source, and Zayatz's estimate from the sizes of the source's classes.
+    Dankar et al. recommend Pitman's for samples of at most a tenth. For larger samples they
+    recommend the smaller of Zayatz's and a third estimate, which is not implemented here. A note
+    marks the better one. Without `population`, the population is the source.
 
     Cost: one aggregate of the source, and one of the release, which other measures share.
     """

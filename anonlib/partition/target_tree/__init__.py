@@ -8,30 +8,31 @@ from anonlib.partition import Grower, Leaf, Sample, TreePartitioner
 
 
 class TargetTree(TreePartitioner):
-    """A decision tree on the quasi-identifiers, guided by the target: rows of a block agree in what
-    the target depends on, so that generalizing the block spares it.
+    """A decision tree on the quasi-identifiers, guided by the target. Rows of a block agree in what
+    the target depends on, so generalizing the block loses little about the target.
 
     Cuts: numeric columns are cut between two values, nominal ones into two subsets of their
-    categories (`subsets`). Both sides of a cut must hold all models. The best such cut is taken; of
-    ties the first column, then the lowest boundary. With k-anonymity alone every allowed boundary
-    is searched. With other models, the next column is tried after a column's best 32 cuts fail.
-    For a numeric target the criterion is always variance.
+    categories (`subsets`). Both sides of a cut must hold all models. The best such cut is taken;
+    ties go to the first column, then to the lowest boundary. With k-anonymity alone, every allowed
+    boundary is searched. With other models, the next column is tried after the best 32 cuts of a
+    column fail. For a numeric target the criterion is always variance.
 
-    Samples: on a part of the table, models can't be judged. Instead each side needs `min_rows`
+    Samples: on a part of the table, models can't be judged. Instead, each side needs `min_rows`
     times the sampled share of rows, and at least 50 sampled rows. Exact counts prune the tree
-    later. The tree is the same as that of a table of only the sampled rows with this least size of
-    a side. It is the tree of the whole table if the cuts tell the target far above chance, except
-    for thresholds: they lie at the first sampled value on the right.
+    later. The tree is that of a table with only the sampled rows, and this least size of a side.
+    It is the tree of the whole table if the cuts predict the target far above chance, except for
+    thresholds: they lie at the first sampled value on the right.
 
-    Evidence: a tree that goes on until its sides are too small fits noise. So a third of the
-    persons, by their place in the sample, choose no cuts but judge them: a cut is made only if
-    their targets agree with it (exact test). A leaf whose target is noise is cut at all with a
-    probability of at most `significance`. Each accepted cut doubles the significance below
-    it; in the end any agreement that is likelier than not is enough. `none` is the paper's tree.
+    Evidence: a tree that is cut until its sides are too small fits noise. So a third of the
+    persons, by their place in the sample, do not choose cuts but judge them. A cut is made only if
+    their targets agree with it (exact test). If the target of a leaf is noise, the leaf is cut at
+    all with a probability of at most `significance`. Each accepted cut doubles the significance
+    below it, up to 1. At 1, the first cut tried is made if chance alone would agree as well with a
+    probability of at most 1/2. `none` is the paper's tree.
 
     Cost O(m (p + q) log m) for m sampled rows and balanced cuts; in general m (p + q) times depth.
-    Source: TA_DA, section IV-A, (k,l)-compliant decision tree; with binary cuts, any models, and
-    evidence besides.
+    Source: TA_DA, section IV-A, (k,l)-compliant decision tree. Added here: binary cuts, any models,
+    and evidence.
     """
 
     type: ClassVar[str] = "target_tree"
@@ -60,7 +61,8 @@ class TargetTree(TreePartitioner):
         search = TreeSearch(sample, leaf.rows, self.criterion, significance)
         leaves = []
         nodes = [(leaf.id, 0, len(leaf.rows), 0)]
-        # Products would depend on the number of threads. Set once, as setting takes milliseconds.
+        # Products would depend on the number of threads. To set the limit takes milliseconds, so it
+        # is set once.
         with threadpool_limits(1):
             while nodes:
                 id, start, stop, depth = nodes.pop()

@@ -12,9 +12,9 @@ from anonlib.arrays import Bools, Codes, Floats, Ints
 from anonlib.compiled import njit
 from anonlib.partition.cuts import Singles
 
-#: Units per bit: information is counted in 2^-10 bits.
+#: Units per bit: information is counted in units of 2^-10 bits.
 UNITS = 2.0**10
-#: A fall of Gini's impurity per row up to this is rounding.
+#: Gini's impurity may seem to fall by this much per row by rounding alone.
 ROUNDING = 1e-12
 
 
@@ -47,9 +47,10 @@ def boundary_gains(
     least: int,
     impurity: Impurity,
 ) -> Floats:
-    """The gain of each cut of a node of n rows along a column. Cost O(n + n_classes).
+    """The gain of each cut along a column, in a node of n rows. Cost O(n + n_classes).
 
-    The gain is the fall of impurity times rows. A cut must lie between two distinct values.
+    The gain is the fall of impurity, times the number of rows. A cut must lie between two distinct
+    values.
 
     Args:
         order: int32[n]. The node's rows, sorted by `value`.
@@ -57,7 +58,7 @@ def boundary_gains(
         label: int32[m]. The class of each row.
         guides: bool[m]. Whether gains are measured on the row.
         every: int64[n_classes]. The node's guides of each class.
-        least: The least rows on a side, guides or not.
+        least: The fewest rows of a side, guides or not.
         impurity: The measure of impurity.
 
     Returns:
@@ -107,7 +108,7 @@ def side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
 
 @njit
 def _noise(n_classes: int) -> int:
-    """The largest gain of information that rounding alone can make."""
+    """The largest gain of information that rounding alone can cause."""
     return 3 * (n_classes + 1) // 2
 
 
@@ -140,10 +141,10 @@ def _gain(
 def boundary_deviations(
     order: Codes, value: Singles, target: Floats, guides: Bools, least: int
 ) -> Floats:
-    """The gain of each cut of a node along a column, for a numeric target: float64[m].
+    """The gain of each cut along a column, for a numeric target.
 
-    The gain is the fall of the sum of squared deviations of the target. Other arguments and the
-    result are those of `boundary_gains`.
+    The gain is the fall of the sum of squared deviations of the target. target: float64[m]. Other
+    arguments and the result are those of `boundary_gains`.
     """
     gains = np.zeros(len(order) - 1)
     total, every = 0, 0.0
@@ -181,7 +182,7 @@ def deviation(below: int, left: float, total: int, every: float) -> float:
 
 @njit
 def part_lines(order: Codes, start: int, stop: int, left: Bools) -> int:
-    """Partitions start..stop of every line of `order`: rows that go left come first.
+    """Partitions the places start..stop - 1 of every line of `order`: rows that go left come first.
 
     Each side keeps its order. Cost O(lines (stop - start)).
 

@@ -1,5 +1,5 @@
 """The search of a target-aware tree: subsets of categories, the best cut of a node, and the test
-whether a cut tells something about the target or is chance."""
+whether the gain of a cut is chance."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from anonlib.partition.target_tree.core import (
     side_gains,
 )
 
-#: The least sampled rows of a side, if the sample is not the whole table.
+#: The fewest sampled rows of a side, if the sample is not the whole table.
 MIN_SAMPLED = 50
 
 #: At most this many cuts of a column are tried, best first, before the next column.
 TRIES = 32
 
-#: One in FOLDS persons is held back to judge cuts.
+#: One in FOLDS persons is held back, to judge cuts.
 FOLDS = 3
 
 
@@ -63,10 +63,10 @@ class NodeCut(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _shared_groups(sample: Sample, held_back: bool) -> list[Ints | None]:
-    """By nominal column: the group of each code, or None for at most MOST_CATEGORIES categories.
+    """The group of each code, by nominal column; None for at most MOST_CATEGORIES categories.
 
-    All trees of a sample share the groups: the trees are compiled together, at a cost that grows
-    with the sets of codes they tell apart.
+    All trees of a sample share the groups, because the trees are compiled together. This costs the
+    more, the more sets of codes they distinguish.
     """
     search = TreeSearch(sample, np.arange(sample.block.n), "", 1.0 if held_back else None)
     guiding = np.flatnonzero(search.guides)
@@ -101,12 +101,13 @@ class TreeSearch:
 
     @cached_property
     def value(self) -> Singles:
-        """float32[p + q, m]. The columns that cuts use, one a line."""
+        """float32[p + q, m]. The columns that cuts use, one per line."""
         return np.ascontiguousarray(self.sample.values[self.rows].T)
 
     @cached_property
     def order(self) -> Codes:
-        """int32[p + 1, m]. Rows of each node by each numeric column, and in the leaf's order."""
+        """int32[p + 1, m]. The rows of each node, sorted by each numeric column, and in the leaf's
+        order."""
         lines = [np.argsort(column, kind="stable") for column in self.value[: self.p]]
         return np.array([*lines, np.arange(len(self.rows))], np.int32)
 
@@ -118,7 +119,8 @@ class TreeSearch:
 
     @cached_property
     def label(self) -> Codes:
-        """int32[m]. The class of each row, numbered among those in the leaf; 0 if numeric."""
+        """int32[m]. The class of each row, numbered among the classes in the leaf; 0 for a numeric
+        target."""
         if not self.sample.block.n_classes:
             return np.zeros(len(self.rows), np.int32)
         return np.unique(self.target, return_inverse=True)[1].astype(np.int32)
@@ -134,7 +136,7 @@ class TreeSearch:
 
     @cached_property
     def guides(self) -> Bools:
-        """bool[m]. Whether a row helps to choose cuts. All rows of a person do, or none."""
+        """bool[m]. Whether a row helps to choose cuts: all rows of a person do, or none."""
         if self.significance is None:
             return np.ones(len(self.rows), np.bool_)
         guides: Bools = self._first_place % FOLDS != 0
@@ -160,7 +162,7 @@ class TreeSearch:
 
     @cached_property
     def least(self) -> int:
-        """The least rows of a side."""
+        """The fewest rows of a side."""
         least = self.sample.block.min_rows
         if self.sample.share == 1.0:
             return least
@@ -168,10 +170,10 @@ class TreeSearch:
 
     @cached_property
     def group_of(self) -> list[Ints]:
-        """By nominal column: int64[codes], the group of each code.
+        """The group of each code: int64[codes] for each nominal column.
 
-        A column of more than MOST_CATEGORIES categories has the same groups in all leaves. Else
-        each code in the leaf is its own group, and other codes are -1.
+        A column of more than MOST_CATEGORIES categories has the same groups in all leaves. In other
+        columns, each code in the leaf is its own group, and other codes have the group -1.
         """
         shared = _shared_groups(self.sample, self.significance is not None)
         groups = []
@@ -185,12 +187,12 @@ class TreeSearch:
         return groups
 
     def best(self, start: int, stop: int, depth: int) -> NodeCut | None:
-        """The cut of a node with the largest gain that is allowed and has evidence.
+        """The cut of largest gain that is allowed and has evidence.
 
         Args:
             start: The first place of the node in `order`.
             stop: The place after its last.
-            depth: Cuts between the leaf and the node.
+            depth: The number of cuts between the leaf and the node.
 
         Returns:
             The cut; None if there is none.
@@ -209,13 +211,13 @@ class TreeSearch:
         return None
 
     def part(self, cut: NodeCut, start: int, stop: int) -> int:
-        """Partitions the rows of a node by a cut; returns where its right child begins."""
+        """Partitions the rows of a node by a cut. Returns where the right child begins."""
         left = np.zeros(len(self.rows), np.bool_)
         left[self.order[-1, start:stop]] = cut.side
         return part_lines(self.order, start, stop, left)
 
     def _columns(self, start: int, stop: int, rows: Ints) -> list[Proposals]:
-        """The columns with a gain, best first; ties in their order."""
+        """The columns with a gain, best first; ties in the order of columns."""
         guides = self.guides[rows]
         every = np.bincount(self.label[rows[guides]], minlength=max(self.n_classes, 1))
         if not guides.any() or (self.n_classes and np.count_nonzero(every) < 2):
@@ -228,7 +230,7 @@ class TreeSearch:
         return sorted(gaining, key=lambda each: -float(each.gain.max()))
 
     def _by_ratio(self, gaining: list[Proposals], start: int, rows: Ints) -> list[Proposals]:
-        """Sorts columns by gain ratio: gain over the information of the split itself.
+        """Sorts columns by gain ratio: gain / information of the split itself.
 
         Columns of at least mean gain come first (Quinlan, C4.5, 1993, section 2.2).
         """
@@ -264,7 +266,7 @@ class TreeSearch:
         sums, count = sums[there], count[there]
         left = subsets(sums[:, every > 0], count)
         seen = np.bincount(group, minlength=n)[there]
-        # Categories without a guide in this node go right. So most rows must be right.
+        # Categories without a guide in this node go right. So the larger side must be the right.
         left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
         below = left @ seen
         if self.n_classes:
@@ -283,11 +285,12 @@ class TreeSearch:
         return found
 
     def _sums(self, group: Ints, rows: Ints, n: int) -> tuple[Floats, Ints]:
-        """Sums of the target over groups 0..n-1 of some rows.
+        """Sums the target over the groups 0..n-1 of some rows.
 
         Returns:
-            float64[n, classes], the rows of each class; for a numeric target float64[n, 1], its
-            sum. And int64[n], the rows of each group.
+            float64[n, classes]. The rows of each class; for a numeric target float64[n, 1], its
+            sum.
+            int64[n]. The rows of each group.
         """
         count: Ints = np.bincount(group, minlength=n)
         if not self.n_classes:
@@ -314,7 +317,8 @@ class TreeSearch:
         return NodeCut(Among(j, codes), np.isin(self._groups(j, rows), chosen))
 
     def _is_allowed(self, side: Bools, rows: Ints) -> bool:
-        """Whether both sides hold the models. Always true if `least` is enough, or on a sample."""
+        """Whether both sides hold the models. True without a check if models count rows only, or on
+        a sample: then `least` decides."""
         block = self.sample.block
         if self.sample.share < 1.0 or block.counts_rows_only:
             return True
@@ -323,10 +327,10 @@ class TreeSearch:
     def _convinces(self, side: Bools, rows: Ints, n_tried: int, depth: int) -> bool:
         """Whether the rows held back agree with a cut.
 
-        The cuts tried in a node share its significance: 1/2, 1/6, 1/12, ... of it, which sums to 1.
-        It doubles with each cut above the node, up to 1. There the columns are known to tell the
-        target, and a cut too many costs less than a missing one: kernels cut on without looking at
-        the target.
+        The cuts tried in a node share its significance: they get 1/2, 1/6, 1/12, ... of it, which
+        sum to 1. The significance doubles with each cut above the node, up to 1. Below accepted
+        cuts, the columns are known to predict the target. There, a cut too many costs less than a
+        missing one, because kernels cut on without looking at the target.
         """
         if self.significance is None:
             return True
@@ -338,8 +342,8 @@ class TreeSearch:
     def _target_left(self, side: Bools, rows: Ints) -> Bools:
         """bool[rows]. Whether a row belongs on the left by its target.
 
-        It does if its class has a larger share there than in the node; for a numeric target, if its
-        number is on the same side of the node's mean as the mean of the left.
+        It does if its class has a larger share on the left than in the node. For a numeric target,
+        it does if its number is on the same side of the node's mean as the mean of the left.
         """
         guides = self.guides[rows]
         left = guides & side
@@ -356,7 +360,7 @@ class TreeSearch:
 
 
 def _from_the_best(gain: Floats) -> Iterator[int]:
-    """At most TRIES places of the largest gains, best first; ties in their order."""
+    """The places of the largest gains, at most TRIES, best first; ties in the order of places."""
     yield int(np.argmax(gain))
     gaining = np.flatnonzero(gain > 0)
     if len(gaining) > TRIES:
@@ -368,10 +372,10 @@ def _from_the_best(gain: Floats) -> Iterator[int]:
 #: A node with at most this many categories tries every subset.
 MOST_EXHAUSTIVE = 8
 
-#: A nominal column with more categories is cut by groups of them.
+#: If a nominal column has more categories, groups of them are cut.
 MOST_CATEGORIES = 64
 
-#: At most this many groups of categories.
+#: The most groups of categories.
 MOST_GROUPS = 32
 
 #: When categories are grouped, each gets this many extra rows with the mean of all.
@@ -379,20 +383,20 @@ SHRINKAGE = 10.0
 
 
 def subsets(sums: Floats, rows: Ints) -> Bools:
-    """The cuts of c categories that are tried, each once.
+    """The cuts of c categories to try, each once.
 
-    Up to MOST_EXHAUSTIVE categories, all cuts are tried: with a least size of sides, no order of
-    the categories is sure to have the best cut. More categories are sorted, and cut between two
-    neighbours:
+    For up to MOST_EXHAUSTIVE categories, all cuts are tried: with a least size of sides, no order
+    of the categories is sure to contain the best cut. More categories are sorted, and cut between
+    two neighbours:
 
-    - Two classes or a numeric target: by their mean. Without a least size this order has the best
-      cut (Breiman et al., Classification and regression trees, 1984, section 4.2.2).
-    - More classes: along the first principal component of their shares (Coppersmith, Hong, Hosking,
-      1999). Cuts of one category against the rest are tried too.
+    - Two classes or a numeric target: sorted by their mean. Without a least size, this order has
+      the best cut (Breiman et al., Classification and regression trees, 1984, section 4.2.2).
+    - More classes: sorted along the first principal component of their shares (Coppersmith, Hong,
+      Hosking, 1999). Cuts of one category against the rest are tried too.
 
     Args:
-        sums: float64[c, t]. By category: the rows of each of t classes, or the sum of a numeric
-            target, with t = 1.
+        sums: float64[c, t]. For each category, the rows of each of t classes; for a numeric target
+            its sum, with t = 1.
         rows: int64[c]. The rows of each category, all positive.
 
     Returns:
@@ -410,10 +414,11 @@ def subsets(sums: Floats, rows: Ints) -> Bools:
 
 
 def group_categories(sums: Floats, rows: Ints) -> Ints:
-    """Groups neighbouring categories in the order of the target, with similar numbers of rows.
+    """Groups neighbouring categories in the order of the target. Groups have similar numbers of
+    rows.
 
     Rare categories are drawn to the mean of all, since their own mean is chance. The arguments are
-    those of `subsets`, but rows may be 0.
+    those of `subsets`, but `rows` may be 0.
 
     Returns:
         int64[c]. The group of each category, 0..MOST_GROUPS - 1.
@@ -444,7 +449,7 @@ def means(sums: Floats, rows: Floats | Ints) -> Floats:
 
 @cache
 def _all(c: int) -> Bools:
-    """bool[s, c]. Every split of c categories in two, once: the first category goes left."""
+    """bool[s, c]. Every split of c categories in two, once. The first category always goes left."""
     found = np.zeros((2 ** (c - 1) - 1, c), np.bool_)
     found[:, 0] = True
     place = 0
@@ -456,13 +461,13 @@ def _all(c: int) -> Bools:
 
 
 def p_value(left: Bools, target_left: Bools) -> float:
-    """The probability that a cut that tells nothing agrees at least as well with the target.
+    """The probability that a meaningless cut agrees at least as well with the target.
 
     One-sided exact test of independence (R. A. Fisher, 1935). Cost O(n).
 
     Args:
-        left: bool[n]. Whether each row is on the left. One row per person, who did not choose the
-            cut.
+        left: bool[n]. Whether each row is on the left. There is one row per person, and these
+            persons did not choose the cut.
         target_left: bool[n]. Whether each row belongs on the left by its target.
 
     Returns:
@@ -472,7 +477,8 @@ def p_value(left: Bools, target_left: Bools) -> float:
     both = int((left & target_left).sum())
     if both * n <= a * b:
         return 1.0
-    # The hypergeometric tail: the probability of `both`, and the ratios of the next ones to it.
+    # The hypergeometric tail: the probability of `both`, times 1 plus the sum of the running
+    # products of the ratios between successive probabilities.
     more = np.arange(both, min(a, b), dtype=np.float64)
     ratios = (a - more) * (b - more) / ((more + 1) * (n - a - b + more + 1))
     ways = _log_choose(a, both) + _log_choose(n - a, b - both) - _log_choose(n, b)
