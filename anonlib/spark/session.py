@@ -40,7 +40,7 @@ REQUIRED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     # HotSpot interprets methods of more bytes. Above this, Spark compiles each operator by itself.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Plans of many blocks are literals of megabytes.
+    # Texts of plans with many columns are long, and Spark makes them for every query.
     "spark.sql.maxPlanStringLength": "8192",
     # The default runs a 50-task stage for every snapshot of a small table.
     "spark.databricks.delta.snapshotPartitions": "2",
