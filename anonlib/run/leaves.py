@@ -9,7 +9,6 @@ from math import ceil
 from typing import Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -19,7 +18,7 @@ from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import BlockCounts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
-from anonlib.spark.constants import at, constants, look_up, rows_of
+from anonlib.spark.constants import at, constants, look_up
 from anonlib.spark.values import as_double, canonical, canonical_columns, count_units
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
@@ -203,7 +202,7 @@ def _indicators(feature: CutFeature) -> Column:
     common = int(np.argmax(np.bincount(group))) if len(group) else 0
     listed = group != common
     found = look_up(F.xxhash64(value), hashes[listed], group[listed], common)
-    indicators = rows_of(np.eye(feature.width, dtype=np.float32) * INDICATOR)
+    indicators = np.eye(feature.width, dtype=np.float32) * INDICATOR
     place = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
     return F.get(constants({"indicators": indicators})["indicators"], place)
 
@@ -220,9 +219,9 @@ def with_leaf(
     x, place = "__anonlib_x", "__anonlib_place"
     frame = rows.select(*names, coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
-    arrays = {f"weights {i}": rows_of(weights) for i, (weights, _) in enumerate(levels)}
-    arrays |= {f"child {i}": pa.array(child, pa.int32()) for i, (_, child) in enumerate(levels)}
-    arrays["leaf"] = pa.array(leaf, pa.int32())
+    arrays = {f"weights {i}": weights for i, (weights, _) in enumerate(levels)}
+    arrays |= {f"child {i}": child.astype(np.int32) for i, (_, child) in enumerate(levels)}
+    arrays["leaf"] = leaf.astype(np.int32)
     shared = constants(arrays)
     for depth, (weights, _) in enumerate(levels):
         if depth % LEVELS == 0:

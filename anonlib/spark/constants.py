@@ -1,54 +1,81 @@
 """Arrays that all rows share, and look-ups in them.
 
 Spark has an object for each value of an array in a query's text, and every task reads all of them:
-7.6 s a task for a tree of 60,000 leaves. Here an array is one piece of bytes, which a task gets
+1.5 s a task for a tree of 60,000 leaves. Here an array is one piece of bytes, which a task gets
 with the broadcast of its stage and reads as it is.
 """
 
 from collections.abc import Mapping
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
-from anonlib.partition.cuts import Singles
 from anonlib.spark.jvm import java_class
 
+Bytes = npt.NDArray[np.uint8]
 
-def constants(arrays: Mapping[str, pa.Array]) -> dict[str, Column]:
-    """Columns that have one array, the same in every row. Query plans don't show its values.
+#: Spark's names of the types of values.
+_TYPES = {"int32": "int", "int64": "bigint", "float32": "float"}
+#: Bytes of a word.
+_WORD = 8
 
-    Cost: one query without tasks for all of them, some 20 ms.
+
+def constants(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Column]:
+    """Columns that have one array each, the same in every row. Query plans don't show its values.
+
+    Args:
+        arrays: int32, int64 or float32, [n] or [n, d].
     """
     spark = SparkSession.active()  # any session of this JVM would do
-    lists = {
-        name: pa.ListArray.from_arrays(pa.array([0, len(each)], pa.int32()), each)
-        for name, each in arrays.items()
-    }
-    frame = spark.createDataFrame(pa.table(lists))
-    query = frame._jdf.queryExecution()
-    row, fields = query.executedPlan().executeCollect()[0], query.analyzed().schema()
+    unsafe = java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnsafeArrayData")
     literal = java_class(spark, "org.apache.spark.sql.catalyst.expressions.Literal")
+    start = java_class(spark, "org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET
+    to_type = java_class(spark, "org.apache.spark.sql.types.DataType").fromDDL
     to_column = java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils").column
-    return {
-        name: Column(to_column(literal(row.getArray(i), fields.apply(i).dataType())))
-        for i, name in enumerate(lists)
-    }
+    result = {}
+    for name, values in arrays.items():
+        data = bytearray(_as_spark_keeps(values).tobytes())
+        array = unsafe()
+        array.pointTo(data, start, len(data))
+        type = "array<" * values.ndim + _TYPES[values.dtype.name] + ">" * values.ndim
+        result[name] = Column(to_column(literal(array, to_type(type))))
+    return result
 
 
-def rows_of(values: Singles) -> pa.Array:
-    """The rows of a float32[n, d], as lists, for `constants`."""
+def _as_spark_keeps(values: npt.NDArray[Any]) -> Bytes:
+    """uint8[bytes]. An array as Spark's UnsafeArrayData: the number of elements, a bit for each of
+    them that is null, then the elements, all in whole words. For an element that is an array, there
+    is its place and its size; the arrays follow."""
+    if values.ndim == 1:
+        return _rows(values[None]).ravel()
+    rows = _rows(values)
+    n, size = rows.shape
+    head = _WORD + _WORD * ceil(n / 64) + _WORD * n
+    places = ((head + size * np.arange(n, dtype=np.int64)) << 32) | size
+    return np.concatenate([_rows(places[None]).ravel(), rows.ravel()])
+
+
+def _rows(values: npt.NDArray[Any]) -> Bytes:
+    """uint8[n, bytes]. The arrays of n rows of the same length."""
     n, d = values.shape
-    return pa.ListArray.from_arrays(pa.array(range(0, n * d + 1, d), pa.int32()), values.ravel())
+    nulls = _WORD * ceil(d / 64)
+    content = values.view(np.uint8).reshape(n, d * values.itemsize)
+    size = _WORD + nulls + _WORD * ceil(content.shape[1] / _WORD)
+    result = np.zeros((n, size), np.uint8)
+    result[:, :_WORD] = np.array([d], np.int64).view(np.uint8)
+    result[:, _WORD + nulls : _WORD + nulls + content.shape[1]] = content
+    return result
 
 
 def at(values: Ints, place: Column) -> Column:
     """The value at a place of an int64[n], whose values have 32 bits. Null where there is no such
     place."""
-    return F.get(constants({"values": pa.array(values, pa.int32())})["values"], place)
+    return F.get(constants({"values": values.astype(np.int32)})["values"], place)
 
 
 def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
@@ -56,7 +83,7 @@ def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
 
     Args:
         key: 64-bit hashes.
-        hashes: int64[n]. All keys.
+        hashes: int64[n]. All keys, each once.
         values: int64[n]. The value of each, of 32 bits.
         default: The value of a key that is not in `hashes`.
     """
@@ -65,19 +92,16 @@ def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
     n_buckets = 2 ** ceil(log2(len(hashes)))
     bucket = hashes % n_buckets
     order = np.argsort(bucket, kind="stable")
-    starts = np.searchsorted(bucket[order], np.arange(n_buckets + 1))
-    # In each bucket the default comes first: `array_position` is 0 for a key that is not there.
-    results = np.insert(values[order], starts[:-1], default)
-    parts = constants(
-        {
-            "keys": _lists(starts, pa.array(hashes[order], pa.int64())),
-            "results": _lists(starts + np.arange(n_buckets + 1), pa.array(results, pa.int32())),
-        }
-    )
+    bucket = bucket[order]
+    place = np.arange(len(hashes)) - np.searchsorted(bucket, bucket)  # in its bucket
+    width = int(place.max()) + 1
+    # The rest of a bucket is filled with a key of the next one, which nobody looks for here.
+    keys = np.repeat(np.arange(1, n_buckets + 1)[:, None], width, axis=1)
+    keys[bucket, place] = hashes[order]
+    # The default comes first: `array_position` is 0 for a key that is not there.
+    results = np.full((n_buckets, width + 1), default, np.int32)
+    results[bucket, place + 1] = values[order]
+    parts = constants({"keys": keys, "results": results})
     here = F.pmod(key, F.lit(n_buckets)).cast("int")
-    place = F.array_position(F.get(parts["keys"], here), key)
-    return F.get(F.get(parts["results"], here), place.cast("int"))
-
-
-def _lists(starts: Ints, values: pa.Array) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
+    found = F.array_position(F.get(parts["keys"], here), key)
+    return F.get(F.get(parts["results"], here), found.cast("int"))

@@ -79,7 +79,7 @@ def test_order_history_and_pseudonyms(
         release={"mode": "overwrite", "acknowledge_overwrite": True, "rows_per_file": 1000},
         pseudonyms={"key_env": "ANONLIB_TEST_KEY"},
     )
-    config["privacy"] |= {"acknowledge_unique": True, "acknowledge_linked": True}
+    config["privacy"] |= {"acknowledge_unique": ["position"], "acknowledge_linked": True}
 
     missing = shell.release(config)
     assert missing.code == 2
