@@ -26,9 +26,10 @@ _TEXTS = {
 }
 
 
-#: Where Spark's JVM is gone; nothing can be read or written any more.
+#: What is said if Spark's JVM is gone: the process can't read or write any more.
 JVM_LOST = (
-    "Spark's JVM died amid the run: it was killed, or the machine had no memory left; run it again"
+    "Spark's JVM died during the run: it was killed, or the machine had no memory left; run it "
+    "again"
 )
 
 
@@ -137,7 +138,8 @@ def describe_unexpected(error: BaseException, more: str) -> str:
 def is_jvm_lost(error: BaseException) -> bool:
     """Whether the connection to Spark's JVM broke: py4j then raises errors of sockets, or one of
     its own."""
-    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+    lost = isinstance(error, ConnectionRefusedError | ConnectionResetError)
+    return lost or type(error).__name__ == "Py4JNetworkError"
 
 
 def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -383,7 +383,7 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     rows = with_leaf(rows, schema, plan.features, plan.cuts, root)
     leaf, deal = F.col(LEAF), F.col(DEAL)
     if plan.heavy:
-        heavy, own_leaf = (np.array(list(x)) for x in (plan.heavy, plan.heavy.values()))
+        heavy, own_leaf = np.array(list(plan.heavy)), np.array(list(plan.heavy.values()))
         own = look_up(tuple_hash(rows, schema), heavy, own_leaf, -1)
         leaf = F.when(own >= 0, own).otherwise(leaf)
         # Its rows may agree in all columns: nothing of theirs tells them apart.

@@ -106,7 +106,8 @@ def fit_shuffles(spark: SparkSession, n_rows: int) -> Iterator[None]:
     try:
         yield
     finally:
-        spark.conf.set(key, before)
+        with suppress(Exception):  # the JVM died; what the body said of that must not be lost
+            spark.conf.set(key, before)
 
 
 def deal_out(sizes: Ints, n_tasks: int) -> Ints:

@@ -17,7 +17,7 @@ def test_arrays_are_read_as_they_are(spark: SparkSession, dtype: str) -> None:
     """Of every length around that of a word of null bits, flat and as rows."""
     random = np.random.default_rng(0)
     arrays: dict[str, Any] = {}
-    for n in (1, 2, 63, 64, 65, 1000):
+    for n in (0, 1, 2, 63, 64, 65, 1000):
         values = random.integers(-(2**31), 2**31 - 2, n).astype(dtype)
         arrays[f"a{n}"] = values
         arrays[f"b{n}"] = np.stack([values, values + 1, -values])
@@ -36,11 +36,12 @@ def test_places(spark: SparkSession) -> None:
     assert [row.v for row in rows] == [None, 5, -6, 7, None]
 
 
+@pytest.mark.parametrize("step", [1, 2**20])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 31, 5000])
-def test_look_ups(spark: SparkSession, n: int) -> None:
-    """Also of keys that nobody has, such as those that fill gaps."""
+def test_look_ups(spark: SparkSession, n: int, step: int) -> None:
+    """Also of keys that nobody has, and where all keys are in one bucket."""
     random = np.random.default_rng(n)
-    hashes = random.integers(-(2**63), 2**63 - 1, n)
+    hashes = random.integers(-(2**63), 2**63 - 1, n) // step * step
     values = random.integers(-100, 100, n)
     asked = [*hashes.tolist(), *range(-20, 20), *range(n, n + 5), 2**63 - 1, -(2**63)]
     keys = spark.createDataFrame([(key,) for key in asked], "key bigint")

@@ -131,10 +131,10 @@ def test_a_jvm_that_died(error: Exception) -> None:
     def fail() -> None:
         raise error
 
-    with pytest.raises(AnonlibError, match=r"^Spark's JVM died amid the run.*run it again$"):
+    with pytest.raises(AnonlibError, match=r"^Spark's JVM died during the run.*run it again$"):
         without_cause(fail)()
     with (
-        pytest.raises(StorageError, match=r"^source: Spark's JVM died amid the run"),
+        pytest.raises(StorageError, match=r"^source: Spark's JVM died during the run"),
         translate_errors("source"),
     ):
         fail()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonlib.errors import StorageError
 from anonlib.spark.tasks import deal_out, find_task_keys, fit_shuffles
 
 
@@ -60,3 +61,19 @@ def test_shuffles_follow_the_table(setting: str, n_rows: int, within: str) -> No
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert conf == {"spark.sql.shuffle.partitions": setting}
+
+
+def test_a_setting_that_cannot_be_restored_hides_no_error() -> None:
+    """The JVM died. What the body says of it counts, such as that the table is published."""
+    conf: dict[str, str] = {"spark.sql.shuffle.partitions": "1"}
+    spark: Any = SimpleNamespace(
+        conf=SimpleNamespace(get=conf.__getitem__, set=conf.__setitem__),
+    )
+
+    def fail() -> None:
+        with fit_shuffles(spark, 10**9):
+            spark.conf.set = lambda key, value: int("gone")
+            raise StorageError("published")
+
+    with pytest.raises(StorageError, match="published"):
+        fail()
