@@ -17,6 +17,12 @@ INVISIBLE = (
     r"[\p{Cf}\p{Cc}\u034f\u115f\u1160\u17b4\u17b5\u0890\u0891\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"
     r"\x{e0000}-\x{e0fff}]+"
 )
+#: Texts that need no normal form: printable ASCII, and the letters and signs of many languages that
+#: Unicode has as one character, that combine with no neighbour, and whose case is simple.
+SIMPLE_TEXT = (
+    r"^[ -~\u00c0-\u00d6\u00d8-\u00de\u00e0-\u00f6\u00f8-\u012f\u0134-\u013e\u0141-\u0148"
+    r"\u014a-\u017e\u0400-\u045f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]*\z"
+)
 _TEXT = T.StringType | T.CharType | T.VarcharType
 _ATOMIC = (
     _TEXT | T.BinaryType | T.BooleanType | T.NumericType | T.DateType | T.TimestampType
@@ -162,18 +168,24 @@ def _fold_plain(text: str) -> str:
 
 
 def _fold(text: Column) -> Column:
-    """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words.
+    """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words."""
+    lower = F.lower(text)
+    single = F.when(text.contains("  "), F.regexp_replace(lower, " +", " ")).otherwise(lower)
+    simple = F.trim(single)
+    return F.when(text.rlike(SIMPLE_TEXT), simple).when(text.isNotNull(), _fold_any(text))
 
-    Printable ASCII takes a short way. Other text needs ICU, which is part of Spark, but is reached
-    only through `java_method`. Spark treats that as nondeterministic, so the column needs its own
-    projection before it is grouped or aggregated.
+
+def _fold_any(text: Column) -> Column:
+    """`_fold` for any text.
+
+    It needs ICU, which is part of Spark, but is reached only through `java_method`. Spark treats
+    that as nondeterministic, so the column needs its own projection before it is grouped or
+    aggregated.
     """
-    plain = F.trim(F.regexp_replace(F.lower(text), " +", " "))
     seen = F.regexp_replace(F.regexp_replace(text, BLANKS, " "), INVISIBLE, "")
     folded = _icu("lang.UCharacter", "foldCase", F.upper(_icu("text.Normalizer", "compose", seen)))
     normal = _icu("text.Normalizer", "compose", folded)
-    other = F.trim(F.regexp_replace(normal, " +", " "))
-    return F.when(text.rlike("^[ -~]*$"), plain).when(text.isNotNull(), other)
+    return F.trim(F.regexp_replace(normal, " +", " "))
 
 
 def _icu(name: str, method: str, text: Column) -> Column:

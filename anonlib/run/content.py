@@ -16,12 +16,14 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
 
 from anonlib.arrays import Floats
+from anonlib.auditing.canonical import fold_value, present
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.source import Source
-from anonlib.spark.values import canonical
+from anonlib.spark.values import compute_once
 from anonlib.table.schema import Column, Role, is_atomic
 
 #: Distinct values of a column that a sketch keeps, about.
@@ -161,21 +163,23 @@ def _is_comparable(column: Column) -> bool:
 def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
     """The columns as texts that are equal where people see one value: 7, 7.0 and " 007", or a date
     and its midnight."""
-    raw = [source.columns[c.id].cast("string").alias(f"{c.id}_raw") for c in columns]
-    typed = source.raw.select(
-        *[_as_seen(source.columns[c.id], c).alias(c.id) for c in columns], *raw
-    )
-    return typed.select(
-        *[_as_text(F.col(c.id), c).alias(c.id) for c in columns],
-        *[f"{c.id}_raw" for c in columns],
-    )
+    frame = source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns])
+    frame = frame.withColumns({f"{c.id}_raw": F.col(c.id).cast("string") for c in columns})
+    # A step uses a value more than once: a projection of its own keeps it from being made again.
+    for step in (_fold, _as_present, _as_text):
+        frame = frame.withColumns({c.id: step(F.col(c.id), c) for c in columns})
+    return compute_once(frame)
 
 
-def _as_seen(value: SparkColumn, column: Column) -> SparkColumn:
-    """Text as people see it, which needs a projection of its own; other values as they are."""
+def _fold(value: SparkColumn, column: Column) -> SparkColumn:
+    """Text as people see it; other values as they are."""
     if not pa.types.is_string(column.type):
         return value
-    return canonical(F.collate(value.cast("string"), "UTF8_BINARY"), column.type, ())
+    return fold_value(F.collate(value.cast("string"), "UTF8_BINARY"), StringType())
+
+
+def _as_present(value: SparkColumn, column: Column) -> SparkColumn:
+    return present(value, StringType(), ()) if pa.types.is_string(column.type) else value
 
 
 def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
@@ -209,16 +213,18 @@ def _sketch(
     columns = dict.fromkeys([*persons, *others])
     # A fresh key, so that nobody can prepare values that the sketch misses.
     key, bound = F.lit(secrets.randbits(63)), F.lit(min(2**63 - 1, int(2**64 * share) - 2**63))
-    aggregates = []
+    items, aggregates = {}, []
     for c in columns:
         text = F.col(c.id)
         hashed = F.xxhash64(key, text, key)
         value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
-        item = F.when(text.isNotNull() & (hashed <= bound), value)
-        aggregates += [F.collect_set(item).alias(c.id), F.count(text).alias(f"{c.id}_n")]
+        items[f"{c.id}_item"] = F.when(text.isNotNull() & (hashed <= bound), value)
+        aggregates += [F.collect_set(f"{c.id}_item").alias(c.id), F.count(text).alias(f"{c.id}_n")]
     pairs = [(c.id, p.id) for c in others for p in persons if c.id != p.id]
     aggregates += [F.count_if(F.col(c) == F.col(p)).alias(f"{c}={p}") for c, p in pairs]
-    row = frame.agg(*aggregates).toArrow() if aggregates else pa.table({})
+    # Sets take their input from the row: it is computed by generated code, not interpreted.
+    rows = compute_once(frame.withColumns(items))
+    row = rows.agg(*aggregates).toArrow() if aggregates else pa.table({})
     sketches = {}
     for c in columns:
         hashes, numbers = row.column(c.id).combine_chunks().flatten().flatten()
@@ -291,8 +297,10 @@ def _made_problems(
     if not pairs:
         return
     counts = [(MIN_PART, CHANCE_SHARE), (MIN_USUAL_PART, 0.5)]
-    made = [F.count_if(_is_made_of(c.id, p.id, size)) for size, _ in counts for c, p in pairs]
-    row = frame.agg(*made).collect()[0]
+    sizes = [_find_part(c.id, p.id).alias(f"size_{i}") for i, (c, p) in enumerate(pairs)]
+    rows = compute_once(frame.select(*sizes))
+    n_made = [F.count_if(F.col(size) >= n) for n, _ in counts for size in rows.columns]
+    row = rows.agg(*n_made).collect()[0]
     for i, (c, p) in enumerate(pairs):
         for n, (_, most) in zip(row[i :: len(pairs)], counts, strict=True):
             if n <= max(MAX_ACCIDENTS, most * sketches[c.id].n_present):
@@ -306,17 +314,19 @@ def _made_problems(
             break
 
 
-def _is_made_of(id: str, person: str, shortest: int) -> SparkColumn:
-    """Whether a text has an identifier in it, is a part of it, or is it backwards or hashed; by
-    letters and digits only, of which there are at least so many."""
+def _find_part(id: str, person: str) -> SparkColumn:
+    """The letters and digits of an identifier that a text shows: it has the identifier in it, is a
+    part of it, or is it backwards. All of its own where it is a hash of it; 0 where
+    it shows none."""
     value, other = (F.regexp_replace(name, r"[^\p{L}\p{N}]+", "") for name in (id, person))
     n_value, n_other, raw = F.length(value), F.length(other), F.col(f"{person}_raw")
-    within = (n_other >= shortest) & (value.contains(other) | (F.reverse(value) == other))
-    part = (n_value >= shortest) & other.contains(value)
+    within = F.when(value.contains(other) | (F.reverse(value) == other), n_other)
+    part = F.when(other.contains(value), n_value)
     forms = [form for text in (raw, F.col(person)) for form in (text, F.upper(text))]
     hashes = [h(form) for form in forms for h in (F.md5, F.sha1, lambda f: F.sha2(f, 256))]
-    hashed = n_value.isin(32, 40, 64) & value.isin(*hashes)
-    return within | part | hashed
+    # Hashes are computed for texts of their lengths alone.
+    hashed = F.when(n_value.isin(32, 40, 64), F.when(value.isin(*hashes), n_value))
+    return F.greatest(within, part, hashed, F.lit(0))
 
 
 def _key_problems(

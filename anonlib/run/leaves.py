@@ -19,7 +19,13 @@ from anonlib.partition.repair import BlockCounts
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
 from anonlib.spark.constants import at, constants, look_up
-from anonlib.spark.values import as_double, canonical, canonical_columns, count_units
+from anonlib.spark.values import (
+    as_double,
+    canonical,
+    canonical_columns,
+    compute_once,
+    count_units,
+)
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
 
@@ -30,9 +36,6 @@ LEAF = "__anonlib_leaf"
 
 #: Levels of a tree in one generated method, about 400 bytes each.
 LEVELS = 14
-
-#: More than the partitions of any table.
-MANY_PARTITIONS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -227,7 +230,7 @@ def with_leaf(
         if depth % LEVELS == 0:
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
-            frame = frame.coalesce(MANY_PARTITIONS)
+            frame = compute_once(frame)
         cut = F.get(shared[f"weights {depth}"], here)
         frame, score = _score(frame, cut, F.col(x), weights.shape[1])
         right = (score >= F.lit(0.0).cast("float")).cast("int")

@@ -9,7 +9,7 @@ from unicodedata import normalize
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from anonlib.auditing.canonical import BLANKS, INVISIBLE
+from anonlib.auditing.canonical import BLANKS, INVISIBLE, SIMPLE_TEXT
 from anonlib.text import show
 
 #: Collations whose equality is known here. Those that end in CI or LCASE ignore case.
@@ -56,7 +56,7 @@ def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Col
         folded = _icu("lang.UCharacter", "foldCase", upper, True)
         trimmed = _icu("text.Normalizer", "compose", folded, False)
         plain = F.lower(plain)
-    found = F.when(text.rlike("^[ -~]*$"), plain).when(text.isNotNull(), trimmed)
+    found = F.when(text.rlike(SIMPLE_TEXT), plain).when(text.isNotNull(), trimmed)
     return F.nullif(found, F.lit(""))
 
 

@@ -13,6 +13,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from anonlib.auditing.canonical import fold_value, present
 
+#: More than the partitions of any table.
+MANY_PARTITIONS = 2**31 - 1
+
 #: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
 #: date.
 WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]{0,17})$"
@@ -55,6 +58,12 @@ def canonical_columns(
 ) -> dict[str, Column]:
     """The canonical values of columns, by id, for a projection."""
     return {id: canonical(F.col(id), type, missing_tokens) for id, type in types.items()}
+
+
+def compute_once(frame: DataFrame) -> DataFrame:
+    """The same rows. What is built on them takes their values as they are: else Spark writes the
+    expression of a value into each place that uses it, and computes it there again."""
+    return frame.coalesce(MANY_PARTITIONS)
 
 
 def count_units(unit: Sequence[str]) -> Column:

@@ -43,7 +43,7 @@ ATTRIBUTES = {
 PEOPLE = """
     DROP TABLE IF EXISTS people;
     CREATE TABLE people AS SELECT
-        'name-' || i AS name,
+        'name-' || i * 7919 % 100003 AS name,
         date '1950-01-01' + (i * 37 % 20000) AS born,
         CASE WHEN i % 9 = 0 THEN NULL ELSE 1000.25 + i * 37 % 500 END::numeric(12,2) AS wage,
         'city-' || i % 4 AS city,

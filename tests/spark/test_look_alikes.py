@@ -1,14 +1,18 @@
 """Look-alikes of a sensitive value are one value: to kernels, to the scan and to the audit."""
 
+import re
 from collections import defaultdict
 from pathlib import Path
+from unicodedata import combining, decomposition
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.auditing import AuditSpec, audit_table
+from anonlib.auditing.canonical import SIMPLE_TEXT
 from anonlib.errors import InfeasibleError
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -20,7 +24,6 @@ pytestmark = pytest.mark.spark
 
 
 def test_kernels_and_audit_agree_with_the_table_by_hand(spark: SparkSession) -> None:
-    import pyarrow as pa
     from pyspark.sql import functions as F
 
     texts = [text for seen, same in SAME.items() for text in [seen, *same]] + DIFFERENT
@@ -34,6 +37,25 @@ def test_kernels_and_audit_agree_with_the_table_by_hand(spark: SparkSession) -> 
     assert all(len(found) == 1 for found in audited.values())
     assert audited[""] == {None}
     assert len({*map(frozenset, audited.values())}) == len(audited)
+
+
+def test_simple_texts_are_folded_as_any_text(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    signs = [
+        c for code in range(0xD800) if re.match(SIMPLE_TEXT.replace("\\z", "\\Z"), c := chr(code))
+    ]
+    assert len(signs) > 30_000
+    # None combines with another: none is a mark, or the second part of a composed character.
+    parts = [decomposition(chr(code)).split() for code in range(0x110000)]
+    seconds = {int(part[1], 16) for part in parts if len(part) == 2 and "<" not in part[0]}
+    assert not any(combining(c) or ord(c) in seconds for c in signs)
+    texts = [f"{left}{c}{right}" for c in signs for left, right in [("", ""), ("e ", "  \u00e9")]]
+    texts += [f"{c}{ending}" for c in "a\u00e9" for ending in ("\n", " ", "\t", "\r\n", "\u3000")]
+    frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
+    folded = frame.select("x", canonical(F.col("x"), pa.string(), ()).alias("y")).toPandas()
+    wrong = [x for x, y in zip(folded["x"], folded["y"], strict=True) if (y or "") != fold_text(x)]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("kind", ["distinct", "entropy"])

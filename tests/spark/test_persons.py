@@ -151,6 +151,8 @@ def test_pseudonyms_and_ledger(spark: SparkSession, tmp_path: Path) -> None:
 def test_one_text_agrees_with_the_column(spark: SparkSession) -> None:
     texts = [
         "Ana ",
+        "Ana\n",
+        "\u00c9va\n",
         "\u1e9e",
         "\u00df",
         "\u0130x",
