@@ -18,7 +18,8 @@ from tests.cluster.hadoop import Hadoop, submit
 from tests.cluster.standalone import Packed, Submitted, wait_for
 from tests.spark.support import MARKER, multiset, people, settings, write_config, write_people
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+# Hadoop, and three drivers one after the other.
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 N_ROWS = 900
 

@@ -13,12 +13,12 @@ from anonlib.config.reading import parse
 from anonlib.pipeline import audit
 from anonlib.run.run_table import past_runs
 from anonlib.spark.storage import Storage
-from tests.s3.servers import BUCKET
+from tests.s3.servers import BUCKET, ON_A_REAL_STORE
 from tests.s3.store import Store
 from tests.s3.test_s3_release import batch, config, require_whole, run
 from tests.spark.support import Step
 
-pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow, ON_A_REAL_STORE]
 
 RUNS = "shared/runs"
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonlib.spark.jars import jar_dir
-from tests.s3.servers import BUCKET, KEY, SECRET
+from tests.s3.servers import BUCKET, KEY, ON_A_REAL_STORE, SECRET
 from tests.s3.store import Store, spark_settings
 from tests.spark.support import (
     Step,
@@ -27,7 +27,7 @@ from tests.spark.support import (
 )
 from tests.support import skip_or_fail
 
-pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.s3, pytest.mark.spark, pytest.mark.slow, ON_A_REAL_STORE]
 
 SECRETS = {
     "AWS_ACCESS_KEY_ID": KEY,
