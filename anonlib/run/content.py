@@ -315,9 +315,9 @@ def _made_problems(
 
 
 def _find_part(id: str, person: str) -> SparkColumn:
-    """The letters and digits of an identifier that a text shows: it has the identifier in it, is a
-    part of it, or is it backwards. All of its own where it is a hash of it; 0 where
-    it shows none."""
+    """How many letters and digits of an identifier a text shows: those of the identifier if the
+    text has it in it or is it backwards, those of the text if it is a part of the identifier or its
+    hash; else 0."""
     value, other = (F.regexp_replace(name, r"[^\p{L}\p{N}]+", "") for name in (id, person))
     n_value, n_other, raw = F.length(value), F.length(other), F.col(f"{person}_raw")
     within = F.when(value.contains(other) | (F.reverse(value) == other), n_other)

@@ -199,7 +199,7 @@ for kernel in ("mdav", "mondrian"):
 anonlib_archive_classes() {
     anonlib_say "archiving Spark's classes"
     mkdir -p -- "$anonlib_venv/archive"
-    SPARK_SUBMIT_OPTS="-XX:+IgnoreUnrecognizedVMOptions \"-XX:ArchiveClassesAtExit=$anonlib_classes.new\"" \
+    if ! SPARK_SUBMIT_OPTS="-XX:+IgnoreUnrecognizedVMOptions \"-XX:ArchiveClassesAtExit=$anonlib_classes.new\"" \
         "$anonlib_python" -c '
 import sys, anonlib
 from pyspark import SparkContext
@@ -208,10 +208,11 @@ anonlib.release(anonlib.load(config, ["source.rows=2000", f"release.path={path}"
 java = SparkContext._gateway.proc
 java.stdin.close()
 java.wait()' "$anonlib_root/conf/quickstart.yaml" "$anonlib_venv/archive/out" \
-        >"$anonlib_venv/archive/log" 2>&1 </dev/null &&
-        mv -f -- "$anonlib_classes.new" "$anonlib_classes" ||
+        >"$anonlib_venv/archive/log" 2>&1 </dev/null ||
+        ! mv -f -- "$anonlib_classes.new" "$anonlib_classes" 2>/dev/null; then
         anonlib_say 'no classes could be archived: JVMs start slower'
-    rm -rf -- "$anonlib_venv/archive"
+    fi
+    rm -rf -- "$anonlib_venv/archive" "$anonlib_classes.new"
 }
 
 # --- The set-up -------------------------------------------------------------------------------

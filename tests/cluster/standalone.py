@@ -68,7 +68,8 @@ class Packed:
         return {k: v.replace("/opt/anonlib", str(self.folder)) for k, v in found.items()}
 
 
-def packed(folder: Path) -> Packed:
+def pack(folder: Path) -> None:
+    """Makes the package in a folder, with a kernel of another package."""
     made = folder / "dist"
     done = subprocess.run(
         [str(ROOT / "scripts" / "package"), "--out", str(made)],
@@ -89,7 +90,6 @@ def packed(folder: Path) -> Packed:
         zipped.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: troubled\nVersion: 1\n")
         entry = "[anonlib.kernel]\ntroubled = troubled_kernel:Troubled\n"
         zipped.writestr(f"{info}/entry_points.txt", entry)
-    return Packed(made, environment, plugin)
 
 
 @dataclass

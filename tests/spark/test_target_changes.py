@@ -25,9 +25,17 @@ def alter(spark: SparkSession, target: Path) -> None:
     spark.sql(f"ALTER TABLE delta.`{target}` ADD COLUMN more int")
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
-@pytest.mark.parametrize("moment", ["audit", "write"])
-@pytest.mark.parametrize("change", [optimize, delete, alter])
+@pytest.mark.parametrize(
+    ("change", "moment", "mode"),
+    [
+        (optimize, "audit", "append"),
+        (optimize, "write", "overwrite"),
+        (delete, "audit", "overwrite"),
+        (delete, "write", "append"),
+        (alter, "audit", "append"),
+        (alter, "write", "overwrite"),
+    ],
+)
 def test_what_others_do_meanwhile(
     shell: Shell,
     spark: SparkSession,
