@@ -25,6 +25,8 @@ def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={temporary} {JAVA}",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
+        # VACUUM lists even a table of three files by so many tasks, 10,000 by default.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **INTERPRETED,
