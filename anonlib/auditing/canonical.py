@@ -168,7 +168,10 @@ def _fold_plain(text: str) -> str:
 
 
 def _fold(text: Column) -> Column:
-    """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words."""
+    """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words.
+
+    The column needs its own projection before it is grouped or aggregated (`_fold_any`).
+    """
     lower = F.lower(text)
     single = F.when(text.contains("  "), F.regexp_replace(lower, " +", " ")).otherwise(lower)
     simple = F.trim(single)
@@ -176,12 +179,8 @@ def _fold(text: Column) -> Column:
 
 
 def _fold_any(text: Column) -> Column:
-    """`_fold` for any text.
-
-    It needs ICU, which is part of Spark, but is reached only through `java_method`. Spark treats
-    that as nondeterministic, so the column needs its own projection before it is grouped or
-    aggregated.
-    """
+    """`_fold` for any text. It needs ICU, which is part of Spark, but is reached only through
+    `java_method`, and Spark treats that as nondeterministic."""
     seen = F.regexp_replace(F.regexp_replace(text, BLANKS, " "), INVISIBLE, "")
     folded = _icu("lang.UCharacter", "foldCase", F.upper(_icu("text.Normalizer", "compose", seen)))
     normal = _icu("text.Normalizer", "compose", folded)

@@ -166,12 +166,12 @@ def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
     frame = source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns])
     frame = frame.withColumns({f"{c.id}_raw": F.col(c.id).cast("string") for c in columns})
     # A step uses a value more than once: a projection of its own keeps it from being made again.
-    for step in (_fold, _as_present, _as_text):
+    for step in (_as_folded, _as_present, _as_text):
         frame = frame.withColumns({c.id: step(F.col(c.id), c) for c in columns})
     return compute_once(frame)
 
 
-def _fold(value: SparkColumn, column: Column) -> SparkColumn:
+def _as_folded(value: SparkColumn, column: Column) -> SparkColumn:
     """Text as people see it; other values as they are."""
     if not pa.types.is_string(column.type):
         return value

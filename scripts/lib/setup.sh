@@ -197,22 +197,26 @@ for kernel in ("mdav", "mondrian"):
 # A small release whose JVM writes down the classes it loaded. JVMs that start from them need a third
 # less time for a first release. A JVM that they don't fit loads its own, silently.
 anonlib_archive_classes() {
+    local work=$anonlib_venv/archive
     anonlib_say "archiving Spark's classes"
-    mkdir -p -- "$anonlib_venv/archive"
-    if ! SPARK_SUBMIT_OPTS="-XX:+IgnoreUnrecognizedVMOptions \"-XX:ArchiveClassesAtExit=$anonlib_classes.new\"" \
-        "$anonlib_python" -c '
+    mkdir -p -- "$work"
+    if (
+        cd -- "$work" # Spark leaves an empty folder where it runs
+        export SPARK_SUBMIT_OPTS="-XX:+IgnoreUnrecognizedVMOptions \"-XX:ArchiveClassesAtExit=$work/classes\""
+        anonlib_run "archiving Spark's classes" "$anonlib_python" -c '
 import sys, anonlib
 from pyspark import SparkContext
-config, path = sys.argv[1:]
-anonlib.release(anonlib.load(config, ["source.rows=2000", f"release.path={path}"]))
+anonlib.release(anonlib.load(sys.argv[1], ["source.rows=2000", "release.path=out"]))
 java = SparkContext._gateway.proc
 java.stdin.close()
-java.wait()' "$anonlib_root/conf/quickstart.yaml" "$anonlib_venv/archive/out" \
-        >"$anonlib_venv/archive/log" 2>&1 </dev/null ||
-        ! mv -f -- "$anonlib_classes.new" "$anonlib_classes" 2>/dev/null; then
-        anonlib_say 'no classes could be archived: JVMs start slower'
+java.wait()' "$anonlib_root/conf/quickstart.yaml"
+    ) && [ -f "$work/classes" ]; then
+        mv -f -- "$work/classes" "$anonlib_classes"
+        rm -f -- "$anonlib_venv/setup.log"
+    else
+        anonlib_say 'going on without them: JVMs start slower'
     fi
-    rm -rf -- "$anonlib_venv/archive" "$anonlib_classes.new"
+    rm -rf -- "$work"
 }
 
 # --- The set-up -------------------------------------------------------------------------------
@@ -238,8 +242,8 @@ if ! anonlib_ready; then
         anonlib_choose_java
         anonlib_jars_ready || anonlib_fetch_jars
         anonlib_compile_kernels
-        [ -f "$anonlib_classes" ] || anonlib_archive_classes
         rm -f -- "$anonlib_venv/setup.log"
+        [ -f "$anonlib_classes" ] || anonlib_archive_classes
         anonlib_say 'the environment is ready'
     ) 9<"$anonlib_root/scripts/lib/setup.sh" || exit 1
     anonlib_choose_java || exit 1

@@ -1,12 +1,17 @@
 """Settings: those in conf/spark are ones that this Spark knows, those of runs have effect."""
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError
+from anonlib.spark.jvm import java_class
 from anonlib.spark.session import FIXED, REQUIRED, session
+from tests.support import skip_or_fail
 from tests.unit.test_spark_settings import FILES, read
 
 pytestmark = pytest.mark.spark
@@ -56,3 +61,12 @@ def test_settings_of_a_session_that_is_there(spark: SparkSession, key: str) -> N
             session({key: other}, spark)
     finally:
         spark.conf.set(key, REQUIRED[key])
+
+
+def test_the_jvm_starts_from_archived_classes(spark: SparkSession) -> None:
+    """Those that the set-up archived: the JVM has the file in its memory."""
+    archive = Path(sys.prefix) / "anonlib-classes.jsa"
+    if not archive.exists() or str(archive) not in os.environ.get("SPARK_SUBMIT_OPTS", ""):
+        skip_or_fail("no archived classes: `scripts/test` makes them")
+    pid = java_class(spark, "java.lang.ProcessHandle").current().pid()
+    assert str(archive) in Path(f"/proc/{pid}/maps").read_text()
