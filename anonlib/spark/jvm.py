@@ -4,8 +4,35 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from py4j.java_gateway import JavaClass, JavaMember
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
+
+#: The classes, as pyspark names them, that it makes columns by.
+_MAKE_COLUMNS = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils")
+
+
+class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
+    """A class of the JVM that looks each of its methods up only once."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if isinstance(found, JavaMember):
+            self.__dict__[name] = found
+        return found
+
+
+def remember_functions(spark: SparkSession) -> None:
+    """Looks up once where pyspark's functions are.
+
+    For each column that it makes, pyspark asks the JVM for the class and then for the method, and
+    the JVM looks for a class of a short name in every package that pyspark imports, in each jar.
+    """
+    view: Any = spark._jvm
+    for name in _MAKE_COLUMNS:
+        if name not in vars(view):
+            found = getattr(view, name)
+            setattr(view, name, _Remembered(found._fqn, found._gateway_client))
 
 
 def java_class(spark: SparkSession, name: str) -> Any:

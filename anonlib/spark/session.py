@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from anonlib.config import secrets as secret_names
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
-from anonlib.spark.jvm import find_class
+from anonlib.spark.jvm import find_class, remember_functions
 
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
@@ -113,6 +113,7 @@ def session(
             found.conf.set(key, value)
     _require_settings(found)
     _require_delta(found)
+    remember_functions(found)
     return found
 
 

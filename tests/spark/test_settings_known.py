@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.clientserver import ClientServerConnection
+from py4j.protocol import REFLECTION_COMMAND_NAME
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from anonlib.errors import InputError
 from anonlib.spark.jvm import java_class
@@ -70,3 +73,21 @@ def test_the_jvm_starts_from_archived_classes(spark: SparkSession) -> None:
         skip_or_fail("no archived classes: `scripts/test` makes them")
     pid = java_class(spark, "java.lang.ProcessHandle").current().pid()
     assert str(archive) in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_a_function_costs_one_call_to_the_jvm(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyspark looks for the class and for the method of each column's function: once is enough."""
+    F.trim("a")
+    sent = []
+    send = ClientServerConnection.send_command
+    monkeypatch.setattr(
+        ClientServerConnection,
+        "send_command",
+        lambda self, command: sent.append(command) or send(self, command),
+    )
+    F.trim("a")
+    look_ups = [command for command in sent if command.startswith(REFLECTION_COMMAND_NAME)]
+    assert sent
+    assert not look_ups
