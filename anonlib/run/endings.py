@@ -25,7 +25,7 @@ from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
 from anonlib.run.purge import purge, register
 from anonlib.run.result import ReleaseResult
-from anonlib.source import latest_version
+from anonlib.source import find_version
 from anonlib.spark.lease import AHEAD, lease, work_folder
 from anonlib.spark.storage import Storage
 
@@ -110,11 +110,11 @@ def _describe_published(
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
     yield f"published before{version}{n_rows}; the source was not read again"
     there = kept.get("source_version")
-    if there is None or source.format != "delta" or source.version is not None:
+    if there is None or source.version is not None:
         return
     with suppress(Exception):  # the source may be gone, and the run is done all the same
-        now = latest_version(spark, source.path or "")
-        if now != there:
+        now = find_version(spark, source)
+        if now is not None and now != there:
             yield (
                 f"the source has changed since: version {there} was released, and it is at {now}; "
                 "another run id releases that"

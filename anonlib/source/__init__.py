@@ -1,6 +1,7 @@
 """Opens a source: any Spark format, a catalog table, a DataFrame, or the generator."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -20,7 +21,13 @@ from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.condition import filter_rows
 from anonlib.source.contract import FORMATS, read_files, require_contract
 from anonlib.source.database import Database, jdbc_options, open_database
-from anonlib.source.file_list import Listing, list_files, list_roots
+from anonlib.source.file_list import (
+    Listing,
+    can_read_again,
+    list_files,
+    list_roots,
+    newest_version,
+)
 from anonlib.source.generator import generate
 from anonlib.source.identity import canonical_identity, is_known_equality
 from anonlib.spark.delta_files import explain_damage
@@ -40,10 +47,6 @@ from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
 from anonlib.text import fold_text
 
-#: Formats that are quick to read again. Rows of other formats are read once, and kept on local
-#: disks during the run, encrypted like Spark's spilled data.
-COLUMNAR = ("delta", "parquet", "orc")
-
 #: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
 WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
 
@@ -55,6 +58,9 @@ NUMBER_TYPES = {
     "timestamp": TIME_TEXT,
 }
 
+
+#: Options that choose a version of a Delta table.
+TRAVELS = {"versionasof", "timestampasof"}
 
 #: The unchanged row, beside its columns as `source.where` sees them.
 _ROW = f"{RESERVED_PREFIX}row"
@@ -150,13 +156,13 @@ def _open(
     spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
 ) -> Source:
     version = None
-    keep = frame is not None or config.source.format not in COLUMNAR
     with translate_errors("source", permission_error=InputError):
         if frame is None:
             frame, version = read_source(spark, config.source, find_used(config))
         else:
             require_contract(frame, find_used(config))
         files = list_files(frame)
+        keep = not can_read_again(frame)
         _require_apart(spark, config, list_roots(frame), files)
         seen_as = _condition_types(config, frame)
         frame, fresh = rename_columns(frame, config.source.where, seen_as)
@@ -177,6 +183,7 @@ def _open(
         if c.role is Role.IDENTIFIER or c.id in schema.unit
     }
     if keep:
+        # On local disks during the run, encrypted like Spark's spilled data.
         with translate_errors("source", permission_error=InputError):
             fresh = fresh.select(*plain_columns).persist(StorageLevel.DISK_ONLY)
             raw = _together(fresh, [rows.select(*plain_columns) for rows in before])
@@ -385,30 +392,43 @@ def read_source(
         return generate(spark, source.rows, source.seed), None
     if source.format == "jdbc":
         return spark.read.format("jdbc").options(**jdbc_options(spark, source)).load(), None
+    if source.format in ("delta", "table"):
+        version = find_version(spark, source) if source.version is None else source.version
+        with _explain_damage(spark, source):
+            frame = _load_table(spark, source, version)
+        if source.format == "table":
+            require_contract(frame, names)
+        return frame, version
     options = {**source.options, **read_secret_options(source)}
     if source.format in FORMATS:
         return read_files(spark, source.format, source.path, options, names), None
-    if source.format == "delta":
-        return _read_delta(spark, source, options)
-    reader, version = spark.read.options(**options), source.version
-    if version is not None:
-        reader = reader.option("versionAsOf", version)
+    return spark.read.options(**options).format(source.format).load(source.path), None
+
+
+def find_version(spark: SparkSession, source: SourceSection) -> int | None:
+    """The version that the Delta table of a source is at; None for other tables, and views."""
+    with _explain_damage(spark, source):
+        return newest_version(_load_table(spark, source, None))
+
+
+def _load_table(spark: SparkSession, source: SourceSection, version: int | None) -> DataFrame:
+    options = {**source.options, **read_secret_options(source)}
+    if version is not None and not TRAVELS & {name.lower() for name in options}:
+        options["versionAsOf"] = str(version)
+    reader = spark.read.options(**options)
     if source.format == "table":
-        frame = reader.table(source.table or "")
-        require_contract(frame, names)
-        return frame, version
-    return reader.format(source.format).load(source.path), version
+        return reader.table(source.table or "")
+    return reader.format("delta").load(source.path)
 
 
-def _read_delta(
-    spark: SparkSession, source: SourceSection, options: Mapping[str, str]
-) -> tuple[DataFrame, int]:
-    """A Delta table and its version: the config's, else the newest."""
-    path, where = source.path or "", "source"
-    with explain_damage(spark, path, where), translate_errors(where, permission_error=InputError):
-        version = latest_version(spark, path) if source.version is None else source.version
-        reader = spark.read.options(**options).option("versionAsOf", version)
-        return reader.format("delta").load(path), version
+@contextmanager
+def _explain_damage(spark: SparkSession, source: SourceSection) -> Iterator[None]:
+    """Explains failures of the body that come from a damaged Delta table at the source's path."""
+    with ExitStack() as stack:
+        if source.path is not None:
+            stack.enter_context(explain_damage(spark, source.path, "source"))
+        stack.enter_context(translate_errors("source", permission_error=InputError))
+        yield
 
 
 def find_used(config: Config) -> set[str]:
@@ -419,13 +439,6 @@ def find_used(config: Config) -> set[str]:
     chosen = {name for name in config.attributes if name.casefold() in condition}
     controller = config.partition.controller_column
     return used | chosen | {*config.unit} | ({controller} if controller else set())
-
-
-def latest_version(spark: SparkSession, path: str) -> int:
-    """The newest version of a Delta table."""
-    from delta.tables import DeltaTable
-
-    return int(DeltaTable.forPath(spark, path).history(1).collect()[0]["version"])
 
 
 def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:

@@ -19,6 +19,10 @@ _RELATION = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _OTHER = "org.apache.spark.sql.execution.datasources.v2.FileTable"
 #: Spark's lists of files. Those of Delta are pinned by versions.
 _INDEXES = ("InMemoryFileIndex", "CatalogFileIndex")
+#: Delta's list of the files of a table.
+_DELTA = "TahoeLogFileIndex"
+#: What reads formats that are quick to read again.
+_COLUMNAR = ("ParquetFileFormat", "OrcFileFormat", "DeltaParquetFileFormat")
 #: A file in the text of a list.
 _STATUS = re.compile(
     r"FileStatus\{path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+)", re.DOTALL
@@ -48,6 +52,38 @@ def relations(frame: DataFrame) -> Iterator[Any]:
                 )
             if name == "LogicalRelation" and kind.isInstance(leaf.relation()):
                 yield leaf.relation()
+
+
+def _columnar_table(frame: DataFrame) -> Any:
+    """The relation of a frame that is one table of columnar files and nothing else. None for other
+    frames: what they join, compute or read by row would be done again in every pass."""
+    plan = frame._jdf.queryExecution().analyzed()
+    while plan.getClass().getSimpleName() == "SubqueryAlias":
+        plan = plan.child()
+    if plan.getClass().getSimpleName() != "LogicalRelation":
+        return None
+    found = [*relations(frame)]
+    kinds = [relation.fileFormat().getClass().getSimpleName() for relation in found]
+    return found[0] if kinds and kinds[0] in _COLUMNAR else None
+
+
+def can_read_again(frame: DataFrame) -> bool:
+    """Whether it is cheap to read a frame several times, and each time reads the same files: a list
+    of columnar files, or a version of a Delta table."""
+    table = _columnar_table(frame)
+    if table is None:
+        return False
+    index = table.location()
+    kind = index.getClass().getSimpleName()
+    return kind in _INDEXES or (kind == _DELTA and index.isTimeTravelQuery())
+
+
+def newest_version(frame: DataFrame) -> int | None:
+    """The version that a Delta table is at, for a frame that reads it whole; None for others."""
+    table = _columnar_table(frame)
+    if table is None or table.location().getClass().getSimpleName() != _DELTA:
+        return None
+    return int(table.location().getSnapshot().version())
 
 
 def _members(sequence: Any) -> Iterator[Any]:

@@ -2,8 +2,6 @@
 to it: each ends in the right table, or with the target as it was."""
 
 import json
-import os
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -220,14 +218,6 @@ def test_driver_of_a_database_is_in_the_package(
     assert not (made.environment / "anonlib-jars").exists()
 
 
-def test_executor_is_killed_amid_the_kernel(
-    cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
-) -> None:
-    run = release(cluster, made, tmp_path, "hang")
-    os.kill(int(note(tmp_path, "hang")), signal.SIGKILL)
-    right(run)
-
-
 def test_worker_is_killed_and_another_started(
     cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
 ) -> None:
@@ -241,17 +231,6 @@ def test_worker_is_killed_and_another_started(
         right(run)
     finally:
         cluster.stop_worker(third)
-
-
-def test_driver_is_killed_and_the_run_repeated(
-    cluster: Cluster, made: Packed, second: Any, right: Any, tmp_path: Path
-) -> None:
-    run = release(cluster, made, tmp_path, "hang")
-    note(tmp_path, "hang")
-    run.kill()
-    assert list((tmp_path / "out").rglob("_delta_log/*.json")) == []
-    assert not (tmp_path / "out" / "table").exists()
-    right(release(cluster, made, tmp_path, name="again"))
 
 
 def test_task_that_fails_twice(

@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 import anonlib
 from anonlib import pipeline
 from anonlib.errors import ConfigError
+from anonlib.source.file_list import can_read_again
+from tests.spark.support import Shell, people, settings
 
 pytestmark = pytest.mark.spark
 
@@ -48,18 +50,52 @@ def test_formats(spark: SparkSession, tmp_path: Path) -> None:
         options = {"header": True} if name == "csv" else {}
         sources.append({"format": name, "path": path, "options": options})
     rows.write.format("parquet").saveAsTable("people_of_sources")
-    sources.append({"format": "table", "table": "people_of_sources"})
+    rows.write.format("delta").saveAsTable("people_in_delta")
+    for name in ("people_of_sources", "people_in_delta"):
+        sources.append({"format": "table", "table": name})
     kept = {**KEPT, "type": "bigint"}  # text in CSV
     for i, source in enumerate(sources):
         parsed = anonlib.parse(config(tmp_path / f"t{i}", source, age=NUMBER, kept=kept))
         result = anonlib.release(parsed)
         table = published(spark, tmp_path / f"t{i}")
         found.append(sorted(map(tuple, table.select("age", "kept").collect())))
-        if source["format"] == "delta":
-            record = json.loads(Path(result.record.removeprefix("file:")).read_text("utf-8"))
-            assert record["source_version"] == 0
+        record = json.loads(Path(result.record.removeprefix("file:")).read_text("utf-8"))
+        assert record["source_version"] == (0 if "delta" in str(source) else None)
     assert all(rows == found[0] for rows in found)
     assert len(found[0]) == 40
+
+
+def test_what_is_not_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """Columnar files and pinned Delta tables are read again in each pass. What is computed, read
+    row by row, or may change is read once and kept."""
+    rows, frames = spark.range(9).selectExpr("id AS age", "id % 2 AS sex"), {}
+    for kind in ("parquet", "orc", "csv", "delta"):
+        rows.write.format(kind).saveAsTable(f"kept_{kind}")
+        frames[kind] = spark.table(f"kept_{kind}")
+    rows.write.partitionBy("sex").format("parquet").saveAsTable("kept_folders")
+    frames["folders"] = spark.table("kept_folders")
+    frames["version"] = spark.read.option("versionAsOf", 0).table("kept_delta")
+    spark.sql("CREATE VIEW kept_view AS SELECT age FROM kept_parquet WHERE age > 3")
+    frames["view"], frames["rows"] = spark.table("kept_view"), rows
+    frames["joined"] = frames["parquet"].join(frames["orc"], "age")
+    again = {name for name, frame in frames.items() if can_read_again(frame)}
+    assert again == {"parquet", "orc", "folders", "version"}
+
+
+def test_a_delta_table_of_the_catalog_is_pinned(spark: SparkSession, shell: Shell) -> None:
+    """Rows that are added amid the run are of another version: it releases those that it found."""
+    spark.createDataFrame(people(60)).write.format("delta").saveAsTable("pinned_people")
+    more = spark.createDataFrame(people(9))
+    source = {"format": "table", "table": "pinned_people"}
+    given = settings(shell.folder, source=source, release={"run_id": "one"})
+    add = lambda: more.write.format("delta").mode("append").saveAsTable("pinned_people")
+    said = shell.release(given, hooks={"partition started": add})
+    assert said.code == 0, said.err
+    assert "60 in, 60 out" in said.out
+    record = json.loads((shell.folder / "out/table.private/one.json").read_text())
+    assert record["source_version"] == 0
+    again = shell.release(given)
+    assert "the source has changed since: version 0 was released, and it is at 1" in again.out
 
 
 def test_delta_version_and_where(spark: SparkSession, tmp_path: Path) -> None:
