@@ -163,8 +163,12 @@ def _is_comparable(column: Column) -> bool:
 def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
     """The columns as texts that are equal where people see one value: 7, 7.0 and " 007", or a date
     and its midnight."""
-    frame = source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns])
-    frame = frame.withColumns({f"{c.id}_raw": F.col(c.id).cast("string") for c in columns})
+    raw = {f"{c.id}_raw": source.columns[c.id].cast("string") for c in columns}
+    frame = source.raw.withColumns(raw)
+    # Text goes without the identity of persons, which costs as much: what it removes, `_as_folded`
+    # removes, too.
+    plain = [c for c in columns if not pa.types.is_string(c.type) or c.id in source.casts]
+    frame = frame.withColumns({c.id: source.columns[c.id] for c in plain})
     # A step uses a value more than once: a projection of its own keeps it from being made again.
     for step in (_as_folded, _as_present, _as_text):
         frame = frame.withColumns({c.id: step(F.col(c.id), c) for c in columns})
@@ -213,17 +217,21 @@ def _sketch(
     columns = dict.fromkeys([*persons, *others])
     # A fresh key, so that nobody can prepare values that the sketch misses.
     key, bound = F.lit(secrets.randbits(63)), F.lit(min(2**63 - 1, int(2**64 * share) - 2**63))
-    items, aggregates = {}, []
+    hashes, items, aggregates = {}, {}, []
     for c in columns:
-        text = F.col(c.id)
-        hashed = F.xxhash64(key, text, key)
+        text, hashed = F.col(c.id), F.col(f"{c.id}_hash")
+        hashes[f"{c.id}_hash"] = F.when(text.isNotNull(), F.xxhash64(key, text, key))
         value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
-        items[f"{c.id}_item"] = F.when(text.isNotNull() & (hashed <= bound), value)
-        aggregates += [F.collect_set(f"{c.id}_item").alias(c.id), F.count(text).alias(f"{c.id}_n")]
+        items[f"{c.id}_item"] = F.when(hashed <= bound, value)
+        sets = F.collect_set(f"{c.id}_item").alias(c.id)
+        aggregates += [sets, F.count(hashed).alias(f"{c.id}_n")]
     pairs = [(c.id, p.id) for c in others for p in persons if c.id != p.id]
-    aggregates += [F.count_if(F.col(c) == F.col(p)).alias(f"{c}={p}") for c, p in pairs]
-    # Sets take their input from the row: it is computed by generated code, not interpreted.
-    rows = compute_once(frame.withColumns(items))
+    aggregates += [
+        F.count_if(F.col(f"{c}_hash") == F.col(f"{p}_hash")).alias(f"{c}={p}") for c, p in pairs
+    ]
+    # Sets take their input from the row: it is computed by generated code, not interpreted. Rows
+    # without texts are small.
+    rows = compute_once(frame.withColumns(hashes).withColumns(items).select(*hashes, *items))
     row = rows.agg(*aggregates).toArrow() if aggregates else pa.table({})
     sketches = {}
     for c in columns:

@@ -1,7 +1,7 @@
 """Cost of a release in copies. One copy reads the source, shuffles it by a key and writes Delta, on
 the same session in the same run.
 
-    scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian]
+    scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian] [--roles light]
         [--partitioners kmeans mondrian target_tree target_clusters controller]
         [--measures moments marginals associations queries '{type: learning, split: after}']
 """
@@ -28,6 +28,9 @@ KEPT = [
     *["birth_date", "age", "zip", "sex", "marital_status", "education", "hours", "capital_gain"],
     *["diagnosis", "label"],
 ]
+#: What the quickstart's roles need in addition: identifiers, and a second sensitive column.
+MORE = ["name", "national_id", "email", "income"]
+QUICKSTART = Path(__file__).parents[3] / "conf" / "quickstart.yaml"
 
 
 class Memory:
@@ -106,7 +109,16 @@ def config(
         **({"evaluate": {"measures": given.measures}} if given.measures else {}),
         "kernel": kernel,
         "release": {"path": str(target), "record": str(target.parent / "records")},
+        **({} if given.roles == "light" else quickstart_roles()),
     }
+
+
+def quickstart_roles() -> dict[str, Any]:
+    """Unique identifiers, and l-diversity of two columns."""
+    raw = yaml.safe_load(QUICKSTART.read_text())
+    attributes = {**raw["attributes"], "owner": {"role": "drop"}}
+    kept = ("one_row_per_person", "privacy", "recode")
+    return {"attributes": attributes, **{section: raw[section] for section in kept}}
 
 
 def copy(spark: Any, source: Path, target: Path) -> float:
@@ -124,7 +136,8 @@ def one(
     source, target = folder / f"source-{rows}", folder / "table"
     if not source.exists():
         owner = F.pmod(F.year("birth_date"), F.lit(7)).alias("owner")
-        generate(spark, rows, 1).select(*KEPT, owner).write.parquet(str(source))
+        columns = KEPT if given.roles == "light" else [*KEPT, *MORE]
+        generate(spark, rows, 1).select(*columns, owner).write.parquet(str(source))
         copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
     before = copy(spark, source, folder / "copy")
     shutil.rmtree(target, ignore_errors=True)
@@ -154,6 +167,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 2_000_000, 5_000_000])
     parser.add_argument("--kernels", nargs="+", default=["mondrian", "mdav"])
     parser.add_argument("--partitioners", nargs="+", default=["kmeans"])
+    parser.add_argument("--roles", choices=["light", "quickstart"], default="light")
     parser.add_argument("--max-rows", type=int, default=10_000)
     parser.add_argument("--measures", type=yaml.safe_load, nargs="*", default=[])
     parser.add_argument("--driver-memory", default="2g")
