@@ -6,10 +6,10 @@ looks at the source: digests prove that the release is made of these rows.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.arrays import Floats
+from anonlib.arrays import Floats, Ints
 from anonlib.auditing.canonical import fold_value, present
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
@@ -79,8 +79,9 @@ class Content:
     """The figures of the gate, for the private record.
 
     Attributes:
-        share: The share of all values that sketches keep; 1 is all.
-        distinct: By released column: the number of its distinct values, an estimate if share < 1.
+        share: The least share of a column's values that its sketch keeps; 1 is all of all columns.
+        distinct: By released column: the number of its distinct values, an estimate where its
+            sketch does not keep all.
         overlaps: Pairs of columns with values in common.
     """
 
@@ -94,18 +95,33 @@ class Content:
         return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
 
 
-class Sketch(NamedTuple):
-    """A random part of a column's values, the same part for all columns.
+@dataclass(frozen=True)
+class Sketch:
+    """A random part of a column's values. Of two columns, the smaller part is within the larger.
 
     Attributes:
-        hashes: Keyed hashes of the values.
-        numbers: float64[u], ascending. The values that are whole numbers or times.
+        share: The share of the column's values that it keeps.
+        hashes: int64[u]. Keyed hashes of the values.
+        numbers: float64[u]. The values that are whole numbers or times, NaN for others.
         n_present: Rows of the whole column that have a value.
     """
 
-    hashes: frozenset[int]
+    share: float
+    hashes: Ints
     numbers: Floats
     n_present: int
+
+    @property
+    def n_values(self) -> float:
+        """The distinct values of the column, an estimate if the share is less than 1."""
+        return len(self.hashes) / self.share
+
+    def within(self, share: float) -> "Sketch":
+        """The part of the sketch that keeps at most this share of the column's values."""
+        if share >= self.share:
+            return self
+        kept = self.hashes <= _bound(share)
+        return Sketch(share, self.hashes[kept], self.numbers[kept], self.n_present)
 
 
 def judge_content(
@@ -113,7 +129,8 @@ def judge_content(
 ) -> tuple[Content, list[Problem]]:
     """Judges the columns of a source that are released.
 
-    Cost: one aggregate over the source. One more for all columns with about as many values as an
+    Cost: one aggregate over the source, and one more for counts of distinct values if it has more
+    than SKETCH_SIZE rows. One more for all columns with about as many values as an
     identifier, together. One more with a shuffle for each column that looks like a key, or as if
     its values belong to one person each, and for each pair of columns that may repeat each other.
 
@@ -131,23 +148,25 @@ def judge_content(
     persons, candidates = (
         [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
     )
-    share = min(1.0, SKETCH_SIZE / n_rows)
-    frame = _as_texts(source, dict.fromkeys([*persons, *candidates]))
-    sketches, equal = _sketch(frame, persons, candidates, share)
-    distinct = {c.name: round(len(sketches[c.id].hashes) / share) for c in candidates}
+    columns = dict.fromkeys([*persons, *candidates])
+    shares = _find_shares(source, columns, n_rows)
+    frame = _as_texts(source, columns)
+    sketches, equal = _sketch(frame, persons, candidates, shares)
+    distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
     pairs = [(column, other) for column in candidates for other in persons]
     overlaps = [
-        _overlap(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id], share)
+        _overlap(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id])
         for c, p in pairs
         if c.id != p.id
     ]
-    content = Content(share, distinct, tuple(s for s in overlaps if s.n_values or s.n_rows))
+    least = min(shares.values(), default=1.0)
+    content = Content(least, distinct, tuple(s for s in overlaps if s.n_values or s.n_rows))
     problems = [
         *_overlap_problems(overlaps, distinct, privacy),
-        *_made_problems(frame, pairs, sketches, share, privacy),
+        *_made_problems(frame, pairs, sketches, privacy),
         *_key_problems(frame, candidates, sketches, distinct, privacy, protected),
-        *_repeated_problems(frame, candidates, sketches, share, privacy),
-        *_telling_problems(frame, source, candidates, sketches, share, privacy),
+        *_repeated_problems(frame, candidates, sketches, privacy),
+        *_telling_problems(frame, source, candidates, sketches, privacy),
     ]
     return content, problems
 
@@ -158,6 +177,16 @@ def _identifies(column: Column, unit: tuple[str, ...]) -> bool:
 
 def _is_comparable(column: Column) -> bool:
     return is_atomic(column.type) and not pa.types.is_boolean(column.type)
+
+
+def _find_shares(source: Source, columns: Mapping[Column, None], n_rows: int) -> dict[str, float]:
+    """By id: the share of a column's values that is about SKETCH_SIZE of them, or all."""
+    if n_rows <= SKETCH_SIZE or not columns:
+        return {c.id: 1.0 for c in columns}
+    rows = compute_once(source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns]))
+    counts = [F.approx_count_distinct(c.id) for c in columns]
+    row = rows.agg(*counts).collect()[0]
+    return {c.id: min(1.0, SKETCH_SIZE / max(1, n)) for c, n in zip(columns, row, strict=True)}
 
 
 def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
@@ -211,18 +240,17 @@ def _number(text: SparkColumn, column: Column) -> SparkColumn:
 
 
 def _sketch(
-    frame: DataFrame, persons: list[Column], others: list[Column], share: float
+    frame: DataFrame, persons: list[Column], others: list[Column], shares: Mapping[str, float]
 ) -> tuple[dict[str, Sketch], dict[tuple[str, str], int]]:
     """The sketches by column id, and by pair of ids the number of rows where both are equal."""
     columns = dict.fromkeys([*persons, *others])
-    # A fresh key, so that nobody can prepare values that the sketch misses.
-    key, bound = F.lit(secrets.randbits(63)), F.lit(min(2**63 - 1, int(2**64 * share) - 2**63))
+    hash_of = _keyed_hash()
     hashes, items, aggregates = {}, {}, []
     for c in columns:
         text, hashed = F.col(c.id), F.col(f"{c.id}_hash")
-        hashes[f"{c.id}_hash"] = F.when(text.isNotNull(), F.xxhash64(key, text, key))
+        hashes[f"{c.id}_hash"] = F.when(text.isNotNull(), hash_of(text))
         value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
-        items[f"{c.id}_item"] = F.when(hashed <= bound, value)
+        items[f"{c.id}_item"] = F.when(hashed <= F.lit(_bound(shares[c.id])), value)
         sets = F.collect_set(f"{c.id}_item").alias(c.id)
         aggregates += [sets, F.count(hashed).alias(f"{c.id}_n")]
     pairs = [(c.id, p.id) for c in others for p in persons if c.id != p.id]
@@ -235,22 +263,36 @@ def _sketch(
     row = rows.agg(*aggregates).toArrow() if aggregates else pa.table({})
     sketches = {}
     for c in columns:
-        hashes, numbers = row.column(c.id).combine_chunks().flatten().flatten()
-        line = np.sort(numbers.drop_null().to_numpy())
+        found, numbers = row.column(c.id).combine_chunks().flatten().flatten()
         n_present = row.column(f"{c.id}_n")[0].as_py()
-        sketches[c.id] = Sketch(frozenset(hashes.to_pylist()), line, n_present)
+        line = numbers.to_numpy(zero_copy_only=False)  # NaN for null
+        sketches[c.id] = Sketch(shares[c.id], found.to_numpy(), line, n_present)
     return sketches, {(c, p): row.column(f"{c}={p}")[0].as_py() for c, p in pairs}
 
 
-def _overlap(
-    column: Column, person: Column, values: Sketch, others: Sketch, n_rows: int, share: float
-) -> Overlap:
-    n_values = len(values.hashes & others.hashes)
-    chance = by_chance(values.numbers, others.numbers)
+def _keyed_hash() -> Callable[[SparkColumn], SparkColumn]:
+    """A hash of texts. Its key is fresh, so that nobody can prepare values that it leaves out."""
+    key = F.lit(secrets.randbits(63))
+    return lambda text: F.xxhash64(key, text, key)
+
+
+def _bound(share: float) -> int:
+    """The hash that this share of all hashes is not above."""
+    return min(2**63 - 1, int(2**64 * share) - 2**63)
+
+
+def _overlap(column: Column, person: Column, own: Sketch, others: Sketch, n_rows: int) -> Overlap:
+    a, b = own.within(others.share), others.within(own.share)
+    chance = by_chance(_line(a.numbers), _line(b.numbers))
     # The rows of one value of the identifier, on average: by chance, a column is equal in one row
     # of each value.
-    rows_by_chance = others.n_present * share / max(1, len(others.hashes))
+    rows_by_chance = others.n_present / max(1.0, others.n_values)
+    n_values = len(np.intersect1d(a.hashes, b.hashes))
     return Overlap(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
+
+
+def _line(numbers: Floats) -> Floats:
+    return np.sort(numbers[~np.isnan(numbers)])
 
 
 def by_chance(numbers: Floats, others: Floats) -> float:
@@ -291,7 +333,6 @@ def _made_problems(
     frame: DataFrame,
     pairs: list[tuple[Column, Column]],
     sketches: Mapping[str, Sketch],
-    share: float,
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
     """Columns whose values are made of the identifier in the same row. They are nearly as many."""
@@ -299,8 +340,8 @@ def _made_problems(
         (c, p)
         for c, p in pairs
         if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
-        if c.id != p.id and len(sketches[c.id].hashes) > MAX_HARMLESS_VALUES * share
-        if len(sketches[c.id].hashes) >= 0.5 * len(sketches[p.id].hashes)
+        if c.id != p.id and sketches[c.id].n_values > MAX_HARMLESS_VALUES
+        if sketches[c.id].n_values >= 0.5 * sketches[p.id].n_values
     ]
     if not pairs:
         return
@@ -366,7 +407,6 @@ def _repeated_problems(
     frame: DataFrame,
     columns: list[Column],
     sketches: Mapping[str, Sketch],
-    share: float,
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
     """Columns that are released unchanged and equal a quasi-identifier, or have one value for each
@@ -375,18 +415,21 @@ def _repeated_problems(
     for c in columns:
         if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
             continue
-        n_present, n_values = sketches[c.id].n_present, len(sketches[c.id].hashes)
-        rich, few = n_values > 0.5 * share * n_present, n_values <= MAX_HARMLESS_VALUES * share
+        own, n_present, n_values = sketches[c.id], sketches[c.id].n_present, sketches[c.id].n_values
+        rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
         for q in quasi:
-            if _alike(sketches[c.id].hashes, sketches[q.id].hashes):
+            other = sketches[q.id]
+            if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
                 n = frame.where(F.col(c.id) == F.col(q.id)).count()
                 says = f"equals the quasi-identifier {q.name} in {n} rows"
                 repeats = n >= NEARLY_ALL * max(1, n_present)
-            elif not (rich or few) and 0.8 <= n_values / len(sketches[q.id].hashes or [0]) <= 1.25:
-                both = frame.select(c.id, q.id).na.drop()
+            elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
+                kept = _keyed_hash()(F.col(c.id)) <= F.lit(_bound(own.share))
+                both = frame.select(c.id, q.id).na.drop().where(kept)
                 row = both.agg(*[F.count_distinct(*ids) for ids in ([c.id], [q.id], [c.id, q.id])])
                 n, n_other, n_pairs = row.collect()[0]
-                says = f"has one value for each of the quasi-identifier {q.name}, {n} in all"
+                n_all = round(n / own.share)
+                says = f"has one value for each of the quasi-identifier {q.name}, {n_all} in all"
                 repeats = NEARLY_ALL * n_pairs <= min(n, n_other)
             else:
                 continue
@@ -398,9 +441,9 @@ def _repeated_problems(
                 )
 
 
-def _alike(a: frozenset[int], b: frozenset[int]) -> bool:
+def _alike(a: Ints, b: Ints) -> bool:
     """Whether two columns have nearly the same values, and more than one."""
-    return len(a) > 1 and len(a & b) >= 0.8 * len(a | b)
+    return len(a) > 1 and len(np.intersect1d(a, b)) >= 0.8 * len(np.union1d(a, b))
 
 
 def _telling_problems(
@@ -408,7 +451,6 @@ def _telling_problems(
     source: Source,
     columns: list[Column],
     sketches: Mapping[str, Sketch],
-    share: float,
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
     """Columns with values that several rows have, but only one person."""
@@ -416,14 +458,14 @@ def _telling_problems(
     unit = [schema.by_id(id) for id in schema.unit if id in frame.columns]
     if not unit:
         return
-    n_persons = max(len(sketches[c.id].hashes) for c in unit)
-    if n_persons <= MAX_HARMLESS_VALUES * share:
+    n_persons = max(sketches[c.id].n_values for c in unit)
+    if n_persons <= MAX_HARMLESS_VALUES:
         return
     person = F.xxhash64(*[F.col(c.id) for c in unit])
     for c in columns:
         if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
             continue
-        if len(sketches[c.id].hashes) < 0.8 * n_persons:
+        if sketches[c.id].n_values < 0.8 * n_persons:
             continue
         by_value = frame.where(F.col(c.id).isNotNull()).groupBy(c.id)
         repeated_values = by_value.agg(

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.errors import InfeasibleError
+from anonlib.run import content
 from anonlib.run.content import judge_content
 from anonlib.source import open_source
 
@@ -169,6 +170,18 @@ def test_what_shows_persons(spark: SparkSession, tmp_path: Path) -> None:
         assert missed == []
 
 
+def test_few_values_of_many_rows(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A sketch keeps all values of a column that has few, however many rows there are."""
+    monkeypatch.setattr(content, "SKETCH_SIZE", 90)  # 72 ages, 400 identifiers
+    cases = [case for case in SHOWS if case[0] in ("a copy", "repeats", "coded ages")]
+    found = judged(spark, tmp_path, [case[:3] for case in cases], with_models=False)
+    assert [name for name, *_, said in cases if not any(said in t for t in found[name])] == []
+    assert "in 400 rows" in str(found["repeats"])
+    assert "72 in all" in str(found["coded ages"])
+
+
 @pytest.mark.parametrize(
     "x", [{"role": "sensitive"}, {"role": "quasi_identifier", "scale": "nominal"}]
 )
@@ -262,9 +275,9 @@ def test_the_private_record_has_the_figures(spark: SparkSession, tmp_path: Path)
     result = anonlib.release(config_of(tmp_path, SENSITIVE), dataframe=spark.createDataFrame(rows))
     import json
 
-    content = json.loads(Path(result.record.removeprefix("file:")).read_text())["content"]
-    assert content["share"] == 1
-    assert content["distinct"]["town"] == 4
+    figures = json.loads(Path(result.record.removeprefix("file:")).read_text())["content"]
+    assert figures["share"] == 1
+    assert figures["distinct"]["town"] == 4
     assert {"column": "x", "identifier": "serial"}.items() <= next(
-        pair for pair in content["shared"] if pair["column"] == "x"
+        pair for pair in figures["shared"] if pair["column"] == "x"
     ).items()
