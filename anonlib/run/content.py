@@ -23,6 +23,7 @@ from anonlib.auditing.canonical import fold_value, present
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.source import Source
+from anonlib.spark.constants import look_up
 from anonlib.spark.values import compute_once
 from anonlib.table.schema import Column, Role, is_atomic
 
@@ -149,9 +150,12 @@ def judge_content(
         [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
     )
     columns = dict.fromkeys([*persons, *candidates])
-    shares = _find_shares(source, columns, n_rows)
-    frame = _as_texts(source, columns)
-    sketches, equal = _sketch(frame, persons, candidates, shares)
+    shares, hash_of = _find_shares(source, columns, n_rows), _keyed_hash()
+    frame = _as_texts(source.raw, source, columns)
+    many_rows = n_rows > SKETCH_SIZE
+    few = [c for c in candidates if many_rows and shares[c.id] == 1 and c not in persons]
+    whole = {c.id: _sketch_values(source, c, hash_of) for c in few}
+    sketches, equal = _sketch(frame, persons, candidates, shares, whole, hash_of)
     distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
     pairs = [(column, other) for column in candidates for other in persons]
     overlaps = [
@@ -183,17 +187,16 @@ def _find_shares(source: Source, columns: Mapping[Column, None], n_rows: int) ->
     """By id: the share of a column's values that is about SKETCH_SIZE of them, or all."""
     if n_rows <= SKETCH_SIZE or not columns:
         return {c.id: 1.0 for c in columns}
-    rows = compute_once(source.raw.select(*[source.columns[c.id].alias(c.id) for c in columns]))
     counts = [F.approx_count_distinct(c.id) for c in columns]
-    row = rows.agg(*counts).collect()[0]
+    row = source.raw.agg(*counts).collect()[0]
     return {c.id: min(1.0, SKETCH_SIZE / max(1, n)) for c, n in zip(columns, row, strict=True)}
 
 
-def _as_texts(source: Source, columns: Mapping[Column, None]) -> DataFrame:
-    """The columns as texts that are equal where people see one value: 7, 7.0 and " 007", or a date
-    and its midnight."""
+def _as_texts(rows: DataFrame, source: Source, columns: Mapping[Column, None]) -> DataFrame:
+    """Rows of a source with its columns as texts that are equal where people see one value: 7, 7.0
+    and " 007", or a date and its midnight."""
     raw = {f"{c.id}_raw": source.columns[c.id].cast("string") for c in columns}
-    frame = source.raw.withColumns(raw)
+    frame = rows.withColumns(raw)
     # Text goes without the identity of persons, which costs as much: what it removes, `_as_folded`
     # removes, too.
     plain = [c for c in columns if not pa.types.is_string(c.type) or c.id in source.casts]
@@ -239,12 +242,34 @@ def _number(text: SparkColumn, column: Column) -> SparkColumn:
     return F.when(text.rlike(_WHOLE), text.try_cast("double"))
 
 
+def _sketch_values(
+    source: Source, column: Column, hash_of: Callable[[SparkColumn], SparkColumn]
+) -> Sketch:
+    """The whole sketch of a column that has few values in many rows: a text is made of each value,
+    not in each row."""
+    counted = source.raw.groupBy(column.id).agg(F.count("*").alias("n"))
+    text = F.col(column.id)
+    rows = _as_texts(counted, source, {column: None}).where(text.isNotNull())
+    found = rows.select(hash_of(text).alias("hash"), _number(text, column).alias("number"), "n")
+    hashed, numbers, n = (part.to_numpy() for part in found.toArrow().columns)
+    hashes, first = np.unique(hashed, return_index=True)
+    return Sketch(1.0, hashes, numbers[first], int(n.sum()))
+
+
 def _sketch(
-    frame: DataFrame, persons: list[Column], others: list[Column], shares: Mapping[str, float]
+    frame: DataFrame,
+    persons: list[Column],
+    others: list[Column],
+    shares: Mapping[str, float],
+    whole: Mapping[str, Sketch],
+    hash_of: Callable[[SparkColumn], SparkColumn],
 ) -> tuple[dict[str, Sketch], dict[tuple[str, str], int]]:
-    """The sketches by column id, and by pair of ids the number of rows where both are equal."""
-    columns = dict.fromkeys([*persons, *others])
-    hash_of = _keyed_hash()
+    """The sketches by column id, and by pair of ids the number of rows where both are equal.
+
+    whole: By id: sketches that are there already.
+    """
+    columns = [c for c in dict.fromkeys([*persons, *others]) if c.id not in whole]
+    known = np.unique(np.concatenate([np.zeros(0, np.int64), *[w.hashes for w in whole.values()]]))
     hashes, items, aggregates = {}, {}, []
     for c in columns:
         text, hashed = F.col(c.id), F.col(f"{c.id}_hash")
@@ -253,21 +278,41 @@ def _sketch(
         items[f"{c.id}_item"] = F.when(hashed <= F.lit(_bound(shares[c.id])), value)
         sets = F.collect_set(f"{c.id}_item").alias(c.id)
         aggregates += [sets, F.count(hashed).alias(f"{c.id}_n")]
+    for p in persons:
+        hashed = F.col(f"{p.id}_hash")
+        place = look_up(hashed, known, np.arange(len(known)), -1)
+        items[f"{p.id}_found"] = F.when(place >= 0, hashed)
+        aggregates.append(F.collect_set(f"{p.id}_found").alias(f"{p.id}_found"))
     pairs = [(c.id, p.id) for c in others for p in persons if c.id != p.id]
     aggregates += [
-        F.count_if(F.col(f"{c}_hash") == F.col(f"{p}_hash")).alias(f"{c}={p}") for c, p in pairs
+        F.count_if(F.col(f"{c}_hash") == F.col(f"{p}_hash")).alias(f"{c}={p}")
+        for c, p in pairs
+        if c not in whole
     ]
     # Sets take their input from the row: it is computed by generated code, not interpreted. Rows
     # without texts are small.
     rows = compute_once(frame.withColumns(hashes).withColumns(items).select(*hashes, *items))
     row = rows.agg(*aggregates).toArrow() if aggregates else pa.table({})
-    sketches = {}
+    sketches = dict(whole)
     for c in columns:
         found, numbers = row.column(c.id).combine_chunks().flatten().flatten()
         n_present = row.column(f"{c.id}_n")[0].as_py()
         line = numbers.to_numpy(zero_copy_only=False)  # NaN for null
         sketches[c.id] = Sketch(shares[c.id], found.to_numpy(), line, n_present)
-    return sketches, {(c, p): row.column(f"{c}={p}")[0].as_py() for c, p in pairs}
+    equal = {(c, p): row.column(f"{c}={p}")[0].as_py() for c, p in pairs if c not in whole}
+    seen = {
+        p.id: row.column(f"{p.id}_found").combine_chunks().flatten().to_numpy() for p in persons
+    }
+    meet = {(c, p) for c, p in pairs if c in whole and np.isin(seen[p], whole[c].hashes).any()}
+    return sketches, {**dict.fromkeys(pairs, 0), **equal, **_count_equal(frame, meet)}
+
+
+def _count_equal(frame: DataFrame, pairs: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """By pair of ids: the rows where both are equal. One aggregate, if there are pairs."""
+    ordered = sorted(pairs)
+    counts = [F.count_if(F.col(c) == F.col(p)) for c, p in ordered]
+    row = frame.agg(*counts).collect()[0] if counts else ()
+    return dict(zip(ordered, row, strict=True))
 
 
 def _keyed_hash() -> Callable[[SparkColumn], SparkColumn]:
