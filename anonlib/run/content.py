@@ -187,7 +187,7 @@ def _find_shares(source: Source, columns: Mapping[Column, None], n_rows: int) ->
     """By id: the share of a column's values that is about SKETCH_SIZE of them, or all."""
     if n_rows <= SKETCH_SIZE or not columns:
         return {c.id: 1.0 for c in columns}
-    counts = [F.approx_count_distinct(c.id) for c in columns]
+    counts = [F.approx_count_distinct(c.id, 0.1) for c in columns]
     row = source.raw.agg(*counts).collect()[0]
     return {c.id: min(1.0, SKETCH_SIZE / max(1, n)) for c, n in zip(columns, row, strict=True)}
 

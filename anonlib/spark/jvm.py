@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 _MAKE_COLUMNS = ("functions", "org.apache.spark.sql.functions", "PythonUtils", "PythonSQLUtils")
 
 
-class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
+class _KnownClass(JavaClass):  # type: ignore[misc]  # py4j has no types
     """A class of the JVM that looks each of its methods up only once."""
 
     def __getattr__(self, name: str) -> Any:
@@ -32,7 +32,7 @@ def remember_functions(spark: SparkSession) -> None:
     for name in _MAKE_COLUMNS:
         if name not in vars(view):
             found = getattr(view, name)
-            setattr(view, name, _Remembered(found._fqn, found._gateway_client))
+            setattr(view, name, _KnownClass(found._fqn, found._gateway_client))
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
