@@ -130,10 +130,11 @@ def judge_content(
 ) -> tuple[Content, list[Problem]]:
     """Judges the columns of a source that are released.
 
-    Cost: one aggregate over the source, and one more for counts of distinct values if it has more
-    than SKETCH_SIZE rows. One more for all columns with about as many values as an
-    identifier, together. One more with a shuffle for each column that looks like a key, or as if
-    its values belong to one person each, and for each pair of columns that may repeat each other.
+    Cost: one aggregate over the source. With more than SKETCH_SIZE rows one more for counts of
+    distinct values, and a grouping by each column that has few. One more for all columns with about
+    as many values as an identifier, together. One more with a shuffle for each column that looks
+    like a key, or as if its values belong to one person each, and for each pair of columns that may
+    repeat each other.
 
     Args:
         source: The source.

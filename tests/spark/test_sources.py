@@ -75,11 +75,15 @@ def test_what_is_not_kept(spark: SparkSession, tmp_path: Path) -> None:
     rows.write.partitionBy("sex").format("parquet").saveAsTable("kept_folders")
     frames["folders"] = spark.table("kept_folders")
     frames["version"] = spark.read.option("versionAsOf", 0).table("kept_delta")
+    place = frames["delta"].inputFiles()[0].rpartition("/")[0]
+    delta = spark.read.format("delta")
+    frames["path"] = delta.load(place)
+    frames["version of a path"] = delta.option("versionAsOf", 0).load(place)
     spark.sql("CREATE VIEW kept_view AS SELECT age FROM kept_parquet WHERE age > 3")
     frames["view"], frames["rows"] = spark.table("kept_view"), rows
     frames["joined"] = frames["parquet"].join(frames["orc"], "age")
     again = {name for name, frame in frames.items() if can_read_again(frame)}
-    assert again == {"parquet", "orc", "folders", "version"}
+    assert again == {"parquet", "orc", "folders", "version", "version of a path"}
 
 
 def test_a_delta_table_of_the_catalog_is_pinned(spark: SparkSession, shell: Shell) -> None:
