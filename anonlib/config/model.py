@@ -348,6 +348,12 @@ class ReleaseSection(Section):
         description="[catalog.]schema.table: name of the table in Spark's catalog",
     )
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
+    order: Literal["file", "table"] = Field(
+        "file",
+        description="where rows are in random order: file, within each file, as tasks wrote it "
+        "(where no private column is staged, else as table); table, by one more shuffle of all "
+        "rows",
+    )
 
 
 class PseudonymsSection(MasterKey):

@@ -1,15 +1,15 @@
 """Plans by blocks: grows a tree on the sample, counts its leaves exactly, repairs them, and numbers
 the blocks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark import Accumulator
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib import registry
@@ -26,7 +26,7 @@ from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_loss
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
 from anonlib.spark.constants import at, look_up
-from anonlib.spark.digest import make_digest, sums, with_halves
+from anonlib.spark.digest import Digest
 from anonlib.spark.tasks import ROWS_PER_TASK, deal_out, find_task_keys
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (
@@ -39,16 +39,17 @@ from anonlib.table.columns import (
     LINK,
     LOW,
     OWNER,
-    STATE,
     TUPLE,
 )
 from anonlib.table.schema import Schema
-from anonlib.worker.task import Task, anonymize, anonymize_batches, to_block
+from anonlib.worker.task import Task, Totals, anonymize, anonymize_batches, to_block
 
 #: The fewest sampled rows of a leaf that plans aim at.
 MIN_PER_LEAF = 8
 #: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
 IN_TASK = 4
+#: The fewest blocks that share a file.
+BLOCKS_PER_FILE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +86,16 @@ class BlockPlan(Plan):
     def n_blocks(self) -> int:
         return int(max(self.first + self.buckets, default=0))
 
+    @property
+    def most_files(self) -> int:
+        return max(1, self.n_blocks // BLOCKS_PER_FILE)
+
     def stage(
         self,
         rows: DataFrame,
         schema: Schema,
         task: Task,
+        totals: "Accumulator[list[Totals]]",
         *,
         n_partitions: int | None,
         pandas: bool,
@@ -97,14 +103,22 @@ class BlockPlan(Plan):
         """One shuffle, which brings whole blocks together, and one crossing into Python."""
         frame = with_blocks(rows, schema, self)
         n_tasks = n_partitions or self._n_tasks(rows.sparkSession)
-        key = find_task_keys(n_tasks)[deal_out(self.sizes, n_tasks)]
+        # In an order that nobody knows: readers may see which rows a task wrote.
+        order, place = np.random.default_rng(), np.empty(self.n_blocks, np.int64)
+        shuffled = order.permutation(self.n_blocks)
+        place[shuffled] = order.permutation(n_tasks)[deal_out(self.sizes[shuffled], n_tasks)]
+        key = find_task_keys(n_tasks)[place]
         frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
         released = spark_schema(task.output)
+
+        def tell(summary: Totals) -> None:
+            totals.add([summary])
+
         # pyspark can't read the annotations of a partial; a lambda has none.
         if not pandas:
-            return frame.mapInArrow(lambda batches: anonymize_batches(batches, task), released)
+            return frame.mapInArrow(lambda rows: anonymize_batches(rows, task, tell), released)
         types = pa.schema([(n, _input_type(n, schema)) for n in frame.columns])
-        return frame.mapInPandas(lambda frames: _anonymize_pandas(frames, task, types), released)
+        return frame.mapInPandas(lambda rows: _anonymize_pandas(rows, task, types, tell), released)
 
     def _n_tasks(self, spark: SparkSession) -> int:
         wanted = max(4 * spark.sparkContext.defaultParallelism, ceil(self.n_rows / ROWS_PER_TASK))
@@ -117,27 +131,22 @@ class BlockPlan(Plan):
         return rows.where(F.coalesce(owner, F.lit(-1)) < 0)
 
     def outcome(
-        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
     ) -> Outcome:
         """The loss states of all tasks, merged in the order of their lowest blocks."""
-        hashed = with_halves(staged_rows, [column.id for column in schema.released])
-        states_of = F.collect_list(STATE).alias("states")
-        row = hashed.agg(*sums(released), states_of).collect()[0]
-        states = [state.asDict() for state in row.states]
         metrics = [registry.build("metric", spec) for spec in task.metrics]
         merged: list[Floats | None] = [None] * len(metrics)
-        for state in sorted(states, key=lambda state: state["block"]):
+        for summary in sorted(totals, key=lambda each: each.block):
             for i, metric in enumerate(metrics):
-                found = np.array(state["states"][i], np.float64)
-                known = merged[i]
+                found, known = summary.states[i], merged[i]
                 merged[i] = found if known is None else metric.merge(known, found)
         return Outcome(
-            sum(state["n_rows"] for state in states),
-            sum(state["n_cells"] for state in states),
-            sum(state["n_blocks"] for state in states),
+            sum(each.n_rows for each in totals),
+            sum(each.n_cells for each in totals),
+            sum(each.n_blocks for each in totals),
             value_losses(task, merged),
-            make_digest(row),
-            merge_read(states),
+            released,
+            merge_read(totals),
             value_losses_by_column(task, merged, schema),
         )
 
@@ -395,20 +404,19 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
 
 
-def _anonymize_pandas(frames: Iterator[Any], task: Task, types: pa.Schema) -> Iterator[Any]:
+def _anonymize_pandas(
+    frames: Iterator[Any], task: Task, types: pa.Schema, tell: Callable[[Totals], None]
+) -> Iterator[Any]:
     """`anonymize` for the frames of one partition."""
     tables = [
         pa.Table.from_pandas(frame, schema=types, preserve_index=False)
         for frame in frames
         if len(frame)
     ]
-    if not tables:
-        return
-    released = anonymize(pa.concat_tables(tables), task)
-    state = released.column(STATE).to_pylist()  # as pandas its whole numbers would be floats
-    frame = released.drop_columns([STATE]).to_pandas(date_as_object=True)
-    frame[STATE] = pd.Series(state, dtype=object)
-    yield frame[released.column_names]
+    if tables:
+        released, summary = anonymize(pa.concat_tables(tables), task)
+        tell(summary)
+        yield released.to_pandas(date_as_object=True)
 
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:

@@ -20,7 +20,7 @@ from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import spell_path
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan, scan
-from anonlib.run.staging import Marks, stage_release
+from anonlib.run.staging import Marks, Place, stage_release
 from anonlib.run.suppression import find_released
 from anonlib.source import Source
 from anonlib.spark.private_table import PrivateTable
@@ -136,10 +136,9 @@ def _shadow_of(
             scanned = scan(train, config, prior_rows)
             # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
             keys = new_token_key(), new_token_key()
-            folder = f"{work}/shadow-{share:g}"
-            staging = stage_release(
-                train, scanned, config, folder, *keys, Marks(), SilentProgress()
-            )
+            names = {column.id: column.name for column in source.schema.released}
+            place = Place(f"{work}/shadow-{share:g}", names, "shadow")
+            staging = stage_release(train, scanned, config, place, *keys, Marks(), SilentProgress())
             released = find_released(
                 config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
             )

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark import Accumulator
+from pyspark.sql import DataFrame
 
 from anonlib import registry
 from anonlib.arrays import Floats
@@ -14,7 +15,7 @@ from anonlib.run.owners import Owners
 from anonlib.spark.digest import Digest
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
-from anonlib.worker.task import Task
+from anonlib.worker.task import Task, Totals
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,18 @@ class Plan(ABC):
         """By controller: the models that it must hold besides those of the config."""
         return {} if self.owners is None else self.owners.own
 
+    @property
+    @abstractmethod
+    def most_files(self) -> int:
+        """The most files of about equal size that have whole cells, each of them many."""
+
     @abstractmethod
     def stage(
         self,
         rows: DataFrame,
         schema: Schema,
         task: Task,
+        totals: "Accumulator[list[Totals]]",
         *,
         n_partitions: int | None,
         pandas: bool,
@@ -78,6 +85,7 @@ class Plan(ABC):
             rows: The source's rows, by id.
             schema: Their columns.
             task: What the workers need.
+            totals: Gets the summary of each task's rows.
             n_partitions: Partitions of the shuffle; derived from the number of rows if None.
             pandas: Whether blocks cross into Python as pandas frames, else as Arrow tables.
         """
@@ -88,19 +96,25 @@ class Plan(ABC):
 
     @abstractmethod
     def outcome(
-        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
     ) -> Outcome:
-        """The outcome of the staged rows. released: The condition of released rows; None: all."""
+        """The outcome of a staged release.
+
+        Args:
+            released: Digest of the released rows.
+            totals: The totals of all staged rows.
+            schema: The columns.
+            task: What the workers had.
+        """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
 
 
-def merge_read(states: Sequence[Mapping[str, Any]]) -> Digest:
-    """The digest of the source's rows behind all states together."""
-    digests = (Digest(state["n_rows"], state["low"], state["high"]) for state in states)
-    return sum(digests, Digest())
+def merge_read(totals: Sequence[Totals]) -> Digest:
+    """The digest of the source's rows that all totals are of."""
+    return sum((Digest(each.n_rows, each.low, each.high) for each in totals), Digest())
 
 
 def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:

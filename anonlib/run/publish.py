@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from math import ceil
-from secrets import randbits
 from time import time_ns
 from typing import Any
 
@@ -16,30 +15,48 @@ from pyspark.sql.types import StructField, StructType
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.run.data_files import (
+    APP,
+    PROPERTIES,
+    DataFiles,
+    count_files,
+    order_in_table,
+    write_files,
+)
 from anonlib.spark.delta_files import (
     DELTA,
     Transaction,
     delta_log,
     explain_damage,
-    forget,
     list_added_files,
     name_mapping,
+    nullable,
     save_mode,
 )
 from anonlib.spark.digest import Digest, digest
-from anonlib.spark.jvm import find_class, java_class, none, scala_seq, some
+from anonlib.spark.jvm import find_class, java_class, none, scala_seq, some, struct_type
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import ROWS_PER_TASK, run_uninterrupted, settle_tasks
+from anonlib.spark.tasks import run_uninterrupted, settle_tasks
 from anonlib.spark.translation import translate, translate_errors
-from anonlib.spark.values import row_hash
 from anonlib.table.schema import Schema
 
 #: Spark's names of the modes of a release.
 SAVE_MODES = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
-#: What the ids of our transactions begin with; the run's id follows.
-APP = "anonlib:"
 FORGETTING = "delta.setTransactionRetentionDuration"
+#: Properties of a table that ask nothing of those who add files to it.
+PLAIN = frozenset(
+    f"delta.{name}"
+    for name in (
+        "isolationLevel",
+        "logRetentionDuration",
+        "deletedFileRetentionDuration",
+        "checkpointInterval",
+        "enableDeletionVectors",
+    )
+)
+#: DataFiles that are moved at the same time; a store in a network copies each.
+N_MOVES = 8
 CHANGED = "the target changed while the release was made; run it again"
 
 
@@ -208,22 +225,28 @@ class Target:
         staged_rows: DataFrame,
         names: Mapping[str, str],
         staged_digest: Digest,
+        files: DataFiles | None,
         lease: Lease,
         run_id: str,
         text: str,
     ) -> int:
-        """Writes the staged rows in random order, and commits them with the manifest as metadata.
+        """Moves the files of the audited rows into the table, and commits them with the manifest as
+        metadata.
 
-        The written files are read again and compared with the staged rows before the commit. The
-        lease is checked right before it, since on object stores Delta can't keep the commits of two
-        drivers apart. After a failure the written files are removed, unless the commit was sent and
-        may still arrive. If writing itself failed and the table existed before, files of tasks that
-        had ended are left to its VACUUM: no reader sees them, and they hold audited rows.
+        Where the audited files can't be the release, their rows are written again in random order,
+        read again, and compared with the audited ones. Delta's own writer does that if the table
+        asks for more than files, such as constraints or other names of columns: if it dies, files
+        of tasks that had ended are left to VACUUM; no reader sees them, and they hold audited rows.
+
+        The lease is checked right before the commit, since on object stores Delta can't keep the
+        commits of two drivers apart. After a failure the files are removed, unless the commit was
+        sent and may still arrive.
 
         Args:
-            staged_rows: The staged rows.
+            staged_rows: The audited rows.
             names: Id -> name of the columns to publish, in the order of the table.
-            staged_digest: The digest of the staged rows.
+            staged_digest: The digest of the audited rows.
+            files: The files of the audited rows, if they can be the release as they are.
             lease: The lease of the run.
             run_id: The run.
             text: The manifest.
@@ -238,17 +261,15 @@ class Target:
         with translate_errors("release.path"):
             transaction, actions = self._begin(), None
             try:
-                frame = _shuffle(staged_rows.select(*names), self._n_files(staged_digest.n_rows))
-                renamed = frame.select(*[F.col(id).alias(name) for id, name in names.items()])
+                rows = staged_rows.select(*names)
                 with settle_tasks(self._spark):
-                    if self.version < 0:
-                        actions = self._write_new(renamed, transaction, lease, run_id, text)
+                    if not self._takes(rows.toDF(*names.values()).schema):
+                        actions = self._add(rows, names, staged_digest, transaction, run_id)
+                        _require_equal(transaction.read(actions, rows.schema), staged_digest)
                     else:
-                        actions = self._write(renamed, transaction, run_id, text)
-                # With the names and types that the digest of the audited rows is of.
-                written = transaction.read(actions, staged_rows.select(*names).schema)
-                if digest(written) != staged_digest:
-                    raise StorageError("the written files differ from the audited table")
+                        if files is None:
+                            files = self._write(rows, names, staged_digest, lease, run_id)
+                        actions = self._adopt(files, transaction, lease)
                 operation = self._operation(text)
                 with lease.committing(publishing=True):
                     begun = self.version
@@ -276,14 +297,18 @@ class Target:
         metadata = before.handle.metadata()
         if metadata != transaction.handle.metadata():
             transaction.handle.updateMetadata(metadata, False)
+        return transaction, self._with_removals(transaction, actions)
+
+    def _with_removals(self, transaction: Transaction, actions: Any) -> Any:
+        """The actions that add files, and, to overwrite, those that remove all others."""
         found = [actions.apply(i) for i in range(actions.size())]
         kept = [a for a in found if a.getClass().getSimpleName() != "RemoveFile"]
         removed = []
-        if self._release.mode == "overwrite":
+        if self._release.mode == "overwrite" and self.version >= 0:
             there = transaction.handle.filterFiles()
             now = time_ns() // 1_000_000
             removed = [there.apply(i).removeWithTimestamp(now, True) for i in range(there.size())]
-        return transaction, scala_seq(self._spark, [*kept, *removed])
+        return scala_seq(self._spark, [*kept, *removed])
 
     def _commit(self, transaction: Transaction, actions: Any, operation: Any, lease: Lease) -> int:
         try:
@@ -294,43 +319,72 @@ class Target:
                 lease.doubt()
             raise
 
-    def _n_files(self, n_rows: int) -> int:
+    def _write(
+        self,
+        rows: DataFrame,
+        names: Mapping[str, str],
+        digest_of_rows: Digest,
+        lease: Lease,
+        run_id: str,
+    ) -> DataFiles:
+        """Writes rows in random order into the run's own folder."""
+        frame, by = self._order(rows, names, digest_of_rows.n_rows), self._release.partition_by
+        files = write_files(self._spark, f"{lease.work}/table", frame, run_id, by)
+        # With the names and types that the digest of the audited rows is of.
+        _require_equal(files.read(rows.schema), digest_of_rows)
+        return files
+
+    def _order(self, rows: DataFrame, names: Mapping[str, str], n_rows: int) -> DataFrame:
         cores = self._spark.sparkContext.defaultParallelism
-        return max(
-            ceil(n_rows / self._release.rows_per_file), min(cores, ceil(n_rows / ROWS_PER_TASK)), 1
+        frame = order_in_table(rows, count_files(n_rows, self._release.rows_per_file, cores))
+        return frame.select(*[F.col(id).alias(name) for id, name in names.items()])
+
+    def _takes(self, schema: StructType) -> bool:
+        """Whether files of these columns may be added to the table as they are: it has the same
+        columns and folders, and asks for nothing else."""
+        if self.version < 0:
+            return True
+        there = self._snapshot.metadata()
+        properties = there.configuration().keys().toSeq()
+        return (
+            struct_type(there.schema()) == nullable(schema)
+            and self.partitioned_by() == [*self._release.partition_by]
+            and {properties.apply(i) for i in range(properties.size())} <= PLAIN
         )
 
-    def _write_new(
-        self, frame: DataFrame, transaction: Transaction, lease: Lease, run_id: str, text: str
-    ) -> Any:
-        """Writes the files of a new table into the run's own folder, lists them, and moves them to
-        the table. So it is always known which files belong to the run."""
-        own = Transaction.begin(self._spark, f"{lease.work}/table")
-        try:
-            actions = self._write(frame, own, run_id, text)
-        finally:
-            forget(self._spark, own.root)
-        transaction.handle.updateMetadata(own.handle.metadata(), False)
-        schemas = [each.handle.metadata().schema().json() for each in (own, transaction)]
-        if schemas[0] != schemas[1]:
-            raise StorageError("release.path: Delta gives the table other columns than its files")
-        paths = list_added_files(actions)
-        lease.list_files(paths)
-        for path in paths:
-            self._storage.move(f"{own.root}/{path}", f"{self.path}/{path}")
-        return actions
+    def _adopt(self, files: DataFiles, transaction: Transaction, lease: Lease) -> Any:
+        """Lists files and moves them to the table. So it is always known which files belong to the
+        run. Returns the actions of the commit."""
+        own = files.transaction
+        if self.version < 0:
+            transaction.handle.updateMetadata(own.handle.metadata(), False)
+            schemas = [each.handle.metadata().schema().json() for each in (own, transaction)]
+            if schemas[0] != schemas[1]:
+                text = "release.path: Delta gives the table other columns than its files"
+                raise StorageError(text)
+        lease.list_files(files.paths)
 
-    def _write(self, frame: DataFrame, transaction: Transaction, run_id: str, text: str) -> Any:
-        options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1", "userMetadata": text}
+        def move(path: str) -> None:
+            self._storage.move(f"{own.root}/{path}", f"{self.path}/{path}")
+
+        with ThreadPoolExecutor(N_MOVES) as pool:
+            [*pool.map(move, files.paths)]
+        return self._with_removals(transaction, files.actions)
+
+    def _add(
+        self,
+        rows: DataFrame,
+        names: Mapping[str, str],
+        digest_of_rows: Digest,
+        transaction: Transaction,
+        run_id: str,
+    ) -> Any:
+        """Writes rows into the table by Delta's own writer. Returns the actions of the commit."""
+        options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1"}
         if self._release.mode != "append":
             options["overwriteSchema"] = "true"
-        return transaction.write(
-            frame,
-            self._save_mode(),
-            self._release.partition_by,
-            options,
-            {"delta.isolationLevel": "Serializable"},
-        )
+        frame, by = self._order(rows, names, digest_of_rows.n_rows), self._release.partition_by
+        return transaction.write(frame, self._save_mode(), by, options, PROPERTIES)
 
     def _operation(self, text: str) -> Any:
         spark, absent = self._spark, none(self._spark)
@@ -347,9 +401,8 @@ class Target:
     def _remove(self, actions: Any, lease: Lease, run_id: str) -> None:
         """Removes the files of a failed publication, unless its commit succeeded after all."""
         with suppress(Exception):
-            if self._latest() < 0:
-                lease.remove_files()
-            elif actions is not None and run_id not in self.runs():
+            lease.remove_files()
+            if actions is not None and run_id not in self.runs():
                 for path in list_added_files(actions):
                     self._storage.delete(f"{self.path}/{path}")
 
@@ -359,13 +412,9 @@ def manifest_path(table: str) -> str:
     return f"{table}/_anonlib/manifest.json"
 
 
-def _shuffle(frame: DataFrame, n_files: int) -> DataFrame:
-    """Orders rows by a hash of their released values with a fresh secret, so that no order of the
-    source, of blocks or of cells remains."""
-    key = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
-    keyed = frame.withColumn("__anonlib_order", key)
-    ordered = keyed.repartition(n_files, "__anonlib_order").sortWithinPartitions("__anonlib_order")
-    return ordered.drop("__anonlib_order")
+def _require_equal(rows: DataFrame, digest_of_rows: Digest) -> None:
+    if digest(rows) != digest_of_rows:
+        raise StorageError("the written files differ from the audited table")
 
 
 def reader_notes(schema: Schema) -> tuple[str, ...]:

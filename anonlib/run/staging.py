@@ -1,15 +1,16 @@
 """Stages a release: plans it, anonymizes the rows and writes them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from math import ceil
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib import registry
-from anonlib.config.model import Config, PartitionSection
+from anonlib.config.model import Config, PartitionSection, ReleaseSection, SparkSection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
@@ -18,17 +19,18 @@ from anonlib.partition import TaskPartitioner
 from anonlib.progress import Progress
 from anonlib.recode import Domain
 from anonlib.run.block_plan import plan_blocks
+from anonlib.run.data_files import DataFiles, count_files, order_in_files, write_files
 from anonlib.run.plan import Plan
 from anonlib.run.scan import Scan
 from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
-from anonlib.spark.delta_files import Transaction, forget, save_mode
 from anonlib.spark.digest import Digest, digest_halves
+from anonlib.spark.tasks import ROWS_PER_TASK, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
-from anonlib.table.columns import CONTROLLER, COST, DEAL, HASH, HELD, LINK, NO_LINK, STATE, TOKEN
+from anonlib.table.columns import CONTROLLER, COST, DEAL, HASH, HELD, LINK, NO_LINK, TOKEN
 from anonlib.table.schema import Role, Schema
-from anonlib.worker.task import STATE_TYPE, Task, to_block
+from anonlib.worker.task import Task, Totals, to_block
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,21 @@ class Marks:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the rows of a run are staged.
+
+    Attributes:
+        folder: The folder of their files. It must not exist.
+        names: By id: the names of the released columns, in the order of the table.
+        run_id: The run.
+    """
+
+    folder: str
+    names: Mapping[str, str]
+    run_id: str
+
+
+@dataclass(frozen=True)
 class Staging:
     """A release in staging.
 
@@ -52,27 +69,48 @@ class Staging:
         plan: Its plan.
         task: Its worker's task.
         rows: The staged rows.
+        totals: What the tasks told of them.
+        files: The files of the rows, if they can be the release as they are; else None.
         left_out: Digest of the source's rows that are not staged.
     """
 
     plan: Plan
     task: Task
     rows: DataFrame
-    left_out: Digest
+    totals: tuple[Totals, ...]
+    files: DataFiles | None = None
+    left_out: Digest = field(default_factory=Digest)
+
+    def with_file(self, name: str) -> DataFrame | None:
+        """The staged rows with a column of their files; None if these are not the release, or a
+        single file is."""
+        if self.files is None or len(self.files.paths) == 1:
+            return None
+        return self.files.read(self.rows.schema, file=name)
 
 
 def stage_release(
     source: Source,
     scan: Scan,
     config: Config,
-    staging: str,
+    place: Place,
     pseudonym_key: bytes,
     token_key: bytes,
     marks: Marks,
     progress: Progress,
 ) -> Staging:
-    """Plans and anonymizes a source, and writes the rows to the folder `staging`, which must not
-    exist.
+    """Plans and anonymizes a source, and writes the rows as files that can be the release, if
+    nothing private is among them.
+
+    Args:
+        source: The source.
+        scan: Its scan.
+        config: The config.
+        place: Where the files are written.
+        pseudonym_key: The key of the pseudonyms.
+        token_key: The key of the persons' tokens.
+        marks: What leads from staged rows back to the source.
+        progress: Hears of every stage.
 
     Raises:
         InfeasibleError, ConfigError: As `plan_blocks`.
@@ -94,24 +132,52 @@ def stage_release(
             task = replace(task, moments=table_moments(rows, task))
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
         marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
+        staging = _write(marked, schema, config.release, config.spark, plan, task, place)
+        if plan.n_rows == scan.n_rows:
+            return staging
+        return replace(staging, left_out=digest_halves(plan.left_out(rows, schema)))
+
+
+def _write(
+    rows: DataFrame,
+    schema: Schema,
+    release: ReleaseSection,
+    how: SparkSection,
+    plan: Plan,
+    task: Task,
+    place: Place,
+) -> Staging:
+    """Anonymizes rows, and writes them: as files that can be the release, if the workers tell
+    nothing private of them and each file has whole cells."""
+    spark, names = rows.sparkSession, place.names
+    cores = spark.sparkContext.defaultParallelism
+    n_files = count_files(plan.n_rows, release.rows_per_file, cores)
+    can_be_released = (
+        release.order == "file"
+        and not release.partition_by
+        and n_files <= plan.most_files
+        and {*task.output.names} == {*names}
+    )
+    n_tasks = max(n_files, ceil(plan.n_rows / ROWS_PER_TASK)) if can_be_released else None
+    with hear_tasks(spark) as totals:
         frame = plan.stage(
-            marked,
+            rows,
             schema,
             task,
-            n_partitions=config.spark.partitions,
-            pandas=config.spark.grouped_map == "pandas",
+            totals,
+            n_partitions=how.partitions or n_tasks,
+            pandas=how.grouped_map == "pandas",
         )
-        transaction = Transaction.begin(spark, staging)
-        # Statistics for skipping files cost as much as writing them, and none is skipped here.
-        no_statistics = {"delta.dataSkippingNumIndexedCols": "0"}
-        new = save_mode(spark, "ErrorIfExists")
-        written = transaction.write(frame, new, (), {}, no_statistics)
-        staged_rows = transaction.read(written, frame.schema)
-        forget(spark, staging)
-        left_out = Digest()
-        if plan.n_rows < scan.n_rows:
-            left_out = digest_halves(plan.left_out(rows, schema))
-    return Staging(plan, task, staged_rows, left_out)
+        like = frame.schema
+        if can_be_released:
+            frame = frame.select(*names)
+            like = frame.schema
+            frame = order_in_files(frame, n_files).toDF(*names.values())
+        run_id = place.run_id
+        files = write_files(spark, place.folder, frame, run_id, statistics=can_be_released)
+        staged_rows = files.read(like)
+    kept = files if can_be_released else None
+    return Staging(plan, task, staged_rows, tuple(totals.value), kept)
 
 
 def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:
@@ -169,8 +235,7 @@ def output_schema(
     schema: Schema, *, costs: bool = False, pairs: bool = False, marks_held_out: bool = False
 ) -> pa.Schema:
     """The staged columns: the released ones by id; then, if needed, the person's token, the
-    controller, the cost of the cell, and what links a row to its person or holds it out; the loss
-    states."""
+    controller, the cost of the cell, and what links a row to its person or holds it out."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))
@@ -182,7 +247,7 @@ def output_schema(
         fields.append(pa.field(LINK, pa.int64()))
     if marks_held_out:
         fields.append(pa.field(HELD, pa.bool_()))
-    return pa.schema([*fields, pa.field(STATE, STATE_TYPE)])
+    return pa.schema(fields)
 
 
 def _task_rows(partition: PartitionSection) -> int:

@@ -24,7 +24,7 @@ from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
 from anonlib.run.scan import Scan
-from anonlib.run.staging import Staging, stage_release
+from anonlib.run.staging import Place, Staging, stage_release
 from anonlib.run.suppression import find_released
 from anonlib.run.verify import (
     audit_staged,
@@ -36,10 +36,11 @@ from anonlib.run.verify import (
 from anonlib.source import Source
 from anonlib.source.file_list import require_same_files
 from anonlib.source.steady import require_same
-from anonlib.spark.digest import digest
+from anonlib.spark.digest import digest, digest_halves, with_halves
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
+from anonlib.table.columns import FILE
 from anonlib.table.schema import Schema
 
 
@@ -137,18 +138,21 @@ class Run:
     def _audit(self, source: Source, scan: Scan, lease: Lease) -> AuditedRelease:
         config, schema = self.config, source.schema
         token = new_token_key() if schema.unit else b""
-        folder = f"{lease.work}/staging"
         marks = marks_of(config.evaluate)
-        staging = stage_release(source, scan, config, folder, self.key, token, marks, self.progress)
+        place = Place(f"{lease.work}/staging", self.prior.names(schema), self.run_id)
+        staging = stage_release(source, scan, config, place, self.key, token, marks, self.progress)
         require_same_files(source.files, source.fresh)
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
             released = find_released(config.privacy, staging.rows, scan.n_rows, staging.plan.n_rows)
-            outcome = staging.plan.outcome(staging.rows, released, schema, staging.task)
+            hashed = with_halves(staging.rows, [column.id for column in schema.released])
+            digest_of_rows = digest_halves(hashed, released)
+            outcome = staging.plan.outcome(digest_of_rows, staging.totals, schema, staging.task)
             require_same(scan.source_digest, outcome.source_digest + staging.left_out)
             rows = staging.rows if released is None else staging.rows.where(released)
             table = self.prior.with_batch(rows, schema)
             spec = make_published_spec(config)
-            report = audit_staged(rows, spec, schema, staging.plan, table)
+            by_file = staging.with_file(FILE)
+            report = audit_staged(rows, spec, schema, staging.plan, table, by_file)
             self.account.report = report
             require(report, outcome, staging.plan, scan, config.privacy)
             table_report = report
@@ -208,7 +212,10 @@ class Run:
         after = self.prior.digest_with(digest_of_rows)
         self.past.before_commit(self.run_id, source, after, release.table_report)
         require_same_files(source.files, source.fresh)
-        version = self.target.publish(release.rows, names, digest_of_rows, lease, self.run_id, text)
+        files = release.staging.files
+        version = self.target.publish(
+            release.rows, names, digest_of_rows, files, lease, self.run_id, text
+        )
         with tell_published(self.target.path, version, self.run_id):
             write_manifest(self.spark, self.target.path, text)
             self.past.after_commit(self.target)

@@ -1,14 +1,15 @@
 """Plans by tuples: the distinct tuples of a whole table are counted in Spark and searched in one
 task, and a broadcast join gives every row the released values of its tuple."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark import Accumulator
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Floats
@@ -17,7 +18,7 @@ from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_losses_by_column
 from anonlib.run.scan import Scan, tuple_hash
-from anonlib.spark.digest import make_digest, sums, with_halves
+from anonlib.spark.digest import Digest
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (
     BLOCK,
@@ -25,13 +26,12 @@ from anonlib.table.columns import (
     HIGH,
     LINK,
     LOW,
-    STATE,
     TUPLE,
     key_links,
     key_values,
 )
 from anonlib.table.schema import Schema
-from anonlib.worker.task import Task, make_state
+from anonlib.worker.task import Task, Totals, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 
 
@@ -54,23 +54,29 @@ class TuplePlan(Plan):
     states: list[Floats]
     levels: dict[str, int] | None
 
+    @property
+    def most_files(self) -> int:
+        return 1  # rows of a cell are in any task
+
     def stage(
         self,
         rows: DataFrame,
         schema: Schema,
         task: Task,
+        totals: "Accumulator[list[Totals]]",
         *,
         n_partitions: int | None,
         pandas: bool,
     ) -> DataFrame:
         """No shuffle, and one crossing into Python, as Arrow."""
-        names = [name for name in task.output.names if name != STATE]
         frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
         frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
-        frame = frame.join(F.broadcast(self.released), TUPLE).select(*names, LOW, HIGH)
+        frame = frame.join(F.broadcast(self.released), TUPLE)
+        frame = frame.select(*task.output.names, LOW, HIGH)
         # pyspark can't read the annotations of a partial; a lambda has none.
         return frame.mapInArrow(
-            lambda batches: _stage_batches(batches, task), spark_schema(task.output)
+            lambda batches: _stage_batches(batches, task, lambda each: totals.add([each])),
+            spark_schema(task.output),
         )
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
@@ -79,18 +85,12 @@ class TuplePlan(Plan):
         return frame.join(F.broadcast(self.released.select(TUPLE)), TUPLE, "left_anti")
 
     def outcome(
-        self, staged_rows: DataFrame, released: Column | None, schema: Schema, task: Task
+        self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
     ) -> Outcome:
-        hashed = with_halves(staged_rows, [column.id for column in schema.released])
-        states = F.collect_list(STATE).alias("states")
-        row = hashed.agg(*sums(released), states).collect()[0]
-        digest, source_digest = (
-            make_digest(row),
-            merge_read([state.asDict() for state in row.states]),
-        )
+        read = merge_read(totals)
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
-        return Outcome(digest.n_rows, self.n_cells, 1, losses, digest, source_digest, by_column)
+        return Outcome(read.n_rows, self.n_cells, 1, losses, released, read, by_column)
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
@@ -149,18 +149,23 @@ def _by_name(levels: list[int] | None, schema: Schema, scan: Scan) -> dict[str, 
     return dict(zip(nominal, levels, strict=True))
 
 
-def _stage_batches(batches: Iterator[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """The staged batches: adds pseudonyms, links and the state of the rows as read."""
+def _stage_batches(
+    batches: Iterator[pa.RecordBatch], task: Task, tell: Callable[[Totals], None]
+) -> Iterator[pa.RecordBatch]:
+    """The staged batches: adds pseudonyms and links."""
+    read: list[Totals] = []
     for batch in batches:
         if batch.num_rows:
+            read.append(total_rows(batch))
             yield run_sanitized(f"{batch.num_rows} rows", partial(_with_keys, batch, task))
+    n_rows, low, high = (sum(getattr(t, half) for t in read) for half in ("n_rows", "low", "high"))
+    tell(Totals(n_rows, low, high))
 
 
 def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
     found = {id: key_values([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
     if LINK in batch.schema.names:
         found[LINK] = key_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
-    found[STATE] = make_state(pa.Table.from_batches([batch]), 0, 0, 0, [])
     names = task.output.names
     columns = [found[name] if name in found else batch.column(name) for name in names]
     return pa.RecordBatch.from_arrays(columns, schema=task.output)

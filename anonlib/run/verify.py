@@ -16,7 +16,7 @@ from anonlib.evaluation.classes import make_published_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
-from anonlib.table.columns import CONTROLLER, TOKEN
+from anonlib.table.columns import CONTROLLER, FILE, TOKEN
 from anonlib.table.schema import Schema
 
 CONTROLLERS = (
@@ -59,18 +59,30 @@ def audit_staged(
     schema: Schema,
     plan: Plan,
     table: DataFrame | None,
+    by_file: DataFrame | None,
 ) -> AuditReport:
     """Audits the staged rows independently: alone, as a part of the table that they are added to,
-    and, with controllers, the rows of each.
+    and the rows of each file and controller.
 
-    spec: The spec of the published table. table: The table with these rows; None if they are not
-    added to one.
+    Args:
+        staged_rows: The staged rows.
+        spec: The spec of the published table.
+        schema: The columns.
+        plan: The plan, which knows the controllers.
+        table: The table with these rows; None if they are not added to one.
+        by_file: The staged rows with FILE, if readers can see which rows share a file.
     """
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
     if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
     report = auditing.audit_table(staged_rows.select(*columns), spec, table)
+    if by_file is not None:
+        each = replace(spec, apart=FILE, private=(FILE,), acknowledge_unique=True)
+        frame = by_file.select(*columns, FILE)
+        of_files = auditing.audit_table(frame, each, table)
+        # How rows were dealt to files is chance: figures of files are told only if they fail.
+        report = report if of_files.passed else report.and_("each file", of_files)
     if plan.owners is None:
         return report
     frame = staged_rows.select(*columns, CONTROLLER)

@@ -86,22 +86,28 @@ class Transaction:
         )
         return command.write(self.handle, session, absent, False)
 
-    def read(self, actions: Any, like: StructType) -> DataFrame:
-        """Reads the rows of the files that some actions add.
+    def read(self, actions: Any, like: StructType, *, file: str | None = None) -> DataFrame:
+        """Reads the rows of the files that some actions add. Any value may be null.
 
-        Names and types are those of `like`, the written columns in their order. Any value may be
-        null.
+        Args:
+            actions: The actions.
+            like: The written columns in their order: their names and types in the result.
+            file: The name of a further column, which has the file of each row; None for none.
         """
         schema = struct_type(self.handle.metadata().schema())
-        inside = _nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
+        inside = nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)
         # Select by name: Spark puts columns that files are laid out by last.
-        found = reader.parquet(*paths).select(*[_column(name) for name in inside.names])
+        named = [] if file is None else [F.input_file_name().alias(file)]
+        found = reader.parquet(*paths).select(*map(_column, inside.names), *named)
         # Cast also to the names inside structs, since hashes of maps depend on them.
-        outside = _nullable(like, lambda field: field.name)
-        named = zip(found.columns, outside, strict=True)
-        return found.select(*[_column(n).cast(f.dataType).alias(f.name) for n, f in named])
+        outside = nullable(like)
+        cast = [
+            _column(name).cast(field.dataType).alias(field.name)
+            for name, field in zip(inside.names, outside, strict=True)
+        ]
+        return found.select(*cast, *[_column(each) for each in found.columns[len(cast) :]])
 
 
 def delta_log(spark: SparkSession, root: str) -> Any:
@@ -180,15 +186,15 @@ def _names(type: DataType) -> list[str]:
     return [*_names(type.keyType), *_names(type.valueType)] if isinstance(type, MapType) else []
 
 
-def _nullable(type: Any, name: Callable[[StructField], str]) -> Any:
-    """A type with fields renamed by `name`, and every part nullable, as it is in files."""
+def nullable(type: Any, name: Callable[[StructField], str] = lambda field: field.name) -> Any:
+    """A type with every part nullable, as it is in files, and fields named by `name`."""
     if isinstance(type, StructType):
-        fields = [StructField(name(f), _nullable(f.dataType, name)) for f in type.fields]
+        fields = [StructField(name(f), nullable(f.dataType, name)) for f in type.fields]
         return StructType(fields)
     if isinstance(type, ArrayType):
-        return ArrayType(_nullable(type.elementType, name))
+        return ArrayType(nullable(type.elementType, name))
     if isinstance(type, MapType):
-        return MapType(_nullable(type.keyType, name), _nullable(type.valueType, name))
+        return MapType(nullable(type.keyType, name), nullable(type.valueType, name))
     return type
 
 

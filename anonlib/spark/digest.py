@@ -87,6 +87,6 @@ def digest(frame: DataFrame) -> Digest:
     return digest_halves(with_halves(frame, frame.columns))
 
 
-def digest_halves(rows: DataFrame) -> Digest:
-    """The digest of rows with LOW and HIGH."""
-    return make_digest(rows.agg(*sums()).collect()[0])
+def digest_halves(rows: DataFrame, condition: Column | None = None) -> Digest:
+    """The digest of rows with LOW and HIGH, and with a condition of those that it holds of."""
+    return make_digest(rows.agg(*sums(condition)).collect()[0])

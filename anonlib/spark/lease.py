@@ -58,8 +58,8 @@ _LOCK = "lease.lock"
 #: moves the record to its place, the next attempt does so.
 AHEAD = "record.json"
 
-#: The list of the files of a new table.
-FILES = "files.json"
+#: The list of the files that a run moves to the table.
+FILES = "added.json"
 
 #: Files that Delta renames to commits. A killed run leaves them.
 _TEMPORARY = re.compile(r"\.\d{20}\.json\.[0-9a-f-]{36}\.tmp(\.crc)?|\.\.\d{20}\..*\.crc")
@@ -84,7 +84,7 @@ class Lease:
         storage: Storage,
         work: str,
         run_id: str,
-        runs: Callable[[], frozenset[str]] = frozenset,
+        runs: Callable[[], frozenset[str]] | None = None,
     ):
         self._storage = storage
         self._runs = runs
@@ -188,25 +188,29 @@ class Lease:
                     return file
 
     def list_files(self, paths: Sequence[str]) -> None:
-        """Lists the files of a new table before the first of them is in it: if this run dies, the
-        next one removes these, and nothing else.
+        """Lists the files of this run before the first of them is in the table: if this run dies,
+        the next one removes these, and nothing else.
 
         Args:
             paths: The files, relative to the target.
         """
-        self._storage.write(f"{self.work}/{FILES}", json.dumps([*paths]))
+        listed = {"run_id": self._content["run_id"], "files": [*paths]}
+        self._storage.write(f"{self.work}/{FILES}", json.dumps(listed))
 
     def remove_files(self) -> None:
-        """Removes the listed files of a table that was begun and never committed, and the folders
-        that are empty then. Files of others stay."""
+        """Removes the listed files of a run that never committed them, and the folders that are
+        empty then. Files of others stay."""
         root, path = self._storage.root, f"{self.work}/{FILES}"
         if not self._storage.exists(path):
             return
+        listed = json.loads(self._storage.read(path))
+        written = listed["files"]
         if self._storage.has_table(root):
-            return  # the commit has arrived
-        written = [*json.loads(self._storage.read(path))]
-        names = self._storage.listed(f"{root}/_delta_log")
-        written += [f"_delta_log/{name}" for name in names if _TEMPORARY.fullmatch(name)]
+            if self._runs is None or self._knows(listed["run_id"]):
+                return  # the commit has arrived
+        else:
+            names = self._storage.listed(f"{root}/_delta_log")
+            written += [f"_delta_log/{name}" for name in names if _TEMPORARY.fullmatch(name)]
         for name in written:
             self._storage.delete(f"{root}/{name}")
         folders = {"_delta_log"}
@@ -306,8 +310,12 @@ class Lease:
 
     def _has_published(self) -> bool:
         with suppress(Exception):  # the store may be gone
-            return self._content["run_id"] in self._runs()
+            return self._knows(self._content["run_id"])
         return False
+
+    def _knows(self, run_id: str) -> bool:
+        """Whether it is known that a run has published to the target."""
+        return self._runs is not None and run_id in self._runs()
 
     @property
     def _file(self) -> str:
@@ -390,7 +398,7 @@ class Lease:
             gone: Whether its process is known to have ended. Else it can't be looked up from here.
         """
         mid_commit = holder.get("committing")
-        if holder.get("publishing") and holder.get("run_id") in self._runs():
+        if holder.get("publishing") and self._knows(str(holder.get("run_id"))):
             mid_commit = False  # its commit has arrived
         if not gone and not (mid_commit and holder.get("doubtful")):
             # Writes of this host to its own disks ended with the reboot: none arrives later.
@@ -404,7 +412,7 @@ def lease(
     spark: SparkSession,
     target: str,
     run_id: str,
-    runs: Callable[[], frozenset[str]] = frozenset,
+    runs: Callable[[], frozenset[str]] | None = None,
     work: str = "",
 ) -> Iterator[Lease]:
     """Holds the target's lease while the body runs.
@@ -413,7 +421,8 @@ def lease(
         spark: The session.
         target: The path of the target.
         run_id: The id of the run.
-        runs: Returns the ids of the runs that have published to the target.
+        runs: Returns the ids of the runs that have published to the target. None if that is
+            unknown: then no file is removed from a table.
         work: The folder for this run's files; by default `work_folder` of the target.
     """
     storage = Storage(spark, target)
@@ -432,7 +441,7 @@ def tidy(
     spark: SparkSession,
     target: str,
     run_id: str,
-    runs: Callable[[], frozenset[str]] = frozenset,
+    runs: Callable[[], frozenset[str]] | None = None,
 ) -> None:
     """Removes what a dead run left beside and in a target. Raises BusyError if a run is alive."""
     storage = Storage(spark, target)

@@ -3,6 +3,7 @@ disks, HDFS, object stores."""
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,8 @@ class Storage:
 
     def close(self, path: str) -> None:
         """Gives all that Spark wrote in a folder the folder's own permissions: who can't read the
-        folder can't read its files, wherever these are moved."""
+        folder can't read its files, wherever these are moved. Other writers may delete temporary
+        files of theirs meanwhile."""
         with translate_errors(f"path {path}"):
             if self.local:
                 self._close_local(Path(self.local_path(path)))
@@ -230,15 +232,20 @@ class Storage:
             mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")(found)
             files = self._fs.listFiles(self._path(path), True)
             while files.hasNext():
-                self._fs.setPermission(files.next().getPath(), mode)
+                place = files.next().getPath()
+                try:
+                    self._fs.setPermission(place, mode)
+                except Exception:
+                    if self._fs.exists(place):
+                        raise
 
     def _close_local(self, folder: Path) -> None:
         mode = stat.S_IMODE(folder.stat().st_mode)
         for place, folders, files in os.walk(folder):
-            for name in folders:
-                Path(place, name).chmod(mode)
-            for name in files:
-                Path(place, name).chmod(mode & 0o666)
+            modes = [(name, mode) for name in folders] + [(name, mode & 0o666) for name in files]
+            for name, bits in modes:
+                with suppress(FileNotFoundError):
+                    Path(place, name).chmod(bits)
 
     def delete(self, path: str) -> None:
         """Deletes a file or folder, if it exists."""

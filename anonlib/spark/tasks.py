@@ -1,15 +1,17 @@
-"""Spark's tasks: their size, and what happens to them when Python is interrupted."""
+"""Spark's tasks: their size, what they tell the driver, and what happens to them when Python is
+interrupted."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from heapq import heapify, heapreplace
 from math import ceil
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark import InheritableThread
+from pyspark import Accumulator, AccumulatorParam, InheritableThread
+from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
 
 from anonlib.arrays import Ints
@@ -90,6 +92,31 @@ def run_uninterrupted(work: Callable[[], Result]) -> Result:
     if stopped is not None:
         raise stopped
     return future.result()
+
+
+class _Lists(AccumulatorParam[list[Any]]):
+    """Lists that are joined."""
+
+    def zero(self, value: list[Any]) -> list[Any]:
+        return []
+
+    def addInPlace(self, value1: list[Any], value2: list[Any]) -> list[Any]:
+        value1.extend(value2)
+        return value1
+
+
+@contextmanager
+def hear_tasks(spark: SparkSession) -> Iterator["Accumulator[list[Any]]"]:
+    """Makes a list that tasks of jobs in the body add to, by `add([item])`.
+
+    What a task adds is there once its job is over, and there once, however often Spark tried the
+    task. That holds for tasks that end in a result or a file, not for those before a shuffle.
+    """
+    heard: Accumulator[list[Any]] = spark.sparkContext.accumulator([], _Lists())
+    try:
+        yield heard
+    finally:
+        _accumulatorRegistry.pop(heard.aid, None)  # pyspark would keep it
 
 
 @contextmanager

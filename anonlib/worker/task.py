@@ -1,6 +1,6 @@
 """The work of one task, without Spark: the Arrow table of some blocks becomes released rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, cast
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib import registry
-from anonlib.arrays import MISSING, Codes, Ints
+from anonlib.arrays import MISSING, Codes, Floats, Ints
 from anonlib.errors import run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import ReleasedBlock
@@ -27,7 +27,6 @@ from anonlib.table.columns import (
     HIGH,
     LINK,
     LOW,
-    STATE,
     TOKEN,
     key_links,
     key_values,
@@ -46,17 +45,28 @@ from anonlib.table.encoding import (
 #: The cost of a cell is a share of the whole extent, rounded down to a multiple of this.
 COST_STEP = 1e-4
 
-STATE_TYPE = pa.struct(
-    [
-        ("block", pa.int32()),  # the lowest block
-        ("n_blocks", pa.int64()),
-        ("n_rows", pa.int64()),
-        ("n_cells", pa.int64()),
-        ("states", pa.list_(pa.list_(pa.float64()))),
-        ("low", pa.int64()),  # the sums of the rows' LOW and HIGH, modulo 2**64
-        ("high", pa.int64()),
-    ]
-)
+
+@dataclass(frozen=True)
+class Totals:
+    """What a task tells the driver of its rows.
+
+    Attributes:
+        n_rows: Rows.
+        low: The sum of the rows' LOW, modulo 2**64, as a signed integer.
+        high: The same of HIGH.
+        block: The lowest of their blocks.
+        n_blocks: Their blocks.
+        n_cells: Their cells.
+        states: By metric: its state.
+    """
+
+    n_rows: int
+    low: int
+    high: int
+    block: int = 0
+    n_blocks: int = 0
+    n_cells: int = 0
+    states: tuple[Floats, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,14 +122,18 @@ class Task:
     joint: bool = False
 
 
-def anonymize_batches(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+def anonymize_batches(
+    batches: Iterable[pa.RecordBatch], task: Task, tell: Callable[[Totals], None]
+) -> Iterator[pa.RecordBatch]:
     """`anonymize` for the batches of one partition. It has all rows of its blocks."""
     found = [batch for batch in batches if batch.num_rows]
     if found:
-        yield from anonymize(pa.Table.from_batches(found), task).to_batches()
+        released, summary = anonymize(pa.Table.from_batches(found), task)
+        tell(summary)
+        yield from released.to_batches()
 
 
-def anonymize(table: pa.Table, task: Task) -> pa.Table:
+def anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     """Anonymizes some blocks.
 
     Encoding, sorting, recoding and metrics are done once for all blocks.
@@ -129,7 +143,7 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
         task: The task.
 
     Returns:
-        The released rows, with the private columns of staging.
+        The released rows, with the private columns of staging, and their summary.
 
     Raises:
         BlockError: Any error of a block. Its cause is dropped, since its text may contain data.
@@ -138,7 +152,7 @@ def anonymize(table: pa.Table, task: Task) -> pa.Table:
     return run_sanitized(what, lambda: _anonymize(table.combine_chunks(), task))
 
 
-def _anonymize(table: pa.Table, task: Task) -> pa.Table:
+def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     block, table = to_block(table, task)
     blocks = table.column(BLOCK).to_numpy()
     start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
@@ -148,9 +162,11 @@ def _anonymize(table: pa.Table, task: Task) -> pa.Table:
     released = _recode(table, cells, task)
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
-    states = [registry.build("metric", spec).update(seen) for spec in task.metrics]
-    released[STATE] = make_state(table, int(blocks[0]), len(start), cells.m, states)
-    return pa.table([released[name] for name in task.output.names], schema=task.output)
+    states = tuple(registry.build("metric", spec).update(seen) for spec in task.metrics)
+    summary = replace(
+        total_rows(table), block=int(blocks[0]), n_blocks=len(start), n_cells=cells.m, states=states
+    )
+    return pa.table([released[name] for name in task.output.names], schema=task.output), summary
 
 
 def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
@@ -264,7 +280,7 @@ def _recode(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
             released[name] = key_values([table.column(id) for id in task.unit], task.token_key)
         elif name == LINK:
             released[name] = key_links(table.column(name), task.link_key)
-        elif name not in (STATE, COST):
+        elif name != COST:
             released[name] = table.column(name).combine_chunks()
     return released
 
@@ -290,30 +306,10 @@ def _recoder(spec: dict[str, Any]) -> Recoder:
     return cast(Recoder, registry.build("recoder", spec))
 
 
-def make_state(
-    table: pa.Table, block: int, n_blocks: int, n_cells: int, states: list[Any]
-) -> pa.Array:
-    """A column that has the state of some rows in the first row, and null in all others.
-
-    Args:
-        table: The rows.
-        block: Their lowest block.
-        n_blocks: Their blocks.
-        n_cells: Their cells.
-        states: The states of the metrics.
-    """
-    first = {
-        "block": block,
-        "n_blocks": n_blocks,
-        "n_rows": table.num_rows,
-        "n_cells": n_cells,
-        "states": [state.tolist() for state in states],
-        "low": _sum(table.column(LOW)),
-        "high": _sum(table.column(HIGH)),
-    }
-    head = pa.array([first], STATE_TYPE)
-    return pa.concat_arrays([head, pa.nulls(table.num_rows - 1, STATE_TYPE)])
+def total_rows(rows: pa.Table | pa.RecordBatch) -> Totals:
+    """The summary of rows as they were read."""
+    return Totals(rows.num_rows, _sum(rows.column(LOW)), _sum(rows.column(HIGH)))
 
 
-def _sum(column: pa.ChunkedArray) -> int:
+def _sum(column: pa.ChunkedArray | pa.Array) -> int:
     return int(column.to_numpy().sum(dtype=np.int64))  # modulo 2**64, since integers of NumPy wrap

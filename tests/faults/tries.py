@@ -79,7 +79,7 @@ class Tries:
                 return found
             found.stop()
         self._n_drivers += 1
-        folder = self._folder / f"driver-{self._n_drivers}"
+        folder = self._folder / f"process-{self._n_drivers}"
         return Driver(folder, CLUSTER if cluster else {})
 
     def give_back(self, driver: Driver, *, cluster: bool) -> None:

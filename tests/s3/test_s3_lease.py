@@ -10,7 +10,7 @@ import pytest
 
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.spark import lease as module
-from anonlib.spark.lease import Lease, identity, tidy, work_folder
+from anonlib.spark.lease import FILES, Lease, identity, tidy, work_folder
 from anonlib.spark.storage import Storage
 from tests.s3.servers import BUCKET, moto
 from tests.s3.store import Store
@@ -61,7 +61,8 @@ def test_one_of_several_wins(storage: Storage, s3: Store) -> None:
     for number, dead in ((1, False), (2, False), (7, True)):
         if dead:
             s3.put(f"{WORK}/lease-6.json", holder(beat=time.time() - 600))
-            s3.put(f"{WORK}/files.json", b'["part-0.parquet"]')
+            listed = {"run_id": "other", "files": ["part-0.parquet"]}
+            s3.put(f"{WORK}/{FILES}", json.dumps(listed).encode())
             s3.put(f"{WORK}/staging/part-0.parquet", b"staged")
         winners, told = race(storage)
         assert (len(winners), len(told)) == (1, RUNS - 1)

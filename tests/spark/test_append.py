@@ -165,18 +165,18 @@ def test_other_columns(shell: Shell, spark: SparkSession, tmp_path: Path) -> Non
 def test_overtaken(
     shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody appends between the digest and the commit: the audit did not see those rows."""
+    """Somebody appends between the audit and the commit, which did not see those rows."""
     assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
-    counted = publish.digest
+    adopt = publish.Target._adopt
 
-    def digest(frame: DataFrame) -> Any:
-        found = counted(frame)
+    def overtaken(*how: Any) -> Any:
+        actions = adopt(*how)
         rows = table(spark, tmp_path).limit(1)
         rows.write.format("delta").mode("append").save(str(tmp_path / "out" / "table"))
-        return found
+        return actions
 
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "digest", digest)
+        patch.setattr(publish.Target, "_adopt", overtaken)
         said = shell.release(config(tmp_path, batch(30, 9)))
     refused(said, 1, "changed")
     assert table(spark, tmp_path).count() == 31

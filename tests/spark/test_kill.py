@@ -16,7 +16,6 @@ from uuid import uuid4
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from anonlib import auditing, pipeline
 from anonlib.config.reading import parse
@@ -25,8 +24,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import publish, steps
 from anonlib.run.block_plan import BlockPlan
 from anonlib.spark import lease as module
-from anonlib.spark.lease import COMMIT_SECONDS, Lease, born, lease, work_folder
-from anonlib.table.columns import STATE
+from anonlib.spark.lease import COMMIT_SECONDS, FILES, Lease, born, lease, work_folder
 from tests.spark.support import (
     Shell,
     Step,
@@ -271,7 +269,7 @@ def test_table_that_was_never_born(spark: SparkSession, storage: Any) -> None:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_text("rows")
         work = leave_behind(storage, {**own_lease(storage), "pid": dead_pid()})
-        (work / "files.json").write_text(json.dumps(listed))
+        (work / FILES).write_text(json.dumps({"run_id": "dead", "files": listed}))
         with _lease(spark, storage):
             found = {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()}
             assert found == foreign
@@ -287,8 +285,8 @@ def test_table_that_was_born(spark: SparkSession, storage: Any) -> None:
     (target / "_delta_log" / f"{0:020}.json").write_text("{}")
     (target / "part-0.parquet").write_text("rows")
     work = leave_behind(storage, {**own_lease(storage), "pid": dead_pid()})
-    (work / "files.json").write_text(json.dumps(["part-0.parquet"]))
-    with _lease(spark, storage):
+    (work / FILES).write_text(json.dumps({"run_id": "dead", "files": ["part-0.parquet"]}))
+    with lease(spark, storage.root, "mine", lambda: frozenset({"dead"})):
         assert (target / "part-0.parquet").exists()
 
 
@@ -326,7 +324,7 @@ def test_busy_target(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
 
 
 def overtaken_before_commit(spark: SparkSession, target: str, patch: pytest.MonkeyPatch) -> None:
-    """Somebody commits between the digest and the commit."""
+    """Somebody commits between the last look at the rows and the commit."""
     counted = publish.digest
 
     def digest(frame: DataFrame) -> Any:
@@ -390,7 +388,7 @@ def test_failed_audit(
 
     def twice(*args: Any, **more: Any) -> DataFrame:
         frame = whole(*args, **more)
-        return frame.union(frame.where(F.col(STATE).isNull()).limit(1))
+        return frame.union(frame.limit(1))
 
     monkeypatch.setattr(BlockPlan, "stage", twice)
     said = shell.release(config)

@@ -118,7 +118,8 @@ def test_wrong_files_are_not_published(
     shell: Shell, spark: SparkSession, tmp_path: Path, there: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_people(tmp_path)
-    config = settings(tmp_path, release={"mode": "overwrite", "acknowledge_overwrite": True})
+    release = {"mode": "overwrite", "acknowledge_overwrite": True, "order": "table"}
+    config = settings(tmp_path, release=release)
     target = Path(config["release"]["path"])
     if there:
         spark.range(7).write.format("delta").save(str(target))

@@ -20,7 +20,8 @@ from anonlib.measure.risk.linkage import Linkage
 from anonlib.measure.risk.order import Order
 from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.measure.risk.uniqueness import Uniqueness
-from anonlib.run import publish
+from anonlib.run import data_files
+from anonlib.run.data_files import order_in_table
 from anonlib.table.columns import LINK, TOKEN
 from tests.spark.cases import across, make_case
 
@@ -246,7 +247,7 @@ def test_order_of_published_rows(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As rows are published; and as they would be if they kept the order of a sorted source."""
-    monkeypatch.setattr(publish, "randbits", lambda n: 7)
+    monkeypatch.setattr(data_files, "randbits", lambda n: 7)
     ids = {column.id: column.name for column in case.schema.released}
     rows = case.released.select(*ids)
 
@@ -259,7 +260,7 @@ def test_order_of_published_rows(
         assert chance is not None
         return {f.of: f.value for f in found.figures if f.name == "correlation"}, chance
 
-    found, chance = of(publish._shuffle(rows, 2), "delta")
+    found, chance = of(order_in_table(rows, 2), "delta")
     assert {*found} == {*ids.values()}
     assert max(each or 0.0 for each in found.values()) < chance < 0.5
     found, chance = of(rows.orderBy(case.schema["age"].id).coalesce(1), "parquet")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.run import publish, steps
+from anonlib.run import publish, staging, steps
 from tests.spark.support import Shell, left, settings, write_people
 
 pytestmark = pytest.mark.spark
@@ -49,11 +49,13 @@ def test_what_others_do_meanwhile(
     """The platform may lay out the same rows in other files; nobody else may change the table."""
     write_people(tmp_path)
     first = settings(tmp_path)
-    monkeypatch.setattr(publish.Target, "_n_files", lambda self, n: 3)
-    assert shell.release(first).code == 0
+    with monkeypatch.context() as patch:
+        for module in (staging, publish):
+            patch.setattr(module, "count_files", lambda *how: 3)
+        assert shell.release(first).code == 0
     target = Path(first["release"]["path"])
-    name = "audit_staged" if moment == "audit" else "digest"
-    home = steps if moment == "audit" else publish
+    home: Any
+    home, name = (steps, "audit_staged") if moment == "audit" else (publish.Target, "_adopt")
     whole = getattr(home, name)
 
     def meanwhile(*args: Any) -> Any:

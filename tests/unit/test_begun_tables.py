@@ -16,8 +16,9 @@ def disk(tmp_path: Path) -> Any:
     return Disk(tmp_path / "table")
 
 
-def of(store: Any) -> Lease:
-    return Lease(store, work_folder(store.root), "mine")
+def of(store: Any, runs: frozenset[str] | None = frozenset(), run_id: str = "mine") -> Lease:
+    known = None if runs is None else lambda: runs
+    return Lease(store, work_folder(store.root), run_id, known)
 
 
 def begun(disk: Any, tmp_path: Path, written: list[str], others: list[str]) -> set[str]:
@@ -29,7 +30,7 @@ def begun(disk: Any, tmp_path: Path, written: list[str], others: list[str]) -> s
     run = of(disk)
     run.list_files(written)
     run.remove_files()
-    assert not (tmp_path / "_table.anonlib" / "files.json").exists()
+    assert not (tmp_path / "_table.anonlib" / "added.json").exists()
     assert target.exists() == bool(others)
     return {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()}
 
@@ -47,15 +48,23 @@ def test_only_listed_files_are_removed(disk: Any, tmp_path: Path, others: list[s
     assert begun(disk, tmp_path, written, others) == {*others}
 
 
-def test_a_commit_that_has_arrived_keeps_its_files(disk: Any, tmp_path: Path) -> None:
-    log = tmp_path / "table" / "_delta_log"
+@pytest.mark.parametrize(
+    ("runs", "left"), [(frozenset({"mine"}), True), (None, True), (frozenset({"yours"}), False)]
+)
+def test_files_of_a_table_that_is_there(
+    disk: Any, tmp_path: Path, runs: frozenset[str] | None, left: bool
+) -> None:
+    """They stay if the commit of the run that listed them has arrived, or may have."""
+    log, part = tmp_path / "table" / "_delta_log", tmp_path / "table" / "part-0.parquet"
     log.mkdir(parents=True)
-    (log / f"{0:020}.json").write_text("{}")
-    (tmp_path / "table" / "part-0.parquet").write_text("rows")
-    run = of(disk)
-    run.list_files(["part-0.parquet"])
-    run.remove_files()
-    assert (tmp_path / "table" / "part-0.parquet").exists()
+    commit, temporary = log / f"{0:020}.json", tmp_path / "table" / TEMPORARY
+    for place in (commit, temporary, part):
+        place.write_text("{}")
+    of(disk).list_files(["part-0.parquet"])
+    of(disk, runs, "another").remove_files()
+    assert part.exists() is left
+    assert commit.exists()
+    assert temporary.exists()
 
 
 def test_nothing_is_removed_without_a_list(disk: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from anonlib.run.plan import merge_read
 from anonlib.spark.digest import PIECE_BITS, PIECES, Digest, make_digest
 from anonlib.table.columns import HIGH, LOW
+from anonlib.worker.task import Totals
 
 Hashes = dict[str, int]
 
@@ -54,14 +55,14 @@ def test_parts_are_the_whole() -> None:
     assert reduce(Digest.__add__, reversed(parts)) == whole
 
 
-def test_states_of_tasks_are_the_whole() -> None:
+def test_totals_of_tasks_are_the_whole() -> None:
     """Tasks sum hashes as signed integers that wrap."""
     rows = random_rows(8)
-    states = []
+    totals = []
     for hashes, n in rows:
         sums = [(hashes[half] * n + 2**63) % 2**64 - 2**63 for half in (LOW, HIGH)]
-        states.append({"n_rows": n, "low": sums[0], "high": sums[1]})
-    assert merge_read(states) == make_digest(aggregates(rows))
+        totals.append(Totals(n, *sums))
+    assert merge_read(totals) == make_digest(aggregates(rows))
 
 
 def test_a_row_twice_and_another_lost() -> None:

@@ -16,10 +16,10 @@ from anonlib.kernels import Kernel
 from anonlib.local import cells
 from anonlib.recode import Cells, Domain
 from anonlib.table.block import Block
-from anonlib.table.columns import HASH, STATE, TUPLE
+from anonlib.table.columns import HASH, TUPLE
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Scale
-from anonlib.worker.task import STATE_TYPE, Task, recode_columns
+from anonlib.worker.task import Task, recode_columns
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
 K, N = 5, 400
@@ -97,7 +97,7 @@ def task(
         token_key=b"",
         pseudonyms=(),
         pseudonym_key=b"",
-        output=pa.schema([*fields, pa.field(STATE, STATE_TYPE)]),
+        output=pa.schema(fields),
         max_rows=N,
     )  # fmt: skip
 

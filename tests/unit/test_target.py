@@ -405,13 +405,13 @@ def test_a_commit_that_failed(
 
 
 @pytest.mark.parametrize(
-    ("version", "runs", "actions", "gone", "listed"),
+    ("version", "runs", "actions", "gone"),
     [
-        (-1, (), "some", [], 1),
-        (0, (), "some", ["a", "b"], 0),
-        (0, ("anonlib:other",), "some", ["a", "b"], 0),
-        (0, ("anonlib:mine",), "some", [], 0),
-        (0, (), None, [], 0),
+        (-1, (), "some", ["a", "b"]),
+        (0, (), "some", ["a", "b"]),
+        (0, ("anonlib:other",), "some", ["a", "b"]),
+        (0, ("anonlib:mine",), "some", []),
+        (0, (), None, []),
     ],
 )
 def test_what_a_failed_publication_wrote(
@@ -422,15 +422,15 @@ def test_what_a_failed_publication_wrote(
     runs: tuple[str, ...],
     actions: Any,
     gone: list[str],
-    listed: int,
 ) -> None:
-    """Its files go, unless its commit has come through. Those of a new table go by the list."""
+    """Its files go, those that it listed and those of Delta's writer, unless its commit has come
+    through."""
     monkeypatch.setattr(publish, "list_added_files", lambda actions: ["a", "b"])
     store.files = {f"{ROOT}/{name}": "x" for name in "abc"}
     held: Any = Held()
     target(log, Snapshot(version, runs))._remove(actions, held, "mine")
     assert store.files.keys() == {f"{ROOT}/{name}" for name in "abc" if name not in gone}
-    assert held.removed == listed
+    assert held.removed == 1
 
 
 def test_a_store_that_is_gone_hides_no_error(
@@ -442,34 +442,14 @@ def test_a_store_that_is_gone_hides_no_error(
     made._remove("some", held, "mine")
 
 
-@pytest.mark.parametrize(
-    ("per_file", "n", "cores", "files"),
-    [
-        (1000, 0, 4, 1),
-        (1000, 1, 4, 1),
-        (1000, 1000, 4, 1),
-        (1000, 1001, 4, 2),
-        (10**6, 250_000, 4, 1),
-        (10**6, 250_001, 4, 2),
-        (10**7, 10**7, 4, 4),
-        (10**6, 10**7, 4, 10),
-    ],
-)
-def test_the_number_of_files(
-    store: Store, log: Log, per_file: int, n: int, cores: int, files: int
-) -> None:
-    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores))
-    assert target(log, Snapshot(-1), spark, rows_per_file=per_file)._n_files(n) == files
-
-
 class Publishing(Target):
     """A target of which each step is noted; one of them may fail."""
 
-    def __init__(self, version: int, fails: str = "", catches_up: bool = False) -> None:
+    def __init__(self, takes: bool, fails: str = "", catches_up: bool = False) -> None:
         self._spark: Any = None
         self._release = ReleaseSection(path=ROOT)
-        self.version, self.done, self.fails = version, list[str](), fails
-        self.catches_up = catches_up
+        self.version, self.done, self.fails = 0, list[str](), fails
+        self.takes, self.catches_up = takes, catches_up
 
     def _step(self, name: str) -> str:
         self.done.append(name)
@@ -481,14 +461,17 @@ class Publishing(Target):
         self._step("begin")
         return SimpleNamespace(read=lambda actions, like: actions)
 
-    def _n_files(self, n_rows: int) -> int:
-        return n_rows
-
-    def _write_new(self, *args: Any) -> Any:
-        return self._step("new")
+    def _takes(self, schema: Any) -> bool:
+        return self.takes
 
     def _write(self, *args: Any) -> Any:
         return self._step("write")
+
+    def _adopt(self, files: Any, *args: Any) -> Any:
+        return self._step(f"adopt {files}")
+
+    def _add(self, *args: Any) -> Any:
+        return self._step("add")
 
     def _operation(self, text: str) -> Any:
         return text
@@ -523,28 +506,33 @@ class Committing(Held):
 
 
 @pytest.mark.parametrize(
-    ("version", "fails", "catches_up", "done"),
+    ("takes", "files", "fails", "catches_up", "done"),
     [
-        (-1, "", False, "begin new|lease True|unchanged|commit new|ended"),
-        (0, "", False, "begin write|lease True|unchanged|commit write|ended"),
-        (0, "", True, "begin write|lease True|unchanged|again|commit again|ended"),
-        (0, "begin", False, "begin"),
-        (-1, "new", False, "begin new|remove None"),
-        (0, "digest", False, "begin write|remove write"),
-        (0, "unchanged", False, "begin write|lease True|unchanged|remove write"),
-        (0, "commit write", False, "begin write|lease True|unchanged|commit write|remove write"),
-        (0, "doubt", False, "begin write|lease True|unchanged|commit write"),
+        (True, "files", "", False, "adopt files|lease True|unchanged|commit adopt files|ended"),
+        (True, None, "", False, "write|adopt write|lease True|unchanged|commit adopt write|ended"),
+        (False, "files", "", False, "add|lease True|unchanged|commit add|ended"),
+        (False, None, "", True, "add|lease True|unchanged|again|commit again|ended"),
+        (True, "files", "adopt files", False, "adopt files|remove None"),
+        (True, None, "write", False, "write|remove None"),
+        (False, None, "add", False, "add|remove None"),
+        (False, None, "digest", False, "add|remove add"),
+        (False, None, "unchanged", False, "add|lease True|unchanged|remove add"),
+        (False, None, "commit add", False, "add|lease True|unchanged|commit add|remove add"),
+        (False, None, "doubt", False, "add|lease True|unchanged|commit add"),
     ],
 )
 def test_the_steps_of_a_publication(
-    monkeypatch: pytest.MonkeyPatch, version: int, fails: str, catches_up: bool, done: str
+    monkeypatch: pytest.MonkeyPatch,
+    takes: bool,
+    files: Any,
+    fails: str,
+    catches_up: bool,
+    done: str,
 ) -> None:
     """The commit only under the lease, after the table was looked at; what failed is removed,
     unless its commit may yet arrive."""
     frame: Any = SimpleNamespace(schema="schema")
-    frame.select = lambda *_: frame
-    monkeypatch.setattr(publish, "_shuffle", lambda frame, n: frame)
-    monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda id: SimpleNamespace(alias=str)))
+    frame.select = frame.toDF = lambda *_: frame
 
     @contextmanager
     def settle(spark: Any) -> Iterator[None]:
@@ -554,79 +542,65 @@ def test_the_steps_of_a_publication(
     monkeypatch.setattr(publish, "settle_tasks", settle)
     found, other = Digest(3, 1), Digest(3, 2)
     monkeypatch.setattr(publish, "digest", lambda frame: other if fails == "digest" else found)
-    made = Publishing(version, "commit write" if fails == "doubt" else fails, catches_up)
+    made = Publishing(takes, "commit add" if fails == "doubt" else fails, catches_up)
     held: Any = Committing(made.done)
     held.doubtful = fails == "doubt"
 
     def publish_it() -> int:
-        return made.publish(frame, {"c0": "age"}, found, held, "mine", "text")
+        return made.publish(frame, {"c0": "age"}, found, files, held, "mine", "text")
 
     if fails:
         with pytest.raises(StorageError):
             publish_it()
     else:
         assert publish_it() == 9
-    assert "|".join(made.done) == done.replace("begin ", "begin|tasks|")
+    assert "|".join(made.done) == f"begin|tasks|{done}"
+
+
+def test_a_publication_that_can_not_begin() -> None:
+    made = Publishing(takes=True, fails="begin")
+    with pytest.raises(StorageError):
+        made.publish(None, {}, Digest(), None, None, "mine", "text")  # type: ignore[arg-type]
+    assert made.done == ["begin"]
+
+
+def transaction(schema: str, root: str, done: list[Any]) -> Any:
+    """A transaction that notes the columns that its table gets."""
+    metadata = SimpleNamespace(schema=lambda: SimpleNamespace(json=lambda: schema))
+    handle = SimpleNamespace(
+        metadata=lambda: metadata, updateMetadata=lambda *how: done.append(how)
+    )
+    return SimpleNamespace(handle=handle, root=root)
 
 
 @pytest.mark.parametrize(
-    ("own", "table", "fails"), [("a", "a", ""), ("a", "b", "Delta gives the table other columns")]
+    ("version", "table", "fails"),
+    [(-1, "a", ""), (-1, "b", "Delta gives the table other columns"), (0, "b", "")],
 )
-def test_files_of_a_new_table_are_listed_before_they_are_there(
-    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, own: str, table: str, fails: str
+def test_files_are_listed_before_they_are_in_the_table(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, version: int, table: str, fails: str
 ) -> None:
     done: list[Any] = []
-
-    def transaction(schema: str, root: str) -> Any:
-        metadata = SimpleNamespace(schema=lambda: SimpleNamespace(json=lambda: schema))
-        handle = SimpleNamespace(
-            metadata=lambda: metadata, updateMetadata=lambda *how: done.append(how)
-        )
-        return SimpleNamespace(handle=handle, root=root)
-
     held: Any = Held()
-    held.work, held.list_files = "work", lambda paths: done.append(("list", *paths))
-    mine, theirs = transaction(own, "work/table"), transaction(table, ROOT)
-    monkeypatch.setattr(
-        publish, "Transaction", SimpleNamespace(begin=lambda spark, root: {mine.root: mine}[root])
-    )
-    monkeypatch.setattr(publish, "list_added_files", lambda actions: ["p/0"])
-    monkeypatch.setattr(publish, "forget", lambda spark, root: done.append(("forget", root)))
+    held.list_files = lambda paths: done.append(("list", *paths))
+    mine, theirs = transaction("a", "work/files", done), transaction(table, ROOT, done)
+    files: Any = SimpleNamespace(transaction=mine, actions="actions", paths=["p/0"])
     store.move = lambda *how: done.append(("move", *how))  # type: ignore[attr-defined]
-    made = target(log, Snapshot(-1))
-    monkeypatch.setattr(made, "_write", lambda *_: "actions")
-    noted = [("forget", "work/table"), (mine.handle.metadata(), False)]
+    made = target(log, Snapshot(version))
+    monkeypatch.setattr(made, "_with_removals", lambda _, actions: (actions, "removals"))
+    noted = [(mine.handle.metadata(), False)] if version < 0 else []
     if fails:
         with pytest.raises(StorageError, match=fails):
-            made._write_new("frame", theirs, held, "mine", "text")  # type: ignore[arg-type]
+            made._adopt(files, theirs, held)
         assert done == noted
     else:
-        assert made._write_new("frame", theirs, held, "mine", "text") == "actions"  # type: ignore[arg-type]
-        moved = ("move", "work/table/p/0", f"{ROOT}/p/0")
+        assert made._adopt(files, theirs, held) == ("actions", "removals")
+        moved = ("move", "work/files/p/0", f"{ROOT}/p/0")
         assert done == [*noted, ("list", "p/0"), moved]
 
 
-def test_a_log_is_forgotten_whatever_happens(
-    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held: Any = SimpleNamespace(work="work")
-    handle = SimpleNamespace(begin=lambda spark, root: SimpleNamespace(root=root))
-    monkeypatch.setattr(publish, "Transaction", handle)
-    forgotten: list[str] = []
-    monkeypatch.setattr(publish, "forget", lambda spark, root: forgotten.append(root))
-
-    def fail(*_: Any) -> None:
-        raise StorageError("full")
-
-    made: Any = target(log, Snapshot(-1))
-    monkeypatch.setattr(made, "_write", fail)
-    with pytest.raises(StorageError, match="full"):
-        made._write_new("frame", "transaction", held, "mine", "text")
-    assert forgotten == ["work/table"]
-
-
 @pytest.mark.parametrize("mode", ["error", "append", "overwrite"])
-def test_how_files_are_written(
+def test_how_deltas_writer_is_asked(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """The commit names the run, and an appended table keeps its columns."""
@@ -637,40 +611,17 @@ def test_how_files_are_written(
         given.extend(how)
         return "actions"
 
-    transaction: Any = SimpleNamespace(write=write)
-    made: Any = target(log, Snapshot(-1), mode=mode, partition_by=["a"])
-    assert made._write("frame", transaction, "mine", "text") == "actions"
-    options = {"txnAppId": "anonlib:mine", "txnVersion": "1", "userMetadata": "text"}
+    own: Any = SimpleNamespace(write=write)
+    made: Any = target(log, Snapshot(0), mode=mode, partition_by=["a"])
+    made._order = lambda rows, names, n: (rows.schema, names, n)
+    rows = SimpleNamespace(schema="schema")
+    assert made._add(rows, "names", Digest(3, 1), own, "mine") == "actions"
+    options = {"txnAppId": "anonlib:mine", "txnVersion": "1"}
     if mode != "append":
         options["overwriteSchema"] = "true"
     names = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
     isolation = {"delta.isolationLevel": "Serializable"}
-    assert given == ["frame", names[mode], ("a",), options, isolation]
-
-
-class Rows:
-    """A frame that notes what is done to it."""
-
-    def __init__(self) -> None:
-        self.done: list[Any] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *how: self.done.append((name, *how)) or self
-
-
-def test_rows_are_in_the_order_of_a_fresh_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of 63 bits, as many as a positive number of Spark's has, and hashed with the values."""
-    bits: list[int] = []
-    monkeypatch.setattr(publish, "randbits", lambda n: bits.append(n) or 7)
-    functions = SimpleNamespace(lit=lambda value: value, xxhash64=lambda *parts: parts)
-    monkeypatch.setattr(publish, "F", functions)
-    monkeypatch.setattr(publish, "row_hash", lambda frame: "values")
-    rows: Any = Rows()
-    assert publish._shuffle(rows, 3) is rows
-    key = "__anonlib_order"
-    steps = [("repartition", 3, key), ("sortWithinPartitions", key), ("drop", key)]
-    assert rows.done == [("withColumn", key, (7, "values")), *steps]
-    assert bits == [63]
+    assert given == [("schema", "names", 3), names[mode], ("a",), options, isolation]
 
 
 # --- readers without Spark

@@ -20,10 +20,10 @@ from anonlib.kernels import Kernel
 from anonlib.kernels.discriminant import class_moments
 from anonlib.recode import Domain
 from anonlib.table.block import Block, ClassMoments, Ranks, part
-from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, STATE, TOKEN
+from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, TOKEN
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
-from anonlib.worker.task import STATE_TYPE, Task, anonymize, anonymize_batches, to_block
+from anonlib.worker.task import Task, Totals, anonymize, anonymize_batches, to_block
 
 MARKER = "MARKER-of-a-raw-value"
 K = 3
@@ -126,7 +126,7 @@ def task(source: pa.Table, **changes: Any) -> Task:
         token_key=b"",
         pseudonyms=(),
         pseudonym_key=b"",
-        output=pa.schema([*fields, pa.field(STATE, STATE_TYPE)]),
+        output=pa.schema(fields),
         max_rows=1000,
     )
     return replace(base, **changes)
@@ -139,16 +139,16 @@ def with_output(base: Task, name: str, **changes: Any) -> Task:
 
 def rows(released: pa.Table) -> Counter[str]:
     """The released rows as a multiset."""
-    names = [name for name in released.column_names if name != STATE]
-    return Counter(repr(row) for row in released.select(names).to_pylist())
+    return Counter(repr(row) for row in released.to_pylist())
 
 
 @pytest.mark.parametrize("max_rows", [1000, 10])
 def test_rows_in_are_rows_out(max_rows: int) -> None:
     source = table()
     made = task(source, max_rows=max_rows)
-    released = anonymize(source, made)
+    released, totals = anonymize(source, made)
     assert released.schema == made.output
+    assert released.num_rows == totals.n_rows
     assert released.num_rows == source.num_rows
     # What is not recoded is what it was, in the same rows.
     kept = ["c2", "c5"]
@@ -163,13 +163,13 @@ def test_the_order_of_rows_does_not_matter(seed: int, max_rows: int) -> None:
     source = table(seed=seed)
     made = task(source, max_rows=max_rows, unit=("c3", "c4"), token_key=b"t" * 32)
     made = with_output(made, TOKEN)
-    expected = rows(anonymize(source, made))
+    expected = rows(anonymize(source, made)[0])
     for turn in range(4):
         order = list(range(source.num_rows))
         Random(turn).shuffle(order)
         shuffled = source.take(pa.array(order))
         chunked = pa.concat_tables([shuffled.slice(0, 7), shuffled.slice(7)])
-        assert rows(anonymize(chunked, made)) == expected
+        assert rows(anonymize(chunked, made)[0]) == expected
 
 
 def with_blocks(source: pa.Table, blocks: list[int]) -> pa.Table:
@@ -189,19 +189,18 @@ def test_blocks_of_one_task_are_anonymized_apart(max_rows: int) -> None:
         anonymize(source.filter(pa.array([b == block for b in blocks])), made)
         for block in (2, 4, 9)
     ]
-    together = anonymize(source, made)
-    assert rows(together) == sum(map(rows, each), Counter())
-    (state,) = together.column(STATE).drop_null().to_pylist()
-    states = [one.column(STATE).drop_null()[0].as_py() for one in each]
-    assert (state["block"], state["n_blocks"]) == (2, 3)
-    assert [one["n_blocks"] for one in states] == [1, 1, 1]
-    for name in ("n_rows", "n_cells"):
-        assert state[name] == sum(one[name] for one in states)
+    together, totals = anonymize(source, made)
+    assert rows(together) == sum((rows(released) for released, _ in each), Counter())
+    of_each = [own for _, own in each]
+    assert (totals.block, totals.n_blocks) == (2, 3)
+    assert [own.n_blocks for own in of_each] == [1, 1, 1]
+    assert totals.n_rows == sum(own.n_rows for own in of_each)
+    assert totals.n_cells == sum(own.n_cells for own in of_each)
     for i, spec in enumerate(metrics):
         metric = registry.build("metric", spec)
-        first, second, third = (np.array(one["states"][i]) for one in states)
+        first, second, third = (own.states[i] for own in of_each)
         merged = metric.merge(metric.merge(first, second), third)
-        np.testing.assert_allclose(state["states"][i], merged, rtol=1e-12)
+        np.testing.assert_allclose(totals.states[i], merged, rtol=1e-12)
 
 
 def test_each_block_holds_the_models_of_its_controller() -> None:
@@ -211,9 +210,7 @@ def test_each_block_holds_the_models_of_its_controller() -> None:
     source = source.append_column(CONTROLLER, owner)
     own = {8: ({"type": "k_anonymity", "k": 11},)}
     made = task(source, own=own, kernel={"type": "strongest"})
-    found = anonymize(source, made)
-    (state,) = found.column(STATE).drop_null().to_pylist()
-    assert state["n_cells"] == 20 // K + 1 + 20 // K
+    assert anonymize(source, made)[1].n_cells == 20 // K + 1 + 20 // K
 
 
 def test_batches_of_a_partition() -> None:
@@ -221,40 +218,36 @@ def test_batches_of_a_partition() -> None:
     source = table(40)
     made = task(source)
     batches = [source.slice(0, 0).to_batches(), source.to_batches(max_chunksize=7)]
-    found = anonymize_batches([batch for part in batches for batch in part], made)
-    assert rows(pa.Table.from_batches(found)) == rows(anonymize(source, made))
-    assert [*anonymize_batches(pa.Table.to_batches(source.slice(0, 0)), made)] == []
+    told: list[Totals] = []
+    found = anonymize_batches([batch for part in batches for batch in part], made, told.append)
+    assert rows(pa.Table.from_batches(found)) == rows(anonymize(source, made)[0])
+    assert [each.n_rows for each in told] == [40]
+    none = pa.Table.to_batches(source.slice(0, 0))
+    assert [*anonymize_batches(none, made, told.append)] == []
+    assert len(told) == 1
 
 
-def test_state_is_on_one_row() -> None:
+def test_the_totals_of_a_block() -> None:
     source = table()
-    states = anonymize(source, task(source)).column(STATE).to_pylist()
-    assert [state for state in states if state is not None] == states[:1]
-    state = states[0]
-    assert (state["block"], state["n_rows"], state["n_cells"]) == (5, 40, 40 // K)
-    assert state["states"][0] == [40.0, 40 // K]
-    assert len(state["states"]) == 2
+    totals = anonymize(source, task(source))[1]
+    assert (totals.block, totals.n_rows, totals.n_cells) == (5, 40, 40 // K)
+    assert totals.states[0].tolist() == [40.0, 40 // K]
+    assert len(totals.states) == 2
 
 
-def test_the_state_sums_the_hashes_of_the_rows() -> None:
+def test_the_totals_sum_the_hashes_of_the_rows() -> None:
     """Modulo 2**64, as the digest of the scan does."""
     source = table()
-    (state,) = anonymize(source, task(source)).column(STATE).drop_null().to_pylist()
-    for name, half in (("low", LOW), ("high", HIGH)):
-        assert state[name] % 2**64 == sum(source.column(half).to_pylist()) % 2**64
-
-
-def test_state_of_a_block_of_one_row() -> None:
-    source = table()
-    released = anonymize(source.slice(0, K), task(source))
-    assert released.column(STATE).null_count == K - 1
+    totals = anonymize(source, task(source))[1]
+    for found, half in ((totals.low, LOW), (totals.high, HIGH)):
+        assert found % 2**64 == sum(source.column(half).to_pylist()) % 2**64
 
 
 def test_only_named_columns_come_out() -> None:
     """Neither the hash, the block nor the person's columns."""
     source = table()
     made = task(source, unit=("c3", "c4"), token_key=b"k")
-    assert anonymize(source, made).column_names == ["c0", "c1", "c2", "c5", STATE]
+    assert anonymize(source, made)[0].column_names == ["c0", "c1", "c2", "c5"]
 
 
 def test_block_is_in_canonical_order() -> None:
@@ -390,7 +383,7 @@ def test_pseudonyms_are_hmacs() -> None:
     source = table()
     key = bytes(range(32))
     made = with_output(task(source), "c3", pseudonyms=("c3",), pseudonym_key=key)
-    found = anonymize(source, made)
+    found = anonymize(source, made)[0]
     expected = {
         text: hmac.new(key, f"{len(text)}:{text}".encode(), sha256).hexdigest()
         for text in ("ab", "a")
@@ -401,14 +394,14 @@ def test_pseudonyms_are_hmacs() -> None:
     assert released[None] == counts[None]
     assert released[expected["ab"]] == counts["ab"]
     other = replace(made, pseudonym_key=b"another key")
-    assert not set(anonymize(source, other).column("c3").to_pylist()) & set(expected.values())
+    assert not set(anonymize(source, other)[0].column("c3").to_pylist()) & set(expected.values())
 
 
 def test_pseudonyms_of_numbers() -> None:
     source = table()
     made = task(source, pseudonyms=("c5",), pseudonym_key=b"key")
     output = made.output.set(3, pa.field("c5", pa.string()))
-    found = anonymize(source, replace(made, output=output)).column("c5").to_pylist()
+    found = anonymize(source, replace(made, output=output))[0].column("c5").to_pylist()
     assert hmac.new(b"key", b"1:2", sha256).hexdigest() in found
 
 
@@ -420,7 +413,7 @@ def tokens(*columns: list[Any]) -> list[Any]:
     unit = ("c3", "c4")[: len(columns)]
     source = source.set_column(5, "c5", pa.array(range(len(columns[0])), pa.int64()))
     made = with_output(task(table()), TOKEN, unit=unit, token_key=b"token key")
-    found = anonymize(source, made)
+    found = anonymize(source, made)[0]
     order = found.column("c5").to_pylist()
     return [t for _, t in sorted(zip(order, found.column(TOKEN).to_pylist(), strict=True))]
 

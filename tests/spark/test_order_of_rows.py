@@ -1,0 +1,178 @@
+"""Where the rows of a release are in random order, and what their files show."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.auditing import AuditReport
+from anonlib.run import data_files, publish, staging
+from tests.spark.support import Shell, left, multiset, people, settings, write_people
+
+pytestmark = pytest.mark.spark
+
+N, K = 2000, 3
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The config of a table for two files of many blocks."""
+    monkeypatch.setattr(data_files, "FEWEST_ROWS", N // 2)
+    frame = people(N).assign(position=range(N))
+    frame["wage"] += np.arange(N)  # sorted as the source is
+    write_people(tmp_path, frame)
+    config = settings(
+        tmp_path,
+        attributes={"position": {"role": "insensitive"}},
+        partition={"max_rows": 100},
+        kernel="mondrian",
+    )
+    config["privacy"]["acknowledge_unique"] = ["position"]
+    return config
+
+
+def files_of(spark: SparkSession, path: str) -> list[pd.DataFrame]:
+    """The rows of each file that the newest version of a table has."""
+    names = spark.read.format("delta").load(path).inputFiles()
+    return [pq.read_table(name.removeprefix("file://")).to_pandas() for name in names]
+
+
+def classes(rows: pd.DataFrame) -> "pd.Series[int]":
+    return rows.groupby(["wage", "city"], dropna=False).size()
+
+
+@pytest.fixture
+def audits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each audit, whether it was by file."""
+    seen: list[bool] = []
+    from anonlib import auditing
+
+    audit = auditing.audit_table
+
+    def note(frame: DataFrame, spec: Any, whole: DataFrame | None = None) -> AuditReport:
+        seen.append(spec.apart is not None)
+        return audit(frame, spec, whole)
+
+    monkeypatch.setattr(auditing, "audit_table", note)
+    return seen
+
+
+def test_files_are_the_release(
+    shell: Shell,
+    spark: SparkSession,
+    tmp_path: Path,
+    source: dict[str, Any],
+    audits: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Audited files are moved, not written again: into a new table, and added to it. Each has whole
+    classes, in an order that tells nothing; the same rows are released as by a shuffle of all."""
+    path = source["release"]["path"]
+    with monkeypatch.context() as patch:
+        patch.setattr(publish.Target, "_order", None)  # it would write rows again
+        assert shell.release(source).code == 0
+    assert audits == [False, True]
+    files = files_of(spark, path)
+    assert [len(rows) > N / 4 for rows in files] == [True, True]
+    assert all(classes(rows).min() >= K for rows in files)
+    for rows in files:
+        order = rows["position"].to_numpy()
+        assert abs(np.corrcoef(order, np.arange(len(rows)))[0, 1]) < 6 / np.sqrt(len(rows))
+        same = (rows["wage"].astype(str) + rows["city"]).to_numpy()
+        assert (same[1:] == same[:-1]).mean() < 0.05
+    table = spark.read.format("delta").load(path)
+    released = multiset(table)
+    figures = spark.sql(f"describe detail delta.`{path}`").collect()[0]
+    assert (figures["numFiles"], figures["properties"]) == (
+        2,
+        {"delta.isolationLevel": "Serializable"},
+    )
+    assert table.where(F.col("position") < 0).count() == 0  # read by the statistics of files
+
+    frame = people(N).assign(position=range(N, 2 * N), name=[f"new-{i}" for i in range(N)])
+    write_people(tmp_path, frame)
+    source["release"] |= {"mode": "append", "acknowledge_returning": True}
+    with monkeypatch.context() as patch:
+        patch.setattr(publish.Target, "_order", None)
+        assert shell.release(source).code == 0
+    files = files_of(spark, path)
+    assert sorted(len(rows) > N / 4 for rows in files) == [True] * 4
+    assert all(classes(rows).min() >= K for rows in files)
+
+    write_people(tmp_path, people(N).assign(position=range(N), wage=lambda f: f["wage"] + range(N)))
+    source["release"] |= {"mode": "overwrite", "acknowledge_overwrite": True, "order": "table"}
+    del audits[:]
+    assert shell.release(source).code == 0
+    assert audits == [False]
+    assert multiset(spark.read.format("delta").load(path)) == released
+    source["release"]["order"] = "file"
+    with monkeypatch.context() as patch:
+        patch.setattr(publish.Target, "_order", None)
+        assert shell.release(source).code == 0
+    assert multiset(spark.read.format("delta").load(path)) == released
+    assert len(files_of(spark, path)) == 2
+    assert left(tmp_path / "out") == {"table", "table.private"}
+
+
+def test_classes_that_files_cut_are_not_published(
+    shell: Shell, tmp_path: Path, source: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Classes that hold in the table, but not in each file."""
+
+    def cut(frame: DataFrame, n_files: int) -> DataFrame:
+        return frame.repartition(n_files, F.col("c4"))
+
+    monkeypatch.setattr(staging, "order_in_files", cut)
+    said = shell.release(source)
+    assert said.code == 3
+    assert "each file: k_anonymity k=3: " in said.error
+    assert not Path(source["release"]["path"]).exists()
+
+
+def changed(config: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A config with sections that are added to, and other fields replaced; None removes one."""
+    merged = dict(config)
+    for key, value in changes.items():
+        merged[key] = {**config.get(key, {}), **value} if isinstance(value, dict) else value
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"release": {"order": "table"}},
+        {"release": {"partition_by": ["illness"]}},
+        {"release": {"rows_per_file": 1000}, "partition": {"max_rows": 1000}},
+        {"privacy": {"suppress": "costliest", "suppression_limit": 0.01}},
+        {"one_row_per_person": None, "unit": ["name"]},
+    ],
+    ids="-".join,
+)
+def test_files_that_can_not_be_the_release(
+    shell: Shell,
+    spark: SparkSession,
+    source: dict[str, Any],
+    changes: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where tasks tell more than the release, or a file would have few blocks, all rows are dealt
+    anew, and nothing private is in what is published."""
+    config = changed(source, changes)
+    orders = Counter[str]()
+    whole = publish.order_in_table
+
+    def note(frame: DataFrame, n_files: int) -> DataFrame:
+        orders["table"] += 1
+        return whole(frame, n_files)
+
+    monkeypatch.setattr(publish, "order_in_table", note)
+    assert shell.release(config).code == 0
+    assert orders == {"table": 1}
+    rows = pd.concat(files_of(spark, config["release"]["path"]))
+    assert {*rows.columns} <= {"wage", "city", "illness", "position"}
