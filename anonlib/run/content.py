@@ -7,12 +7,13 @@ looks at the source: digests prove that the release is made of these rows.
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -126,12 +127,16 @@ class Sketch:
 
 
 def judge_content(
-    source: Source, n_rows: int, privacy: PrivacySection, protected: frozenset[str]
+    source: Source,
+    n_rows: int,
+    sample: pa.Table,
+    privacy: PrivacySection,
+    protected: frozenset[str],
 ) -> tuple[Content, list[Problem]]:
     """Judges the columns of a source that are released.
 
-    Cost: one aggregate over the source. With more than SKETCH_SIZE rows one more for counts of
-    distinct values, and a grouping by each column that has few. One more for all columns with about
+    Cost: one aggregate over the source. With more than SKETCH_SIZE rows one more for the columns
+    that have few values, and one for counts of identifiers. One more for all columns with about
     as many values as an identifier, together. One more with a shuffle for each column that looks
     like a key, or as if its values belong to one person each, and for each pair of columns that may
     repeat each other.
@@ -139,6 +144,7 @@ def judge_content(
     Args:
         source: The source.
         n_rows: The number of its rows.
+        sample: A random sample of them, by id.
         privacy: The section of the config that acknowledges columns.
         protected: Names of sensitive columns with a model. They may have many distinct values.
 
@@ -151,11 +157,11 @@ def judge_content(
         [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
     )
     columns = dict.fromkeys([*persons, *candidates])
-    shares, hash_of = _find_shares(source, columns, n_rows), _keyed_hash()
+    shares, hash_of = _find_shares(source, columns, n_rows, sample), _keyed_hash()
     frame = _as_texts(source.raw, source, columns)
     many_rows = n_rows > SKETCH_SIZE
     few = [c for c in candidates if many_rows and shares[c.id] == 1 and c not in persons]
-    whole = {c.id: _sketch_values(source, c, hash_of) for c in few}
+    whole = _sketch_values(source, few, hash_of) if few else {}
     sketches, equal = _sketch(frame, persons, candidates, shares, whole, hash_of)
     distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
     pairs = [(column, other) for column in candidates for other in persons]
@@ -184,13 +190,34 @@ def _is_comparable(column: Column) -> bool:
     return is_atomic(column.type) and not pa.types.is_boolean(column.type)
 
 
-def _find_shares(source: Source, columns: Mapping[Column, None], n_rows: int) -> dict[str, float]:
-    """By id: the share of a column's values that is about SKETCH_SIZE of them, or all."""
+def _find_shares(
+    source: Source, columns: Mapping[Column, None], n_rows: int, sample: pa.Table
+) -> dict[str, float]:
+    """By id: the share of a column's values that is about SKETCH_SIZE of them, or all. Values are
+    counted in the sample; identifiers, which it lacks, by Spark."""
     if n_rows <= SKETCH_SIZE or not columns:
         return {c.id: 1.0 for c in columns}
-    counts = [F.approx_count_distinct(c.id, 0.1) for c in columns]
-    row = source.raw.agg(*counts).collect()[0]
-    return {c.id: min(1.0, SKETCH_SIZE / max(1, n)) for c, n in zip(columns, row, strict=True)}
+    seen = {c.id: sample.column(c.id) for c in columns if c.id in sample.column_names}
+    n_values = {id: _estimate_distinct(values, n_rows) for id, values in seen.items()}
+    others = [c.id for c in columns if c.id not in seen]
+    if others:
+        row = source.raw.agg(*[F.approx_count_distinct(id, 0.1) for id in others]).collect()[0]
+        n_values |= dict(zip(others, row, strict=True))
+    return {id: min(1.0, SKETCH_SIZE / max(1.0, n)) for id, n in n_values.items()}
+
+
+def _estimate_distinct(values: pa.ChunkedArray, n_rows: int) -> float:
+    """The number of distinct values that n_rows rows have, by a sample of theirs; all of them if
+    the sample has all rows.
+
+    Reference: A. Chao, Nonparametric estimation of the number of classes in a population,
+    Scandinavian Journal of Statistics 11, 1984 (as corrected for bias).
+    """
+    counts = pc.value_counts(values.drop_null().combine_chunks()).field("counts").to_numpy()
+    if len(values) >= n_rows:
+        return float(len(counts))
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    return len(counts) + once * (once - 1) / (2 * (twice + 1))
 
 
 def _as_texts(rows: DataFrame, source: Source, columns: Mapping[Column, None]) -> DataFrame:
@@ -244,17 +271,40 @@ def _number(text: SparkColumn, column: Column) -> SparkColumn:
 
 
 def _sketch_values(
-    source: Source, column: Column, hash_of: Callable[[SparkColumn], SparkColumn]
-) -> Sketch:
-    """The whole sketch of a column that has few values in many rows: a text is made of each value,
-    not in each row."""
-    counted = source.raw.groupBy(column.id).agg(F.count("*").alias("n"))
-    text = F.col(column.id)
-    rows = _as_texts(counted, source, {column: None}).where(text.isNotNull())
-    found = rows.select(hash_of(text).alias("hash"), _number(text, column).alias("number"), "n")
-    hashed, numbers, n = (part.to_numpy() for part in found.toArrow().columns)
-    hashes, first = np.unique(hashed, return_index=True)
-    return Sketch(1.0, hashes, numbers[first], int(n.sum()))
+    source: Source, columns: list[Column], hash_of: Callable[[SparkColumn], SparkColumn]
+) -> dict[str, Sketch]:
+    """By id: the whole sketches of columns that have few values in many rows. A text is made of
+    each value, not in each row."""
+    ids = [c.id for c in columns]
+    counts = [F.count(id).alias(f"{id}_n") for id in ids]
+    sets = source.raw.agg(*[F.collect_set(id).alias(id) for id in ids], *counts)
+    # A row for each place in the sets: the shorter ones end with nulls.
+    rows = sets.select(F.explode(F.arrays_zip(*ids)).alias("value"), *[f"{id}_n" for id in ids])
+    frame = rows.select("value.*", *[f"{id}_n" for id in ids])
+    frame = frame.withColumns({f"{id}_given": F.col(id).isNotNull() for id in ids})
+    texts = _as_texts(frame, source, dict.fromkeys(columns))
+    parts = [F.col(f"{id}_{part}") for id in ids for part in ("n", "given")]
+    for c in columns:
+        text = F.col(c.id)
+        parts.append(F.when(text.isNotNull(), hash_of(text)).alias(f"{c.id}_hash"))
+        parts.append(_number(text, c).alias(f"{c.id}_number"))
+    found = texts.select(*parts).toArrow()
+    sketches, blank = {}, []
+    for c in columns:
+        hashes, given = found.column(f"{c.id}_hash"), found.column(f"{c.id}_given")
+        present = pc.is_valid(hashes)
+        if pc.any(pc.and_not(given, present)).as_py():
+            blank.append(c)
+        numbers = found.column(f"{c.id}_number").filter(present).to_numpy()
+        unique, first = np.unique(hashes.filter(present).to_numpy(), return_index=True)
+        n_present = found.column(f"{c.id}_n")[0].as_py() if len(found) else 0
+        sketches[c.id] = Sketch(1.0, unique, numbers[first], n_present)
+    if blank:  # texts that are no value were counted as some
+        rows = _as_texts(source.raw, source, dict.fromkeys(blank))
+        row = rows.agg(*[F.count(c.id) for c in blank]).collect()[0]
+        for c, n in zip(blank, row, strict=True):
+            sketches[c.id] = replace(sketches[c.id], n_present=n)
+    return sketches
 
 
 def _sketch(

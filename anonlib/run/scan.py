@@ -109,7 +109,7 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
             *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
         ]
         named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
-        content, content_problems = judge_content(source, figures["n"], privacy, named)
+        content, content_problems = judge_content(source, figures["n"], sample, privacy, named)
         problems += content_problems
         if problems:
             raise InfeasibleError(problems)
