@@ -59,9 +59,8 @@ def anonymize_table(
     """Anonymizes a table by a config, and measures it.
 
     The cells are the same as in a release of these rows whose sample is the whole table, with one
-    difference. A block that can't hold the models is not joined with its neighbour in the tree, but
-    with the block where this adds least to the sum of squares. Values are recoded as if all rows
-    were one block. Cost: the kernel's.
+    difference. A block that can't hold the models may be merged with any other, not only with one
+    of its unit. Values are recoded as if all rows were one block. Cost: the kernel's.
 
     Args:
         table: The schema's columns by id, as a source reads them, and HASH, a hash of each row.

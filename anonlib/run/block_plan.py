@@ -50,6 +50,9 @@ MIN_PER_LEAF = 8
 IN_TASK = 4
 #: The fewest blocks that share a file.
 BLOCKS_PER_FILE = 4
+#: A unit has at least this many blocks of max_rows: most failing ones find another to merge with,
+#: and tasks of about ROWS_PER_TASK have several units.
+BLOCKS_PER_UNIT = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,9 @@ class BlockPlan(Plan):
         largest: Rows of the largest leaf.
         spread: Leaves of heavy tuples that are alone in their blocks. However their rows are
             dealt, the tuple itself is released.
+        units: int64[blocks]. The unit of each block, if blocks were not counted: tasks get whole
+            units, count their blocks, and merge those that fail the models within their unit. None
+            if blocks were counted and hold the models.
     """
 
     features: tuple[CutFeature, ...]
@@ -81,6 +87,7 @@ class BlockPlan(Plan):
     n_merged: int = 0
     largest: int = 0
     spread: tuple[int, ...] = ()
+    units: Ints | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -88,7 +95,12 @@ class BlockPlan(Plan):
 
     @property
     def most_files(self) -> int:
-        return max(1, self.n_blocks // BLOCKS_PER_FILE)
+        return max(1, min(self._n_parts, self.n_blocks // BLOCKS_PER_FILE))
+
+    @property
+    def _n_parts(self) -> int:
+        """The parts that tasks get whole."""
+        return self.n_blocks if self.units is None else int(self.units.max()) + 1
 
     def stage(
         self,
@@ -103,11 +115,8 @@ class BlockPlan(Plan):
         """One shuffle, which brings whole blocks together, and one crossing into Python."""
         frame = with_blocks(rows, schema, self)
         n_tasks = n_partitions or self._n_tasks(rows.sparkSession)
-        # In an order that nobody knows: readers may see which rows a task wrote.
-        order, place = np.random.default_rng(), np.empty(self.n_blocks, np.int64)
-        shuffled = order.permutation(self.n_blocks)
-        place[shuffled] = order.permutation(n_tasks)[deal_out(self.sizes[shuffled], n_tasks)]
-        key = find_task_keys(n_tasks)[place]
+        key = find_task_keys(n_tasks)[self._deal(n_tasks)]
+        task = replace(task, units=self.units)
         frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
         released = spark_schema(task.output)
 
@@ -120,9 +129,19 @@ class BlockPlan(Plan):
         types = pa.schema([(n, _input_type(n, schema)) for n in frame.columns])
         return frame.mapInPandas(lambda rows: _anonymize_pandas(rows, task, types, tell), released)
 
+    def _deal(self, n_tasks: int) -> Ints:
+        """int64[blocks]. The task of each block: dealt by size, in an order that nobody knows,
+        since readers may see which rows a task wrote."""
+        unit = np.arange(self.n_blocks) if self.units is None else self.units
+        sizes = np.bincount(unit, self.sizes, self._n_parts).astype(np.int64)
+        random, task = np.random.default_rng(), np.empty(len(sizes), np.int64)
+        order = random.permutation(len(sizes))
+        task[order] = random.permutation(n_tasks)[deal_out(sizes[order], n_tasks)]
+        return task[unit]
+
     def _n_tasks(self, spark: SparkSession) -> int:
         wanted = max(4 * spark.sparkContext.defaultParallelism, ceil(self.n_rows / ROWS_PER_TASK))
-        return max(1, min(wanted, self.n_blocks))
+        return max(1, min(wanted, self._n_parts))
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows of controllers that are suppressed."""
@@ -172,8 +191,14 @@ def plan_blocks(
     attributes: Mapping[str, Attribute],
     max_suppressed: int,
     task: Task,
+    *,
+    count: bool,
 ) -> BlockPlan:
     """Makes the frozen plan. At most `max_suppressed` rows of controllers are suppressed.
+
+    Blocks are counted, and merged until they hold the models, if `count`, if models look at the
+    counts of values or at several columns, or if there are controllers or tuples too large for a
+    task. Otherwise tasks do both, and nothing reads the source only to count.
 
     Raises:
         ConfigError: `single` meets a table above its limit.
@@ -207,10 +232,34 @@ def plan_blocks(
     )
     if n_leaves == 1:
         return draft  # the table holds the models as a whole
+    sizes = np.rint(np.bincount(leaf, minlength=n_leaves) / sample.share).astype(np.int64)
+    models = build_models(task.models)
+    small = not heavy and int(sizes.max()) <= IN_TASK * bound
+    plain = not schema.joint and not any(model.looks_at == "counts" for model in models)
+    if small and plain and owners is None and not count:
+        units = _group_leaves(cuts, sizes, BLOCKS_PER_UNIT * bound)
+        return replace(draft, sizes=sizes, largest=int(sizes.max()), units=units)
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
     return _repair(draft, BlockCounter(rows, schema, task), partition, roots, centers)
+
+
+def _group_leaves(cuts: Cuts, sizes: Ints, least: int) -> Ints:
+    """int64[leaves]. The unit of each leaf: neighbours in the tree that have together `least` rows
+    or more."""
+    order, below = [], cuts.roots[::-1].tolist()
+    while below:
+        node = below.pop()
+        if node < 0:
+            order.append(-1 - node)
+        else:
+            below += [int(cuts.right[node]), int(cuts.left[node])]
+    start = np.cumsum(sizes[order]) - sizes[order]
+    n_units = max(1, int(sizes.sum()) // least)
+    unit = np.empty(len(sizes), np.int64)
+    unit[order] = np.unique(np.minimum(start // least, n_units - 1), return_inverse=True)[1]
+    return unit
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from anonlib.run.scan import Scan
 from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
 from anonlib.spark.digest import Digest, digest_halves
+from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import ROWS_PER_TASK, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
@@ -119,23 +120,34 @@ def stage_release(
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
     with progress.stage("partition", spark), translate_errors("partition"):
         task = task_of(config, schema, scan, pseudonym_key, token_key, marks)
-        partition, allowed = config.partition, config.privacy.may_suppress(scan.n_rows)
-        plan: Plan
-        if partition.by_tuples:
-            plan = plan_tuples(rows, schema, scan, partition, allowed, task)
-        else:
-            attributes = config.attributes
-            plan = plan_blocks(rows, schema, scan, partition, attributes, allowed, task)
-        own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
-        task = replace(task, own=own, values=plan.values)
+        plan = _plan(rows, schema, scan, config, task, count=False)
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
+    marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
-        marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
         staging = _write(marked, schema, config.release, config.spark, plan, task, place)
-        if plan.n_rows == scan.n_rows:
-            return staging
+    if any(each.failed for each in staging.totals):
+        # Blocks are then merged beyond their unit, by the counts of all.
+        with progress.stage("partition", spark), translate_errors("partition"):
+            Storage(spark, place.folder).delete(place.folder)
+            plan = _plan(rows, schema, scan, config, task, count=True)
+        with progress.stage("anonymize", spark), translate_errors("anonymize"):
+            staging = _write(marked, schema, config.release, config.spark, plan, task, place)
+    if plan.n_rows == scan.n_rows:
+        return staging
+    with translate_errors("anonymize"):
         return replace(staging, left_out=digest_halves(plan.left_out(rows, schema)))
+
+
+def _plan(
+    rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task, *, count: bool
+) -> Plan:
+    """The plan of a source. count: As for `plan_blocks`."""
+    partition, allowed = config.partition, config.privacy.may_suppress(scan.n_rows)
+    if partition.by_tuples:
+        return plan_tuples(rows, schema, scan, partition, allowed, task)
+    attributes = config.attributes
+    return plan_blocks(rows, schema, scan, partition, attributes, allowed, task, count=count)
 
 
 def _write(
@@ -150,6 +162,8 @@ def _write(
     """Anonymizes rows, and writes them: as files that can be the release, if the workers tell
     nothing private of them and each file has whole cells."""
     spark, names = rows.sparkSession, place.names
+    own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
+    task = replace(task, own=own, values=plan.values)
     cores = spark.sparkContext.defaultParallelism
     n_files = count_files(plan.n_rows, release.rows_per_file, cores)
     can_be_released = (

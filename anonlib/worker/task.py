@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from anonlib import registry
 from anonlib.arrays import MISSING, Codes, Floats, Ints
-from anonlib.errors import run_sanitized
+from anonlib.errors import InfeasibleError, run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
@@ -58,6 +58,7 @@ class Totals:
         n_blocks: Their blocks.
         n_cells: Their cells.
         states: By metric: its state.
+        failed: Whether a unit of theirs can't hold the models. Then none of the rows is released.
     """
 
     n_rows: int
@@ -67,6 +68,7 @@ class Totals:
     n_blocks: int = 0
     n_cells: int = 0
     states: tuple[Floats, ...] = ()
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class Task:
         seed: The seed of these partitioners.
         own: By controller: the specs of its own models, in addition to `models`.
         joint: Whether models must also hold if the other protected columns are known.
+        units: int64[blocks]. The unit within which a block that fails the models is merged with
+            others; None if all blocks hold them.
     """
 
     encodings: tuple[Encoding, ...]
@@ -120,6 +124,7 @@ class Task:
     seed: int = 0
     own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     joint: bool = False
+    units: Ints | None = None
 
 
 def anonymize_batches(
@@ -155,6 +160,15 @@ def anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
 def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     block, table = to_block(table, task)
     blocks = table.column(BLOCK).to_numpy()
+    if task.units is not None:
+        try:
+            merged = _merge_blocks(block, blocks, task.units)
+        except InfeasibleError:
+            return task.output.empty_table(), replace(total_rows(table), failed=True)
+        if merged is not blocks:
+            place = table.schema.get_field_index(BLOCK)
+            block, table = to_block(table.set_column(place, BLOCK, pa.array(merged)), task)
+            blocks = table.column(BLOCK).to_numpy()
     start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
     owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
     cells = _cells(block, start, owner, task)
@@ -167,6 +181,34 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
         total_rows(table), block=int(blocks[0]), n_blocks=len(start), n_cells=cells.m, states=states
     )
     return pa.table([released[name] for name in task.output.names], schema=task.output), summary
+
+
+def _merge_blocks(block: Block, blocks: Codes, units: Ints) -> Codes:
+    """int32[n]. The block of each row, after blocks that fail the models were merged with others of
+    their unit; `blocks` itself if none fails. A block keeps the lowest number of those in it.
+
+    Args:
+        block: The rows of whole units, block after block.
+        blocks: int32[n]. Their blocks, ascending.
+        units: int64[blocks]. The unit of each block.
+
+    Raises:
+        InfeasibleError: A unit does not hold the models as one block.
+    """
+    from anonlib.kernels.merge import merge_failing
+
+    numbers, place = np.unique(blocks, return_inverse=True)
+    failing = ~block.holds(place, len(numbers))
+    if not failing.any():
+        return blocks
+    merged = blocks.copy()
+    for unit in np.unique(units[numbers[failing]]):
+        rows = np.flatnonzero(units[blocks] == unit)
+        group = merge_failing(part(block, rows), place[rows])
+        lowest = np.full(int(group.max()) + 1, len(units))
+        np.minimum.at(lowest, group, blocks[rows])
+        merged[rows] = lowest[group]
+    return merged
 
 
 def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:

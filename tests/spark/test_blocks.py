@@ -2,6 +2,7 @@
 tuples are dealt out."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from anonlib.spark.constants import at
 from anonlib.spark.tasks import find_task_keys
 from anonlib.table.columns import BLOCK, HASH
 from anonlib.worker.task import to_block
+from tests.spark.support import multiset
 from tests.spark.test_release import config
 
 
@@ -47,7 +49,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     assert [leaf_of[h] for h in hashes] == grown.leaf.tolist()
 
     planned = block_plan.plan_blocks(
-        rows, schema, scanned, parsed.partition, parsed.attributes, 0, task
+        rows, schema, scanned, parsed.partition, parsed.attributes, 0, task, count=True
     )
     numbered = block_plan.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
     assert sum(row["count"] for row in numbered) == 3000
@@ -77,7 +79,14 @@ def test_values_are_counted_without_a_filter_by_block(
 
     monkeypatch.setattr(DataFrame, "toArrow", noted)
     block_plan.plan_blocks(
-        source.rows(), source.schema, scanned, parsed.partition, parsed.attributes, 0, task
+        source.rows(),
+        source.schema,
+        scanned,
+        parsed.partition,
+        parsed.attributes,
+        0,
+        task,
+        count=True,
     )
     counting = [plan for plan in plans if BLOCK in plan and "value" in plan]
     assert counting
@@ -125,7 +134,7 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     rows = source.rows()
     task = task_of(parsed, source.schema, scanned)
     planned = block_plan.plan_blocks(
-        rows, source.schema, scanned, parsed.partition, parsed.attributes, 0, task
+        rows, source.schema, scanned, parsed.partition, parsed.attributes, 0, task, count=True
     )
     assert planned.largest >= 2700
     assert len(planned.heavy) == 1
@@ -137,6 +146,51 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     assert result.audit is not None
     assert result.audit.passed
     assert result.n_rows_out == n
+
+
+@pytest.mark.spark
+def test_tasks_count_blocks_and_merge_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing reads the source to count blocks. Some fail, and find others in their unit; the same
+    rows are released however units are dealt. Units that fail as a whole make Spark count."""
+    counts: list[int] = []
+    whole = block_plan.count_leaves
+
+    def note(*how: Any, **more: Any) -> Any:
+        counts.append(1)
+        return whole(*how, **more)
+
+    monkeypatch.setattr(block_plan, "count_leaves", note)
+    partition = {"steps": [{"type": "kmeans"}], "max_rows": 100}
+    models = [
+        {"type": "k_anonymity", "k": 5},
+        {"type": "l_diversity", "l": 4, "attribute": "diagnosis"},
+    ]
+    privacy = {"models": models, "acknowledge_unique": ["income"]}
+
+    def release(**changes: Any) -> tuple[Any, Any]:
+        given = config(tmp_path, partition=partition, privacy=privacy, **changes)
+        given["release"] |= {"mode": "overwrite", "acknowledge_overwrite": True}
+        result = anonlib.release(given)
+        assert result.audit is not None
+        assert result.audit.passed
+        return result, multiset(spark.read.format("delta").load(result.table))
+
+    result, rows = release()
+    assert counts == []
+    assert len(rows) > 0
+    again, same = release(spark={"partitions": 5})
+    assert (rows, result.n_blocks) == (same, again.n_blocks)
+
+    models[0]["k"] = 45  # leaves have about 50 rows; each is a unit here
+    monkeypatch.setattr(
+        block_plan, "_group_leaves", lambda cuts, sizes, least: np.arange(len(sizes))
+    )
+    counted, _ = release()
+    assert counts
+    assert counted.n_blocks < result.n_blocks
+    assert counted.n_rows_out == result.n_rows_out
 
 
 @pytest.mark.spark

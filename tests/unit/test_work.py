@@ -213,6 +213,37 @@ def test_each_block_holds_the_models_of_its_controller() -> None:
     assert anonymize(source, made)[1].n_cells == 20 // K + 1 + 20 // K
 
 
+@pytest.mark.parametrize(
+    ("sizes", "units", "expected"),
+    [
+        ([10, 10, 10], [0, 0, 1], [0, 1, 2]),  # none fails
+        ([10, 2, 10], [0, 0, 1], [0, 0, 2]),  # the only other one of its unit
+        ([2, 1, 10], [0, 0, 1], [0, 0, 2]),
+        ([2, 10, 1, 2, 4], [0, 0, 1, 1, 1], [0, 0, 2, 2, 4]),
+        ([2, 10, 10], [0, 1, 1], None),  # alone in its unit
+    ],
+)
+def test_blocks_are_merged_within_their_unit(
+    sizes: list[int], units: list[int], expected: list[int] | None
+) -> None:
+    blocks = np.repeat(np.arange(len(sizes)), sizes)
+    source = with_blocks(table(len(blocks)), blocks.tolist())
+    source = source.set_column(0, "c0", pa.array(blocks * 1.0))
+    made = task(source, units=np.array(units))
+    released, totals = anonymize(source, made)
+    assert totals.n_rows == len(blocks)
+    if expected is None:
+        assert totals.failed
+        assert released.num_rows == 0
+        return
+    assert not totals.failed
+    merged = np.array(expected)[blocks]
+    apart, same = anonymize(with_blocks(source, merged.tolist()), task(source))
+    assert rows(released) == rows(apart)
+    assert (totals.n_blocks, totals.n_cells) == (len({*expected}), same.n_cells)
+    assert (totals.low, totals.high) == (same.low, same.high)
+
+
 def test_batches_of_a_partition() -> None:
     """Empty ones are no block; a partition without rows gives none."""
     source = table(40)
