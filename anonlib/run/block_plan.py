@@ -48,8 +48,8 @@ from anonlib.worker.task import Task, Totals, anonymize, anonymize_batches, to_b
 MIN_PER_LEAF = 8
 #: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
 IN_TASK = 4
-#: The fewest blocks that share a file.
-BLOCKS_PER_FILE = 4
+#: The fewest blocks, and units of neighbours, that share a file, on average.
+BLOCKS_PER_FILE, UNITS_PER_FILE = 4, 2
 #: A unit has at least this many blocks of max_rows: most failing ones find another to merge with,
 #: and tasks of about ROWS_PER_TASK have several units.
 BLOCKS_PER_UNIT = 4
@@ -95,7 +95,7 @@ class BlockPlan(Plan):
 
     @property
     def most_files(self) -> int:
-        return max(1, min(self._n_parts, self.n_blocks // BLOCKS_PER_FILE))
+        return max(1, min(self._n_parts // UNITS_PER_FILE, self.n_blocks // BLOCKS_PER_FILE))
 
     @property
     def _n_parts(self) -> int:
@@ -255,11 +255,14 @@ def _group_leaves(cuts: Cuts, sizes: Ints, least: int) -> Ints:
             order.append(-1 - node)
         else:
             below += [int(cuts.right[node]), int(cuts.left[node])]
-    start = np.cumsum(sizes[order]) - sizes[order]
-    n_units = max(1, int(sizes.sum()) // least)
-    unit = np.empty(len(sizes), np.int64)
-    unit[order] = np.unique(np.minimum(start // least, n_units - 1), return_inverse=True)[1]
-    return unit
+    unit, n_units, total = np.empty(len(sizes), np.int64), 0, 0
+    for leaf in order:
+        unit[leaf] = n_units
+        total += int(sizes[leaf])
+        if total >= least:
+            n_units, total = n_units + 1, 0
+    # The last ones may be too few for a unit.
+    return np.minimum(unit, max(n_units - 1, 0))
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ from anonlib.table.schema import Column, Role, is_atomic
 
 #: Distinct values of a column that a sketch keeps, about.
 SKETCH_SIZE = 50_000
+#: A column with at most this many distinct values has few: all are kept.
+SET_SIZE = 200_000
 #: A column with at most this many distinct values identifies nobody.
 MAX_HARMLESS_VALUES = 20
 #: This many shared values, or equal rows, more than expected by chance are still an accident.
@@ -157,11 +159,12 @@ def judge_content(
         [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
     )
     columns = dict.fromkeys([*persons, *candidates])
-    shares, hash_of = _find_shares(source, columns, n_rows, sample), _keyed_hash()
+    shares, small = _find_shares(source, columns, n_rows, sample)
+    hash_of = _keyed_hash()
     frame = _as_texts(source.raw, source, columns)
-    many_rows = n_rows > SKETCH_SIZE
-    few = [c for c in candidates if many_rows and shares[c.id] == 1 and c not in persons]
+    few = [c for c in candidates if c.id in small and c not in persons]
     whole = _sketch_values(source, few, hash_of) if few else {}
+    shares |= dict.fromkeys(whole, 1.0)
     sketches, equal = _sketch(frame, persons, candidates, shares, whole, hash_of)
     distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
     pairs = [(column, other) for column in candidates for other in persons]
@@ -170,8 +173,11 @@ def judge_content(
         for c, p in pairs
         if c.id != p.id
     ]
-    least = min(shares.values(), default=1.0)
-    content = Content(least, distinct, tuple(s for s in overlaps if s.n_values or s.n_rows))
+    content = Content(
+        min(shares.values(), default=1.0),
+        distinct,
+        tuple(s for s in overlaps if s.n_values or s.n_rows),
+    )
     problems = [
         *_overlap_problems(overlaps, distinct, privacy),
         *_made_problems(frame, pairs, sketches, privacy),
@@ -192,32 +198,45 @@ def _is_comparable(column: Column) -> bool:
 
 def _find_shares(
     source: Source, columns: Mapping[Column, None], n_rows: int, sample: pa.Table
-) -> dict[str, float]:
-    """By id: the share of a column's values that is about SKETCH_SIZE of them, or all. Values are
-    counted in the sample; identifiers, which it lacks, by Spark."""
+) -> tuple[dict[str, float], set[str]]:
+    """By id: the share of a column's values that is about SKETCH_SIZE of them, or all; and the ids
+    of the columns that have few values for sure. Values are counted in the sample; identifiers,
+    which it lacks, by Spark."""
     if n_rows <= SKETCH_SIZE or not columns:
-        return {c.id: 1.0 for c in columns}
-    seen = {c.id: sample.column(c.id) for c in columns if c.id in sample.column_names}
-    n_values = {id: _estimate_distinct(values, n_rows) for id, values in seen.items()}
+        return {c.id: 1.0 for c in columns}, set()
+    seen = [c.id for c in columns if c.id in sample.column_names]
+    likely, most = {}, {}
+    for id in seen:
+        likely[id], most[id] = estimate_distinct(sample.column(id), n_rows)
+        # Rare values that the sample hardly shows must not fill the memory.
+        likely[id] = max(likely[id], most[id] / 10)
     others = [c.id for c in columns if c.id not in seen]
     if others:
         row = source.raw.agg(*[F.approx_count_distinct(id, 0.1) for id in others]).collect()[0]
-        n_values |= dict(zip(others, row, strict=True))
-    return {id: min(1.0, SKETCH_SIZE / max(1.0, n)) for id, n in n_values.items()}
+        likely |= dict(zip(others, row, strict=True))
+    shares = {id: min(1.0, SKETCH_SIZE / max(1.0, n)) for id, n in likely.items()}
+    return shares, {id for id, n in most.items() if n <= SET_SIZE}
 
 
-def _estimate_distinct(values: pa.ChunkedArray, n_rows: int) -> float:
-    """The number of distinct values that n_rows rows have, by a sample of theirs; all of them if
-    the sample has all rows.
+def estimate_distinct(values: pa.ChunkedArray, n_rows: int) -> tuple[float, float]:
+    """The number of distinct values in n_rows rows, by a sample of them without replacement.
 
-    Reference: A. Chao, Nonparametric estimation of the number of classes in a population,
-    Scandinavian Journal of Statistics 11, 1984 (as corrected for bias).
+    Returns:
+        An estimate; and what it is hardly above, since as many rows have a value that the sample
+        lacks as its values that are there once suggest. Both are exact if the sample has all rows.
+
+    Reference: A. Chao, C.-W. Lin, Nonparametric lower bounds for species richness and shared
+    species richness under sampling without replacement, Biometrics 68(3), 2012, formula 2; I. J.
+    Good, The population frequencies of species, Biometrika 40, 1953, for the second.
     """
     counts = pc.value_counts(values.drop_null().combine_chunks()).field("counts").to_numpy()
-    if len(values) >= n_rows:
-        return float(len(counts))
+    n, size = len(counts), len(values)
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
-    return len(counts) + once * (once - 1) / (2 * (twice + 1))
+    if size >= n_rows or not once:
+        return float(n), float(n)
+    share = size / n_rows
+    scale = 2 * twice * size / max(size - 1, 1) + once * share / (1 - share)
+    return n + once * once / scale, n + (n_rows - size) * once / size
 
 
 def _as_texts(rows: DataFrame, source: Source, columns: Mapping[Column, None]) -> DataFrame:

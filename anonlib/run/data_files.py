@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from anonlib.spark.delta_files import Transaction, forget, list_added_files, save_mode
+from anonlib.spark.jvm import struct_type
 from anonlib.spark.values import row_hash
 
 #: What the ids of our transactions begin with; the run's id follows.
@@ -24,7 +25,7 @@ _ORDER = "__anonlib_order"
 
 @dataclass(frozen=True)
 class DataFiles:
-    """DataFiles in a folder of the run.
+    """Files in a folder of the run.
 
     Attributes:
         transaction: The transaction that wrote them.
@@ -38,6 +39,11 @@ class DataFiles:
     def paths(self) -> list[str]:
         """Their paths within the folder."""
         return list_added_files(self.actions)
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of their table, as Delta describes them."""
+        return struct_type(self.transaction.handle.metadata().schema())
 
     def read(self, like: StructType, *, file: str | None = None) -> DataFrame:
         """Their rows, with the names and types of `like`. file: A further column, which has the

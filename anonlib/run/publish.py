@@ -34,7 +34,15 @@ from anonlib.spark.delta_files import (
     save_mode,
 )
 from anonlib.spark.digest import Digest, digest
-from anonlib.spark.jvm import find_class, java_class, none, scala_seq, some, struct_type
+from anonlib.spark.jvm import (
+    find_class,
+    java_class,
+    none,
+    scala_list,
+    scala_seq,
+    some,
+    struct_type,
+)
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import run_uninterrupted, settle_tasks
@@ -55,7 +63,9 @@ PLAIN = frozenset(
         "enableDeletionVectors",
     )
 )
-#: DataFiles that are moved at the same time; a store in a network copies each.
+#: Features of a table of which the same holds.
+FEATURES = frozenset({"appendOnly", "invariants", "deletionVectors", "vacuumProtocolCheck"})
+#: Files that are moved at the same time; a store in a network copies each.
 N_MOVES = 8
 CHANGED = "the target changed while the release was made; run it again"
 
@@ -263,13 +273,13 @@ class Target:
             try:
                 rows = staged_rows.select(*names)
                 with settle_tasks(self._spark):
-                    if not self._takes(rows.toDF(*names.values()).schema):
+                    if files is None and self._takes(nullable(rows.toDF(*names.values()).schema)):
+                        files = self._write(rows, names, staged_digest, lease, run_id)
+                    if files is not None and self._takes(files.schema):
+                        actions = self._adopt(files, transaction, lease)
+                    else:
                         actions = self._add(rows, names, staged_digest, transaction, run_id)
                         _require_equal(transaction.read(actions, rows.schema), staged_digest)
-                    else:
-                        if files is None:
-                            files = self._write(rows, names, staged_digest, lease, run_id)
-                        actions = self._adopt(files, transaction, lease)
                 operation = self._operation(text)
                 with lease.committing(publishing=True):
                     begun = self.version
@@ -345,11 +355,14 @@ class Target:
         if self.version < 0:
             return True
         there = self._snapshot.metadata()
-        properties = there.configuration().keys().toSeq()
+        keys = there.configuration().keys(), self._snapshot.protocol().readerAndWriterFeatureNames()
+        properties, features = ({*map(str, scala_list(self._spark, each))} for each in keys)
         return (
-            struct_type(there.schema()) == nullable(schema)
+            # Columns that have other names inside files have these in the metadata of their fields.
+            struct_type(there.schema()) == schema == nullable(schema)
             and self.partitioned_by() == [*self._release.partition_by]
-            and {properties.apply(i) for i in range(properties.size())} <= PLAIN
+            and properties <= PLAIN
+            and features <= FEATURES
         )
 
     def _adopt(self, files: DataFiles, transaction: Transaction, lease: Lease) -> Any:
@@ -401,7 +414,8 @@ class Target:
     def _remove(self, actions: Any, lease: Lease, run_id: str) -> None:
         """Removes the files of a failed publication, unless its commit succeeded after all."""
         with suppress(Exception):
-            lease.remove_files()
+            if lease.still_held():
+                lease.remove_files()
             if actions is not None and run_id not in self.runs():
                 for path in list_added_files(actions):
                     self._storage.delete(f"{self.path}/{path}")

@@ -165,14 +165,17 @@ def _write(
     own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
     task = replace(task, own=own, values=plan.values)
     cores = spark.sparkContext.defaultParallelism
-    n_files = count_files(plan.n_rows, release.rows_per_file, cores)
+    wanted = count_files(plan.n_rows, release.rows_per_file, cores)
+    n_files = min(wanted, plan.most_files)
     can_be_released = (
         release.order == "file"
         and not release.partition_by
-        and n_files <= plan.most_files
+        and n_files * release.rows_per_file >= plan.n_rows
+        and n_files <= (how.partitions or n_files)
         and {*task.output.names} == {*names}
     )
-    n_tasks = max(n_files, ceil(plan.n_rows / ROWS_PER_TASK)) if can_be_released else None
+    # As many for each file.
+    n_tasks = n_files * ceil(plan.n_rows / ROWS_PER_TASK / n_files) if can_be_released else None
     with hear_tasks(spark) as totals:
         frame = plan.stage(
             rows,

@@ -81,6 +81,11 @@ def scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
     return _converters(spark).asScala(java).toSeq()
 
 
+def scala_list(spark: SparkSession, values: Any) -> list[Any]:
+    """A list of a Scala collection."""
+    return list(_converters(spark).asJava(values.toSeq()))
+
+
 def _converters(spark: SparkSession) -> Any:
     return java_class(spark, "scala.jdk.javaapi.CollectionConverters")
 

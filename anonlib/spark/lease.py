@@ -118,9 +118,11 @@ class Lease:
             self._claim(last, holder)
         self._beat.start()
         try:
-            self.remove_files()  # those of a table that a dead run began
+            dead = holder or {}
+            self.remove_files(committing=bool(dead.get("committing")))  # those of a dead run
             self._clean()
         except BaseException:
+            self.failed = True
             self.release()
             raise
 
@@ -194,21 +196,22 @@ class Lease:
         Args:
             paths: The files, relative to the target.
         """
+        self.require()
         listed = {"run_id": self._content["run_id"], "files": [*paths]}
         self._storage.write(f"{self.work}/{FILES}", json.dumps(listed))
 
-    def remove_files(self) -> None:
+    def remove_files(self, *, committing: bool = False) -> None:
         """Removes the listed files of a run that never committed them, and the folders that are
-        empty then. Files of others stay."""
+        empty then. Files of others stay.
+
+        committing: Whether the run ended during its commit. If the table was there, its files are
+        left to VACUUM, since the commit may still arrive.
+        """
         root, path = self._storage.root, f"{self.work}/{FILES}"
         if not self._storage.exists(path):
             return
-        listed = json.loads(self._storage.read(path))
-        written = listed["files"]
-        if self._storage.has_table(root):
-            if self._runs is None or self._knows(listed["run_id"]):
-                return  # the commit has arrived
-        else:
+        written = self._read_list(path, committing=committing)
+        if not self._storage.has_table(root):
             names = self._storage.listed(f"{root}/_delta_log")
             written += [f"_delta_log/{name}" for name in names if _TEMPORARY.fullmatch(name)]
         for name in written:
@@ -221,6 +224,17 @@ class Lease:
             self._storage.delete_empty(f"{root}/{folder}")
         self._storage.delete_empty(root)
         self._storage.delete(path)
+
+    def _read_list(self, path: str, *, committing: bool) -> list[str]:
+        """The listed files that may be removed: none if their commit has arrived, or may yet."""
+        try:
+            listed = json.loads(self._storage.read(path))
+        except ValueError:  # the run died while it wrote the list, before it moved a file
+            return []
+        if not self._storage.has_table(self._storage.root):
+            return [*listed["files"]]
+        may_be_there = committing or self._runs is None or self._knows(listed["run_id"])
+        return [] if may_be_there else [*listed["files"]]
 
     def _holds(self) -> bool:
         with self._writing:  # a store without renames can show a half-written file
@@ -304,6 +318,8 @@ class Lease:
         names = self._storage.listed(self.work)
         if AHEAD in names and not ended_well and (self.doubtful or self._has_published()):
             kept.add(AHEAD)
+        if self.failed:
+            kept.add(FILES)  # what is listed there may still be in the table
         for name in names:
             if name not in kept:
                 self._storage.delete(f"{self.work}/{name}")

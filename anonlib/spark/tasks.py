@@ -113,10 +113,9 @@ def hear_tasks(spark: SparkSession) -> Iterator["Accumulator[list[Any]]"]:
     task. That holds for tasks that end in a result or a file, not for those before a shuffle.
     """
     heard: Accumulator[list[Any]] = spark.sparkContext.accumulator([], _Lists())
-    try:
-        yield heard
-    finally:
-        _accumulatorRegistry.pop(heard.aid, None)  # pyspark would keep it
+    yield heard
+    # pyspark would keep it. After a failure it must, since tasks that still run may add to it.
+    _accumulatorRegistry.pop(heard.aid, None)
 
 
 @contextmanager

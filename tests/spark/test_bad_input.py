@@ -320,7 +320,8 @@ def test_no_space_left(shell: Shell, spark: SparkSession, tmp_path: Path, stage:
     noise = np.random.default_rng(0).bytes(N * 2000).hex()
     note = [MARKER + noise[i * 4000 : (i + 1) * 4000] for i in range(N)]
     write_people(tmp_path, people(N).assign(note=note))
-    config = settings(tmp_path, attributes={"note": {"role": "insensitive"}})
+    release = {"order": "table"} if stage == "publish" else {}
+    config = settings(tmp_path, attributes={"note": {"role": "insensitive"}}, release=release)
     config["privacy"]["acknowledge_unique"] = True
     full = no_space(spark)
     hooks = {

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -139,7 +140,12 @@ MADE: list[tuple[str, Any]] = [
 
 
 def judged(
-    spark: SparkSession, path: Path, cases: Sequence[tuple[str, Any, Any]], *, with_models: bool
+    spark: SparkSession,
+    path: Path,
+    cases: Sequence[tuple[str, Any, Any]],
+    *,
+    with_models: bool,
+    n_sampled: int = N,
 ) -> dict[str, list[str]]:
     """What the gate says of columns, by name, where each case is a column of one table: its name,
     its values and its attribute. with_models: whether a model names each of them."""
@@ -153,7 +159,8 @@ def judged(
     source = open_source(spark, config, spark.createDataFrame(rows))
     protected = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
     sample = source.rows().select(*[c.id for c in source.schema.released])
-    _, problems = judge_content(source, N, sample.toArrow(), config.privacy, protected)
+    some = sample.toArrow().take(pa.array(np.random.default_rng(5).permutation(N)[:n_sampled]))
+    _, problems = judge_content(source, N, some, config.privacy, protected)
     source.close()
     said: dict[str, list[str]] = {name: [] for name, *_ in cases}
     for problem in problems:
@@ -182,13 +189,33 @@ def test_few_values_of_many_rows(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A sketch keeps all values of a column that has few, however many rows there are."""
-    monkeypatch.setattr(content, "SKETCH_SIZE", 90)  # 72 ages, 400 identifiers
+    for name in ("SKETCH_SIZE", "SET_SIZE"):
+        monkeypatch.setattr(content, name, 90)  # 72 ages, 400 identifiers
     names = ("a copy", "repeats", "repeats where there is one", "coded ages", "equal at times")
     cases = [case for case in SHOWS if case[0] in names]
     found = judged(spark, tmp_path, [case[:3] for case in cases], with_models=False)
     assert [name for name, *_, said in cases if not any(said in t for t in found[name])] == []
     assert "in 400 rows" in str(found["repeats"])
     assert "72 in all" in str(found["coded ages"])
+
+
+def test_a_sample_of_rows(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Sketches that are set up by a sample see what all rows show; of keys they see a part."""
+    for name in ("SKETCH_SIZE", "SET_SIZE"):
+        monkeypatch.setattr(content, name, 100)
+    names = ("a copy", "repeats", "a key", "coded ages", "equal at times")
+    cases = [case for case in SHOWS if case[0] in names]
+    together = [case[:3] for case in cases]
+    found = judged(spark, tmp_path, together, with_models=False, n_sampled=200)
+    says = {"a key": "is a key: "}
+    missed = [
+        name
+        for name, *_, said in cases
+        if not any(says.get(name, said) in text for text in found[name])
+    ]
+    assert missed == []
 
 
 @pytest.mark.parametrize(

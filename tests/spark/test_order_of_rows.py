@@ -176,3 +176,20 @@ def test_files_that_can_not_be_the_release(
     assert orders == {"table": 1}
     rows = pd.concat(files_of(spark, config["release"]["path"]))
     assert {*rows.columns} <= {"wage", "city", "illness", "position"}
+
+
+def test_a_session_that_names_columns_otherwise(
+    shell: Shell, spark: SparkSession, source: dict[str, Any]
+) -> None:
+    """Delta's defaults change the names inside new files: an older table does not take them."""
+    assert shell.release(source).code == 0
+    path = source["release"]["path"]
+    released = multiset(spark.read.format("delta").load(path))
+    source["release"] |= {"mode": "overwrite", "acknowledge_overwrite": True}
+    key = "spark.databricks.delta.properties.defaults.columnMapping.mode"
+    spark.conf.set(key, "name")
+    try:
+        assert shell.release(source).code == 0
+    finally:
+        spark.conf.unset(key)
+    assert multiset(spark.read.format("delta").load(path)) == released

@@ -365,9 +365,13 @@ class Held:
 
     def __init__(self, *, remote: bool = False):
         self.remote, self.doubtful, self.removed = remote, False, 0
+        self.holds = True
 
     def doubt(self) -> None:
         self.doubtful = True
+
+    def still_held(self) -> bool:
+        return self.holds
 
     def remove_files(self) -> None:
         self.removed += 1
@@ -404,6 +408,7 @@ def test_a_commit_that_failed(
     assert held.doubtful == doubtful
 
 
+@pytest.mark.parametrize("holds", [True, False])
 @pytest.mark.parametrize(
     ("version", "runs", "actions", "gone"),
     [
@@ -422,15 +427,17 @@ def test_what_a_failed_publication_wrote(
     runs: tuple[str, ...],
     actions: Any,
     gone: list[str],
+    holds: bool,
 ) -> None:
     """Its files go, those that it listed and those of Delta's writer, unless its commit has come
-    through."""
+    through. The list may be another's once the lease is lost."""
     monkeypatch.setattr(publish, "list_added_files", lambda actions: ["a", "b"])
     store.files = {f"{ROOT}/{name}": "x" for name in "abc"}
     held: Any = Held()
+    held.holds = holds
     target(log, Snapshot(version, runs))._remove(actions, held, "mine")
     assert store.files.keys() == {f"{ROOT}/{name}" for name in "abc" if name not in gone}
-    assert held.removed == 1
+    assert held.removed == holds
 
 
 def test_a_store_that_is_gone_hides_no_error(
@@ -440,6 +447,12 @@ def test_a_store_that_is_gone_hides_no_error(
     monkeypatch.setattr(log, "update", None)
     held: Any = Held()
     made._remove("some", held, "mine")
+
+
+class Written(str):
+    """Files."""
+
+    schema: Any = "schema"
 
 
 class Publishing(Target):
@@ -465,7 +478,7 @@ class Publishing(Target):
         return self.takes
 
     def _write(self, *args: Any) -> Any:
-        return self._step("write")
+        return Written(self._step("write"))
 
     def _adopt(self, files: Any, *args: Any) -> Any:
         return self._step(f"adopt {files}")
@@ -533,6 +546,7 @@ def test_the_steps_of_a_publication(
     unless its commit may yet arrive."""
     frame: Any = SimpleNamespace(schema="schema")
     frame.select = frame.toDF = lambda *_: frame
+    files = files and Written(files)
 
     @contextmanager
     def settle(spark: Any) -> Iterator[None]:
