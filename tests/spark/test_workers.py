@@ -21,7 +21,7 @@ def test_a_worker_that_dies(shell: Shell, tmp_path: Path, monkeypatch: pytest.Mo
     def die(batches: Any) -> Any:
         os._exit(9)
 
-    def stage(self: Any, rows: DataFrame, schema: Any, task: Task, **more: Any) -> DataFrame:
+    def stage(self: Any, rows: DataFrame, schema: Any, task: Task, *how: Any, **more: Any) -> Any:
         return rows.mapInArrow(die, spark_schema(task.output))
 
     write_people(tmp_path)
