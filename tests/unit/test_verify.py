@@ -254,11 +254,38 @@ def test_staged_rows_are_audited_under_their_names(
         asked = audited(monkeypatch, report(9))
         staged: Any = Staged()
         whole: Any = "whole"
-        assert verify.audit_staged(staged, SPEC, schema, plan, whole) == report(9)
+        assert verify.audit_staged(staged, SPEC, schema, plan, whole, None) == report(9)
         ((rows, spec, table),) = asked
         assert (rows, table) == (columns, "whole")
         by_token = ("token", verify.TOKEN) if schema.unit else ("rows", None)
         assert (spec.persons, spec.token) == by_token
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_files_are_audited_apart(
+    monkeypatch: pytest.MonkeyPatch, no_columns: None, fails: bool
+) -> None:
+    """By the table's models. How rows were dealt to files is chance: only failures are told."""
+    plan: Any = SimpleNamespace(owners=None)
+    asked: list[Any] = []
+    of_table, of_files = report(9), report(9, BAD) if fails else report(9)
+
+    def audit(rows: Any, spec: Any, table: Any) -> Any:
+        asked.append((rows, spec, table))
+        return of_files if spec.apart else of_table
+
+    monkeypatch.setattr(verify.auditing, "audit_table", audit)
+    staged: Any = Staged()
+    whole: Any = "whole"
+    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, whole, staged)
+    (_, (rows, spec, table)) = asked
+    assert (rows, table) == (("c0 as age", verify.FILE), "whole")
+    private = (spec.apart, spec.private, spec.acknowledge_unique)
+    assert private == (verify.FILE, (verify.FILE,), True)
+    assert spec.models == SPEC.models
+    assert found.passed is not fails
+    told = [v.model for v in found.verdicts if v.model.startswith("each file: ")]
+    assert told == (["each file: l_diversity l=2"] if fails else [])
 
 
 def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_columns: None) -> None:
@@ -267,7 +294,7 @@ def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_colum
     plan: Any = SimpleNamespace(owners=SimpleNamespace(with_own_models=lambda: own))
     asked = audited(monkeypatch, report(9, BAD))
     staged: Any = Staged(3)
-    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, None)
+    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, None, None)
     assert [v.model for v in found.verdicts] == [
         "l_diversity l=2",
         "each controller: l_diversity l=2",
