@@ -30,13 +30,13 @@ from tests.support import small_disk
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
-N_ROWS = 900
+N_ROWS = 3000
 #: Four tasks of a few blocks each. Pseudonyms are the same in all runs: so are id and key.
 CHANGES: dict[str, Any] = {
     "attributes": {"name": {"role": "identifier", "pseudonym": True}},
     "pseudonyms": {"key_env": "PSEUDONYM_KEY"},
-    "release": {"run_id": "monday"},
-    "partition": {"steps": [{"type": "kmeans"}], "max_rows": 150},
+    "release": {"run_id": "monday", "order": "table"},
+    "partition": {"steps": [{"type": "kmeans"}], "max_rows": 100},
     "kernel": {"type": "troubled"},
     "spark": {"partitions": 4},
 }
