@@ -350,9 +350,9 @@ class ReleaseSection(Section):
     rows_per_file: int = Field(5_000_000, ge=1_000, le=MAX_INT, description="most rows of a file")
     order: Literal["file", "table"] = Field(
         "file",
-        description="where rows are in random order: file, within each file, as tasks wrote it "
-        "(where no private column is staged, else as table); table, by one more shuffle of all "
-        "rows",
+        description="what is in random order: file, the rows of each file, which has whole blocks "
+        "(all rows, with `partition_by`, few blocks, or private columns); table, all rows, by one "
+        "more shuffle",
     )
 
 

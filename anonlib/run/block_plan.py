@@ -1,5 +1,6 @@
-"""Plans by blocks: grows a tree on the sample, counts its leaves exactly, repairs them, and numbers
-the blocks."""
+"""Plans by blocks: grows a tree on the sample, and makes its leaves the blocks. Tasks count these
+and merge those that fail the models; where they can't, Spark counts them, and the plan is repaired.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -120,8 +121,8 @@ class BlockPlan(Plan):
         frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
         released = spark_schema(task.output)
 
-        def tell(summary: Totals) -> None:
-            totals.add([summary])
+        def tell(own: Totals) -> None:
+            totals.add([own])
 
         # pyspark can't read the annotations of a partial; a lambda has none.
         if not pandas:
@@ -155,9 +156,9 @@ class BlockPlan(Plan):
         """The loss states of all tasks, merged in the order of their lowest blocks."""
         metrics = [registry.build("metric", spec) for spec in task.metrics]
         merged: list[Floats | None] = [None] * len(metrics)
-        for summary in sorted(totals, key=lambda each: each.block):
+        for each in sorted(totals, key=lambda each: each.block):
             for i, metric in enumerate(metrics):
-                found, known = summary.states[i], merged[i]
+                found, known = each.states[i], merged[i]
                 merged[i] = found if known is None else metric.merge(known, found)
         return Outcome(
             sum(each.n_rows for each in totals),
@@ -466,8 +467,8 @@ def _anonymize_pandas(
         if len(frame)
     ]
     if tables:
-        released, summary = anonymize(pa.concat_tables(tables), task)
-        tell(summary)
+        released, totals = anonymize(pa.concat_tables(tables), task)
+        tell(totals)
         yield released.to_pandas(date_as_object=True)
 
 

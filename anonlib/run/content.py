@@ -226,8 +226,8 @@ def estimate_distinct(values: pa.ChunkedArray, n_rows: int) -> tuple[float, floa
         lacks as its values that are there once suggest. Both are exact if the sample has all rows.
 
     Reference: A. Chao, C.-W. Lin, Nonparametric lower bounds for species richness and shared
-    species richness under sampling without replacement, Biometrics 68(3), 2012, formula 2; I. J.
-    Good, The population frequencies of species, Biometrika 40, 1953, for the second.
+    species richness under sampling without replacement, Biometrics 68(3), 2012; I. J. Good, The
+    population frequencies of species, Biometrika 40, 1953, for the second.
     """
     counts = pc.value_counts(values.drop_null().combine_chunks()).field("counts").to_numpy()
     n, size = len(counts), len(values)

@@ -85,7 +85,7 @@ class Plan(ABC):
             rows: The source's rows, by id.
             schema: Their columns.
             task: What the workers need.
-            totals: Gets the summary of each task's rows.
+            totals: Gets the totals of each task's rows.
             n_partitions: Partitions of the shuffle; derived from the number of rows if None.
             pandas: Whether blocks cross into Python as pandas frames, else as Arrow tables.
         """

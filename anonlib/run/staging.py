@@ -185,16 +185,12 @@ def _write(
             n_partitions=how.partitions or n_tasks,
             pandas=how.grouped_map == "pandas",
         )
-        like = frame.schema
         if can_be_released:
-            frame = frame.select(*names)
-            like = frame.schema
-            frame = order_in_files(frame, n_files).toDF(*names.values())
-        run_id = place.run_id
-        files = write_files(spark, place.folder, frame, run_id, statistics=can_be_released)
-        staged_rows = files.read(like)
+            frame = order_in_files(frame.select(*names), n_files)
+        named = frame.toDF(*names.values()) if can_be_released else frame
+        files = write_files(spark, place.folder, named, place.run_id, statistics=can_be_released)
     kept = files if can_be_released else None
-    return Staging(plan, task, staged_rows, tuple(totals.value), kept)
+    return Staging(plan, task, files.read(frame.schema), tuple(totals.value), kept)
 
 
 def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:

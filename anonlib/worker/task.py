@@ -133,8 +133,8 @@ def anonymize_batches(
     """`anonymize` for the batches of one partition. It has all rows of its blocks."""
     found = [batch for batch in batches if batch.num_rows]
     if found:
-        released, summary = anonymize(pa.Table.from_batches(found), task)
-        tell(summary)
+        released, totals = anonymize(pa.Table.from_batches(found), task)
+        tell(totals)
         yield from released.to_batches()
 
 
@@ -148,7 +148,7 @@ def anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
         task: The task.
 
     Returns:
-        The released rows, with the private columns of staging, and their summary.
+        The released rows, with the private columns of staging, and their totals.
 
     Raises:
         BlockError: Any error of a block. Its cause is dropped, since its text may contain data.
@@ -177,10 +177,10 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     if COST in task.output.names:
         released[COST] = pa.array(_costs(seen), pa.int32())
     states = tuple(registry.build("metric", spec).update(seen) for spec in task.metrics)
-    summary = replace(
+    totals = replace(
         total_rows(table), block=int(blocks[0]), n_blocks=len(start), n_cells=cells.m, states=states
     )
-    return pa.table([released[name] for name in task.output.names], schema=task.output), summary
+    return pa.table([released[name] for name in task.output.names], schema=task.output), totals
 
 
 def _merge_blocks(block: Block, blocks: Codes, units: Ints) -> Codes:
@@ -349,7 +349,7 @@ def _recoder(spec: dict[str, Any]) -> Recoder:
 
 
 def total_rows(rows: pa.Table | pa.RecordBatch) -> Totals:
-    """The summary of rows as they were read."""
+    """The totals of rows as they were read."""
     return Totals(rows.num_rows, _sum(rows.column(LOW)), _sum(rows.column(HIGH)))
 
 

@@ -171,6 +171,7 @@ def test_tasks_count_blocks_and_merge_them(
 
     def release(**changes: Any) -> tuple[Any, Any]:
         given = config(tmp_path, partition=partition, privacy=privacy, **changes)
+        given["source"] = {"format": "generator", "rows": 1000, "seed": 3}
         given["release"] |= {"mode": "overwrite", "acknowledge_overwrite": True}
         result = anonlib.release(given)
         assert result.audit is not None
