@@ -100,6 +100,10 @@ class StorageError(AnonlibError):
     """Reading or writing failed: no space, no permission, a broken file."""
 
 
+class PublishedError(StorageError):
+    """What a run does after its commit failed: the release is published all the same."""
+
+
 class BusyError(AnonlibError):
     """Another run holds the lease of the target, or changed the target meanwhile."""
 

@@ -93,6 +93,8 @@ def _json(
 
 def _message(error: BaseException, verb: str | None) -> str:
     if isinstance(error, KeyboardInterrupt):
+        if str(error):  # what the run says of its state
+            return str(error)
         return "; ".join(filter(None, [INTERRUPTED, _AFTERWARDS.get(verb or "")]))
     if isinstance(error, AnonlibError):
         return str(error)

@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from anonlib.errors import PublishedError
+
 #: Seconds between checks whether the work is done.
 _TICK = 0.2
 
@@ -52,28 +54,36 @@ def run_interruptible(work: Callable[[], int]) -> int:
 
     thread = threading.Thread(target=body, name="anonlib", daemon=True)
     signals: list[int] = []
-    stopped: threading.Event | None = None
-    with _handlers(signals), _restore_handler():
+    delivery = threading.Event()
+    unused = [delivery]
+
+    def stop() -> None:
+        # The handler runs between any two steps of the main thread: only one call gets the event.
+        if signals and thread.is_alive():
+            with suppress(IndexError):
+                _stop(thread, unused.pop())
+
+    with _handlers(signals, stop), _restore_handler():
         thread.start()
         while thread.is_alive():
             thread.join(_TICK)
-            if signals and stopped is None:
-                stopped = _stop(thread)
-            if stopped is not None and not stopped.is_set():
+            stop()
+            if signals and not delivery.is_set():
                 _cancel_jobs()  # repeatedly: the thread may just be starting another job
             if len(signals) > 1:
                 raise Interrupted
-    if failure and stopped is not None:  # the error may come from a cancelled job
-        raise Interrupted from failure[0]
+    if failure and not unused and not isinstance(failure[0], PublishedError):
+        # The error may come from a cancelled job; an interruption may say what is published.
+        said = failure[0].args if isinstance(failure[0], KeyboardInterrupt) else ()
+        raise Interrupted(*said) from failure[0]
     if failure:
         raise failure[0]
     return outcome[0]
 
 
-def _stop(thread: threading.Thread) -> threading.Event:
+def _stop(thread: threading.Thread, delivery: threading.Event) -> None:
     """Makes the thread raise Interrupted: before its next command to the JVM or, without a JVM,
-    as soon as it executes Python code again. Returns an event that is set at that moment."""
-    delivery = threading.Event()
+    as soon as it executes Python code again. The event is set at that moment."""
     client = _client()
     if client is not None:
         send = client.send_command
@@ -85,7 +95,7 @@ def _stop(thread: threading.Thread) -> threading.Event:
             return send(*args, **more)
 
         client.send_command = stop_or_send
-        return delivery
+        return
 
     class Raised(Interrupted):
         def __init__(self) -> None:  # called in the thread, when the exception is raised
@@ -93,7 +103,6 @@ def _stop(thread: threading.Thread) -> threading.Event:
 
     target = ctypes.c_ulong(thread.ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(target, ctypes.py_object(Raised))
-    return delivery
 
 
 @contextmanager
@@ -125,9 +134,12 @@ def _cancel_jobs() -> None:
 
 
 @contextmanager
-def _handlers(signals: list[int]) -> Iterator[None]:
+def _handlers(signals: list[int], stop: Callable[[], None]) -> Iterator[None]:
+    """Signals are noted, and stop the work at once."""
+
     def note(number: int, _frame: FrameType | None) -> None:
         signals.append(number)
+        stop()
 
     before = {}
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):

@@ -18,7 +18,7 @@ from anonlib.errors import (
     InfeasibleError,
     InputError,
     Problem,
-    StorageError,
+    PublishedError,
 )
 from anonlib.run.backlog import Backlog
 from anonlib.run.past import Past
@@ -52,7 +52,7 @@ def finish(
                 )
             ]
         )
-    with lease(spark, target.path, run_id, target.runs) as own_lease:
+    with tell_published(target, run_id), lease(spark, target.path, run_id, target.runs) as held:
         if ahead is not None:
             _keep(spark, config.record_path, ahead | {"table_version": target.version_of(run_id)})
         newest = next(iter(target.commits()), None)
@@ -61,8 +61,8 @@ def finish(
         if newest is not None and newest.text != there:
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
-        purge(spark, target, own_lease)
-        register(spark, config.release, run_id, target.version_of(run_id))
+        purge(spark, target, held)
+        register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
     return replace(result, notes=(*notes, *result.notes))
@@ -80,24 +80,27 @@ def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
 
 
 @contextmanager
-def tell_published(path: str, version: int, run_id: str) -> Iterator[None]:
-    """Wraps what a run does after its commit: an error then says that the release is published.
-
-    Args:
-        path: The target.
-        version: The version that the run made.
-        run_id: The id of the run.
+def tell_published(target: Target, run_id: str) -> Iterator[None]:
+    """Wraps a run's commit and what follows it: if it is interrupted or fails after the commit, the
+    error says that the release is published.
 
     Raises:
-        StorageError: The body failed.
+        PublishedError: The body failed after the commit.
+        KeyboardInterrupt: It was interrupted after it.
     """
     try:
         yield
-    except AnonlibError as error:
-        raise StorageError(
-            f"{error}. The release is published all the same (version {version} of {path}); only "
-            f"its manifest, record or clean-up is missing. Release again with `--run-id {run_id}`"
-        ) from error
+    except (AnonlibError, KeyboardInterrupt) as error:
+        version = target.published_version(run_id)
+        if version is None:
+            raise
+        interrupted = isinstance(error, KeyboardInterrupt)
+        text = (
+            f"{'interrupted' if interrupted else error}. The release is published all the same "
+            f"(version {version} of {target.path}); only its manifest, record, name in the catalog "
+            f"or clean-up is missing. Release again with `--run-id {run_id}`"
+        )
+        raise (KeyboardInterrupt if interrupted else PublishedError)(text) from error
 
 
 def _describe_published(

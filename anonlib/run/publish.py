@@ -98,6 +98,7 @@ class Target:
         self._snapshot: Any = None
         self._runs: frozenset[str] | None = None
         self._commits: list[Commit] | None = None
+        self._made: dict[str, int] = {}  # by run: the version that this driver committed
         where = "release.path"
         with explain_damage(spark, self.path, where), translate_errors(where):
             self._log: Any = delta_log(spark, self.path)
@@ -142,6 +143,15 @@ class Target:
             with translate_errors("release.path"):
                 self._runs = self._list_committed()
         return self._runs
+
+    def published_version(self, run_id: str) -> int | None:
+        """The version that a run made or left; None if the run was not committed, or that is
+        unknown."""
+        found = self._made.get(run_id)
+        with suppress(Exception):  # the store may be gone
+            if found is None and run_id in self.runs():
+                found = self.version_of(run_id)
+        return found
 
     def _list_committed(self) -> frozenset[str]:
         if self._snapshot.metadata().configuration().contains(FORGETTING):
@@ -286,7 +296,9 @@ class Target:
                     self.require_unchanged()
                     if self.version != begun:
                         transaction, actions = self._begin_again(transaction, actions)
-                    return self._commit(transaction, actions, operation, lease)
+                    version = self._commit(transaction, actions, operation, lease)
+                    self._made[run_id] = version
+                return version
             except BaseException:
                 if not lease.doubtful:
                     self._remove(actions, lease, run_id)

@@ -169,11 +169,9 @@ def _details(spark: SparkSession, table: str) -> dict[str, str]:
     return {row["col_name"]: row["data_type"] for row in rows[start:]}
 
 
-def register(spark: SparkSession, release: ReleaseSection, run_id: str, version: int) -> None:
-    """Gives the published table its name in the catalog, unless it has it.
-
-    Raises StorageError if that fails. It says what is published, and what to do.
-    """
+def register(spark: SparkSession, release: ReleaseSection) -> None:
+    """Gives the published table its name in the catalog, unless it has it. Raises StorageError if
+    that fails."""
     name = release.catalog_table
     if name is None:
         return
@@ -187,10 +185,8 @@ def register(spark: SparkSession, release: ReleaseSection, run_id: str, version:
     except AnonlibError as error:
         place = path.replace("\\", "\\\\").replace("'", "\\'")
         raise StorageError(
-            f"{error}. The release is published all the same (version {version} of "
-            f"{path}); only its name in the catalog is missing. Release again with "
-            f"`--run-id {run_id}`, or run: CREATE TABLE IF NOT EXISTS {quoted} USING "
-            f"DELTA LOCATION '{place}'"
+            f"{error}; the catalog lacks the table, which is made by: CREATE TABLE IF NOT EXISTS "
+            f"{quoted} USING DELTA LOCATION '{place}'"
         ) from error
 
 

@@ -106,27 +106,31 @@ class Run:
         except GateError:
             self._keep(self._result(scan, release, evaluation, "stopped"), source, scan, release)
             raise
-        with self.progress.stage("publish", self.spark):
-            result = self._result(scan, release, evaluation, "published")
-            schema = source.schema
-            notes = (*self.prior.notes, *reader_notes(schema), *recoder_notes(schema))
-            result = replace(result, notes=notes)
-            text = record(
-                self.config,
-                result,
-                source,
-                scan,
-                release.staging.plan,
-                make_promise(self.config, source.schema),
-            )
-            lease.require()
-            write_ahead(self.spark, lease.work, text)
-            version = self._publish(source, scan, release, lease)
-        result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
-        with tell_published(self.target.path, version, self.run_id):
+        with tell_published(self.target, self.run_id):
+            with self.progress.stage("publish", self.spark):
+                result = self._result(scan, release, evaluation, "published")
+                notes = (*self.prior.notes, *reader_notes(source.schema))
+                result = replace(result, notes=(*notes, *recoder_notes(source.schema)))
+                self._write_ahead(result, source, scan, release, lease)
+                version = self._publish(source, scan, release, lease)
+            result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
             result = self._keep(result, source, scan, release)
-        register(self.spark, self.config.release, self.run_id, version)
+            register(self.spark, self.config.release)
         return result
+
+    def _write_ahead(
+        self,
+        result: ReleaseResult,
+        source: Source,
+        scan: Scan,
+        release: AuditedRelease,
+        lease: Lease,
+    ) -> None:
+        """Writes the record before the commit, for a run that dies right after it."""
+        promise = make_promise(self.config, source.schema)
+        text = record(self.config, result, source, scan, release.staging.plan, promise)
+        lease.require()
+        write_ahead(self.spark, lease.work, text)
 
     def trial(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """The same without publishing, and gates don't stop it."""
@@ -216,13 +220,12 @@ class Run:
         version = self.target.publish(
             release.rows, names, digest_of_rows, files, lease, self.run_id, text
         )
-        with tell_published(self.target.path, version, self.run_id):
-            write_manifest(self.spark, self.target.path, text)
-            self.past.after_commit(self.target)
-            if self.config.release.mode != "overwrite":
-                return version
-            purge(self.spark, self.target, lease)
-            return self.target.version_of(self.run_id)
+        write_manifest(self.spark, self.target.path, text)
+        self.past.after_commit(self.target)
+        if self.config.release.mode != "overwrite":
+            return version
+        purge(self.spark, self.target, lease)
+        return self.target.version_of(self.run_id)
 
     def _result(
         self, scan: Scan, release: AuditedRelease, evaluation: Evaluation | None, ending: Ending

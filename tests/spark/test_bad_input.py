@@ -345,6 +345,20 @@ def test_interrupted(shell: Shell, tmp_path: Path, stage: str) -> None:
     nothing_left(tmp_path)
 
 
+def test_interrupted_after_the_commit(shell: Shell, tmp_path: Path) -> None:
+    """Who stops a run then learns that its rows are published, and how to finish it."""
+    write_people(tmp_path)
+    config = settings(tmp_path, release={"run_id": "r1"})
+    said = shell.release(
+        config, hooks={"publish ended": lambda: os.kill(os.getpid(), signal.SIGINT)}
+    )
+    assert said.code == 1
+    assert said.error.startswith("interrupted. The release is published all the same (version 0 ")
+    assert "--run-id r1" in said.error
+    assert shell.release(config).code == 0
+    assert left(tmp_path / "out") == {"table", "table.private"}
+
+
 # --- what looks odd and is released
 
 

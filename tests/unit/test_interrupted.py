@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from anonlib.errors import StorageError
+from anonlib.errors import PublishedError, StorageError
+from anonlib.run.endings import tell_published
 from anonlib.spark import lease as leases
 from anonlib.spark import tasks
 from anonlib.spark.lease import Lease, work_folder
@@ -132,3 +133,29 @@ def test_whenever_it_is_interrupted(monkeypatch: pytest.MonkeyPatch, at: str) ->
         run_uninterrupted(work)
     assert ended.is_set() is (at != "enter")
     assert not begun.wait(0.2) or ended.is_set()
+
+
+class Published:
+    """A target: the version that a run made, if it is known."""
+
+    path = "/data/out"
+
+    def __init__(self, version: int | None):
+        self._version = version
+
+    def published_version(self, run_id: str) -> int | None:
+        return self._version
+
+
+@pytest.mark.parametrize("version", [None, 3])
+@pytest.mark.parametrize("error", [StorageError("full"), KeyboardInterrupt()])
+def test_what_is_said_of_a_commit(error: BaseException, version: int | None) -> None:
+    target: Any = Published(version)
+    with pytest.raises(type(error)) as caught, tell_published(target, "r1"):
+        raise error
+    said = str(caught.value)
+    assert ("published all the same (version 3 of /data/out)" in said) is (version is not None)
+    assert ("`--run-id r1`" in said) is (version is not None)
+    assert isinstance(caught.value, PublishedError) is (
+        version is not None and isinstance(error, StorageError)
+    )

@@ -461,6 +461,7 @@ class Publishing(Target):
     def __init__(self, takes: bool, fails: str = "", catches_up: bool = False) -> None:
         self._spark: Any = None
         self._release = ReleaseSection(path=ROOT)
+        self._made = {}
         self.version, self.done, self.fails = 0, list[str](), fails
         self.takes, self.catches_up = takes, catches_up
 
