@@ -103,7 +103,8 @@ def _cluster(points: Block, n_clusters: int) -> Ints:
     Returns:
         int64[n]. The cluster of each row; at most n_clusters.
     """
-    from anonlib.kernels.refine.descent import exchange, near_cells
+    from anonlib.kernels.refine.descent import exchange
+    from anonlib.kernels.refine.near import near_cells
     from anonlib.kernels.refine.state import make_refine_state, make_steps
     from anonlib.partition._clusters_core import bisecting
 

@@ -13,7 +13,8 @@ from anonlib import registry
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.kernels.refine import Refine
-from anonlib.kernels.refine.descent import make_batch, near_cells, propose_steps, take
+from anonlib.kernels.refine.descent import make_batch, propose_steps, take
+from anonlib.kernels.refine.near import dissolve_near, near_cells
 from anonlib.kernels.refine.state import make_refine_state, make_steps, next_steps
 from anonlib.local import cells
 from anonlib.table.block import Block
@@ -155,7 +156,7 @@ def test_large_cells_are_split() -> None:
 @given(blocks(max_columns=3), st.integers(1, 5))
 @settings(max_examples=60)
 def test_near_cells(block: Block, room: int) -> None:
-    """Of numeric columns, the cells with the nearest centroids, nearest first."""
+    """The cells with the nearest centroids, after one of the same tuples; each tuples' once."""
     c = block.n // 3
     ids = np.arange(block.n) % max(c, 1)
     nominal = np.zeros((block.n, 0), np.int32)
@@ -163,12 +164,73 @@ def test_near_cells(block: Block, room: int) -> None:
     found = near_cells(state, room)
     numeric = make_block(block.numeric)
     members = cells_of(ids)
+    point = [(*mean, loss) for mean, loss in zip(state.mean.tolist(), state.loss, strict=True)]
     for a, near in enumerate(found):
-        others = [b for b in range(len(members)) if b != a]
-        far = sorted(between(numeric, members[a], members[b]) for b in others)[:room]
+        others = {point[b]: b for b in range(len(members)) if b != a}
+        same = others.pop(point[a], None)
+        far = sorted(between(numeric, members[a], members[b]) for b in others.values())
         listed = [b for b in near if b >= 0]
-        assert len(set(listed) - {a}) == len(listed) == len(far)
-        assert [between(numeric, members[a], members[b]) for b in listed] == pytest.approx(far)
+        if same is not None and room:
+            assert point[listed.pop(0)] == point[a]
+            far = far[: room - 1]
+        assert len({point[b] for b in listed} - {point[a]}) == len(listed) == len(far[:room])
+        distances = [between(numeric, members[a], members[b]) for b in listed]
+        assert distances == pytest.approx(far[:room])
+
+
+def test_each_of_many_equal_cells_is_near_another() -> None:
+    """Else the rows of a few would do all exchanges."""
+    x = np.repeat([0.0, 1.0, 5.0], 40)[:, None]
+    ids = np.arange(120) // 4  # ten cells at each value
+    state = make_refine_state(x, np.zeros((120, 0), np.int32), np.zeros(0, np.int64), ids, 30)
+    found = near_cells(state, 3)
+    assert (found >= 0).all()
+    assert (np.sort(state.mean[found, 0]) == [0.0, 1.0, 5.0]).all()
+    assert set(found[:10, 1].tolist()) == set(range(10, 20))
+
+
+@pytest.mark.parametrize("nominal", [False, True])
+@pytest.mark.parametrize("start", ["mdav", "mondrian", ["mdav", "mondrian"]])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_rows_that_repeat(nominal: bool, start: Any, seed: int) -> None:
+    """Where each tuple has k rows or more, none is lost."""
+    random = np.random.default_rng(seed)
+    n_tuples, k = int(random.integers(2, 9)), int(random.integers(2, 6))
+    place = random.permutation(np.repeat(np.arange(n_tuples), random.integers(k, 30, n_tuples)))
+    tuples = random.normal(size=(n_tuples, 2))
+    codes = place[:, None] if nominal else np.zeros((len(place), 0), np.int64)
+    block = make_block(tuples[place], codes, k=k)
+    assert loss(block, cells_of(Refine(start=start).cells(block))) == 0
+
+
+@given(few_cells())
+@settings(max_examples=100)
+def test_cells_that_are_dissolved(block: Block) -> None:
+    """The loss falls, and all rows keep a cell of k rows or more."""
+    c = max(block.n // block.min_rows, 1)
+    ids = np.arange(block.n) % c
+    state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, c)
+    before = loss(block, cells_of(ids))
+    dissolved = dissolve_near(state, near_cells(state, min(4, c)))
+    found = cells_of(np.unique(state.cell, return_inverse=True)[1])
+    assert sorted(row for cell in found for row in cell) == list(range(block.n))
+    assert min(map(len, found)) >= block.min_rows
+    assert (loss(block, found) < before) if dissolved else (state.cell == ids).all()
+    assert float(loss(block, found)) == pytest.approx(state.loss.sum(), rel=1e-6, abs=1e-6)
+    assert state.own == pytest.approx(fresh(block, state.cell, c).own, rel=1e-6, abs=1e-9)
+
+
+def fresh(block: Block, ids: Any, c: int) -> Any:
+    return make_refine_state(block.numeric, block.nominal, block.n_categories, ids, c)
+
+
+@given(block=blocks())
+@settings(max_examples=40)
+def test_the_best_of_several_starts(block: Block) -> None:
+    both = loss(block, cells_of(Refine().cells(block)))
+    alone = [loss(block, cells_of(Refine(start=s).cells(block))) for s in ("mdav", "mondrian")]
+    assert float(both) == pytest.approx(float(min(alone)), rel=1e-9, abs=1e-9)
 
 
 def test_any_order_of_rows() -> None:
@@ -186,10 +248,10 @@ class TestStart:
 
     def test_by_name_and_by_spec(self) -> None:
         kernel = Refine(start="mondrian")
-        assert kernel == Refine(start={"type": "mondrian"})
+        assert kernel == Refine(start={"type": "mondrian"}) == Refine(start=["mondrian"])
         relaxed = Refine(start={"type": "mondrian", "mode": "relaxed"}, effort=3)
         assert registry.build("kernel", registry.spec(relaxed)) == relaxed
-        assert registry.spec(relaxed)["start"] == {"type": "mondrian", "mode": "relaxed"}
+        assert registry.spec(relaxed)["start"] == ({"type": "mondrian", "mode": "relaxed"},)
 
     @pytest.mark.parametrize(
         ("start", "said"),
@@ -199,6 +261,8 @@ class TestStart:
             ({"type": "mdav", "variant": "secret"}, "variant"),
             ({"variant": "generic"}, "type"),
             (7, "start"),
+            ([], "name a kernel"),
+            (["mdav", "modav"], "unknown kernel 'modav'"),
         ],
     )
     def test_wrong(self, start: Any, said: str) -> None:

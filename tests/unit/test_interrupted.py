@@ -74,6 +74,7 @@ def test_a_lease_that_was_not_given_back_is_taken(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KeyboardInterrupt):
         first.release()
     store.answer.set()
+    first._beat.join(10)  # else its beat is a sign of life, and the second one has to wait
     second = of("second")
     second.take()
     assert second.still_held()

@@ -1,4 +1,4 @@
-"""Refine: lowers the loss of another kernel's cells by moving and swapping rows."""
+"""Refine: lowers the loss of other kernels' cells by moving and swapping rows."""
 
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -24,10 +24,16 @@ OPTIONS = 4
 #: The initial slack of the long search, as a share of the mean loss of a cell. A group that ends
 #: worse by no more than the slack is kept.
 SLACK = 0.35
+#: The share of its loss that a descent must lower after the near cells were found anew, to go on.
+RENEWAL = 1e-3
 #: After this many rounds, the long search computes the near cells anew.
 REFRESH = 16
 #: The initial state of the random numbers.
 SEED = 88172645463325252
+
+
+_KERNEL = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
+_STARTS = {"anyOf": [*_KERNEL["anyOf"], {"type": "array", "items": _KERNEL, "minItems": 1}]}
 
 
 class Start(BaseModel):
@@ -37,12 +43,14 @@ class Start(BaseModel):
     type: str
 
 
-def _start(start: Any) -> Any:
-    return {"type": start} if isinstance(start, str) else start
+def _list_starts(starts: Any) -> Any:
+    """A single kernel as a list, and a kernel's name as its spec."""
+    found = starts if isinstance(starts, list | tuple) else [starts]
+    return [{"type": each} if isinstance(each, str) else each for each in found]
 
 
 class Refine(Kernel):
-    """Descent from the cells of another kernel, or a longer search that begins there.
+    """Descent from the cells of several kernels, the best kept, or a longer search from there.
 
     The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell,
     as for `mdav`. k is the block's `min_rows`.
@@ -59,7 +67,7 @@ class Refine(Kernel):
     The long search has `effort` rounds. A round makes groups, each of a cell and its neighbours,
     and upsets the first cell of each group: that cell is merged with another one of the group. If
     only the number of rows counts, k rows around a random row are then split off the merged cell;
-    or the first cell is not merged, and its rows are distributed to the others. Then the round
+    or the first cell is dissolved into the others. Then the round
     descends within the groups. It takes back groups that have lost more than a slack, which shrinks
     to 0. At the end, the cells of the least loss seen descend once more. A round takes about as
     long as a pass; 4000 rounds bring the usual benchmark tables within 1 % of the least known loss.
@@ -67,16 +75,17 @@ class Refine(Kernel):
     """
 
     type: ClassVar[str] = "refine"
-    cost: ClassVar[str] = "O(n d L) a pass or round, L neighbours, and what the start costs"
+    cost: ClassVar[str] = "O(n d L) a pass or round, L neighbours, and what the starts cost"
     reference: ClassVar[str] = (
         "J. A. Hartigan, M. A. Wong, Algorithm AS 136, Applied Statistics 28(1), 1979 (transfers); "
         "H. R. Lourenco, O. C. Martin, T. Stutzle, Iterated local search, 2003 (the long search)"
     )
-    start: Annotated[
-        Start,
-        BeforeValidator(_start),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}),
-    ] = Field(Start(type="mdav"), description="the kernel whose cells are refined, by `type`")
+    start: Annotated[tuple[Start, ...], BeforeValidator(_list_starts), WithJsonSchema(_STARTS)] = (
+        Field(
+            (Start(type="mdav"), Start(type="mondrian")),
+            description="the kernels whose cells are refined, by `type`; one, or a list",
+        )
+    )
     effort: int = Field(0, ge=0, le=10**9, description="rounds of the long search; 0 for none")
     passes: int = Field(100, ge=1, le=10**9, description="most passes over all cells in a descent")
     n_neighbours: int = Field(
@@ -85,41 +94,57 @@ class Refine(Kernel):
 
     @field_validator("start")
     @classmethod
-    def _find_start(cls, start: Start) -> Start:
-        """Raises ValueError if there is no such kernel. Its text shows none of the given values."""
-        try:
-            registry.build("kernel", start.model_dump())
-        except ConfigError as error:
-            raise ValueError(error.line) from None
-        return start
+    def _find_starts(cls, starts: tuple[Start, ...]) -> tuple[Start, ...]:
+        """Raises ValueError without a kernel, or if there is no such kernel. Its text shows none of
+        the given values."""
+        if not starts:
+            raise ValueError("name a kernel, such as mdav")
+        for start in starts:
+            try:
+                registry.build("kernel", start.model_dump())
+            except ConfigError as error:
+                raise ValueError(error.line) from None
+        return starts
 
     @property
     def needs_target(self) -> bool:
-        return self._kernel.needs_target
+        return any(kernel.needs_target for kernel in self._kernels)
 
     @property
     def needs_classes(self) -> bool:
-        return self._kernel.needs_classes
+        return any(kernel.needs_classes for kernel in self._kernels)
 
     @property
-    def _kernel(self) -> Kernel:
-        kernel: Kernel = registry.build("kernel", self.start.model_dump())
-        return kernel
+    def _kernels(self) -> list[Kernel]:
+        return [registry.build("kernel", start.model_dump()) for start in self.start]
 
     def cells(self, block: Block) -> Ints:
-        cell_id = self._kernel.cells(block)
+        starts = [kernel.cells(block) for kernel in self._kernels]
         if block.n == 0:
-            return cell_id
-        cell_id = self._run_descent(block, cell_id)
+            return starts[0]
+        ends = [self._run_descent(block, cell_id) for cell_id in starts]
+        cell_id = min(ends, key=lambda end: end[0])[1]
         if self.effort > 0:
-            cell_id = self._run_descent(block, self._run_search(block, cell_id))
+            cell_id = self._run_descent(block, self._run_search(block, cell_id))[1]
         return by_first_row(cell_id)
 
-    def _run_descent(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_descent(self, block: Block, cell_id: Ints) -> tuple[float, Ints]:
+        """Descends, finds the near cells anew, and goes on while that gains RENEWAL. Returns the
+        loss and the cells."""
+        from anonlib.kernels.refine.near import dissolve_near, renew_near
+
         work = _work(block, cell_id, self.n_neighbours)
-        _descend(block, work, self.passes)
-        found: Ints = work.state.cell
-        return found
+        state, before = work.state, np.inf
+        while True:
+            _descend(block, work, self.passes)
+            now = state.loss.sum()
+            if now >= (1.0 - RENEWAL) * before:
+                break
+            before = now
+            if block.counts_rows_only:
+                dissolve_near(state, work.near)
+            renew_near(state, work.near, work.last_search)
+        return float(now), state.cell
 
     def _run_search(self, block: Block, cell_id: Ints) -> Ints:
         """The cells of the least loss that the long search has seen."""
@@ -163,7 +188,8 @@ class Work(NamedTuple):
 
 
 def _work(block: Block, cell_id: Ints, n_neighbours: int) -> Work:
-    from anonlib.kernels.refine.descent import make_batch, near_cells
+    from anonlib.kernels.refine.descent import make_batch
+    from anonlib.kernels.refine.near import near_cells
     from anonlib.kernels.refine.state import make_refine_state, make_steps
 
     c = block.n // block.min_rows

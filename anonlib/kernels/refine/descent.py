@@ -8,68 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.arrays import Bools, Codes, Floats, Ints
-from anonlib.compiled import njit, sort
-from anonlib.kernels._kd_tree import fill_leaves, make_leaves
-from anonlib.kernels._search import find_nearest, make_nearest
+from anonlib.arrays import Bools, Codes, Ints
+from anonlib.compiled import njit
 from anonlib.kernels.refine.state import (
     FREE,
     RefineState,
     Steps,
     apart,
     change,
-    clear,
-    count_categories,
     move_row,
     next_steps,
 )
-
-
-@njit
-def near_cells(state: RefineState, room: int) -> Ints:
-    """int64[c, room]. The cells near each cell, nearest first; -1 if there are no more.
-
-    The distance is between two points: the means of the numeric columns, and the most frequent
-    category of each nominal column.
-    """
-    p, q = state.numeric.shape[1], state.nominal.shape[1]
-    near = np.full((len(state.rows), room), -1)
-    cells = np.flatnonzero(state.rows)
-    value = np.zeros((len(cells), max(p + q, 1)))  # leaves have a column
-    for i in range(len(cells)):
-        for j in range(p):
-            value[i, j] = state.mean[cells[i], j]
-        if q > 0:
-            _modes(state, cells[i], value[i, p:])
-    leaves = make_leaves(value, p)
-    one = np.ones(len(cells), np.int64)
-    fill_leaves(leaves, one)
-    heap = make_nearest(min(room + 1, len(cells)))
-    for i in range(len(cells)):
-        find_nearest(leaves, i, min(room + 1, len(cells)), one, heap)
-        sort(heap.distance, heap.item, heap.size[0])
-        slot = 0
-        for place in range(heap.size[0]):
-            other = heap.item[place]
-            if other != i and slot < room:
-                near[cells[i], slot] = cells[other]
-                slot += 1
-    return near
-
-
-@njit
-def _modes(state: RefineState, cell: int, mode: Floats) -> None:
-    """Sets mode[h] to the most frequent category of nominal column h in a cell."""
-    count_categories(state, cell)
-    for h in range(len(mode)):
-        most = 0
-        row = state.first[cell]
-        while row >= 0:
-            rows = state.tally[state.start[h] + state.nominal[row, h]]
-            if rows > most:
-                most, mode[h] = rows, state.nominal[row, h]
-            row = state.after[row]
-    clear(state, cell)
 
 
 @njit

@@ -7,14 +7,12 @@ import numpy as np
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.compiled import njit
 from anonlib.kernels.refine.descent import mark_nearest, split_cell
+from anonlib.kernels.refine.near import empty_cell, find_places
 from anonlib.kernels.refine.state import (
     FREE,
     RefineState,
     change,
-    clear,
-    count_categories,
     describe_cell,
-    from_centroid,
     move_row,
 )
 
@@ -28,7 +26,7 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
 
     That cell is merged with another one of its group. With k > 0, a random row of the merged cell
     and its k - 1 nearest rows are then split off. With k > 0, and half the time, the cell is not
-    merged; instead, each of its rows moves to the cell of the group where it adds least.
+    merged; instead, each of its rows moves to the cell of the group with the nearest centroid.
 
     Args:
         state: The cells. They are updated.
@@ -45,7 +43,8 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
     for g in range(n):
         a = state.center[g]
         if k > 0 and _draw(random) < 0.5:
-            _dissolve(state, near, a)
+            find_places(state, near, a)
+            empty_cell(state, a)
         else:
             b = _merge(state, near, a, int(_draw(random) * _others(state, near, a, g)))
             if k > 0:
@@ -110,31 +109,6 @@ def _merge(state: RefineState, near: Ints, a: int, number: int) -> int:
         move_row(state, state.first[a], into)
     change(state, a, into)
     return into
-
-
-@njit
-def _dissolve(state: RefineState, near: Ints, a: int) -> None:
-    """Moves each row of a cell to the other cell of its group where it adds least to the loss."""
-    row = state.first[a]
-    while row >= 0:
-        state.own[row] = np.inf
-        row = state.after[row]
-    for b in near[a]:
-        if b < 0 or state.group[b] != state.group[a]:
-            continue
-        count_categories(state, b)
-        row = state.first[a]
-        while row >= 0:
-            growth = from_centroid(state, row, b) * state.rows[b] / (state.rows[b] + 1)
-            if growth < state.own[row]:
-                state.own[row], state.lean[row] = growth, b
-            row = state.after[row]
-        clear(state, b)
-    while state.first[a] >= 0:
-        row = state.first[a]
-        into = int(state.lean[row])
-        move_row(state, row, into)
-        change(state, a, into)
 
 
 @njit

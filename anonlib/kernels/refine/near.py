@@ -1,0 +1,194 @@
+"""Near cells: the cells that a cell exchanges rows with, or gives all its rows to."""
+
+import numpy as np
+
+from anonlib.arrays import Codes, Floats, Ints
+from anonlib.compiled import njit, sort
+from anonlib.kernels._kd_tree import fill_leaves, make_leaves
+from anonlib.kernels._search import find_nearest, make_nearest
+from anonlib.kernels.refine.state import (
+    LEAST,
+    RefineState,
+    change,
+    clear,
+    count_categories,
+    describe_cell,
+    from_centroid,
+    gather,
+    move_row,
+)
+
+
+@njit
+def near_cells(state: RefineState, room: int) -> Ints:
+    """int64[c, room]. Cells near each cell: another one of the same tuples, then others, nearest
+    first, one for all those of the same tuples; -1 if there are no more. Cost O(c room d log c),
+    about.
+
+    Where rows repeat, many cells have the same tuples: if all of them were near, no other cell
+    would be. Which of them is taken depends on the numbers of both cells, so that each one is near
+    some cell.
+
+    The distance is between two points: the means of the numeric columns, and the most frequent
+    category of each nominal column.
+    """
+    near = np.full((len(state.rows), room), -1)
+    cells = np.flatnonzero(state.rows)
+    points = _centroids(state, cells)
+    # Cells of equal points and losses have the same tuples, but for rare accidents.
+    loss = state.loss[cells].reshape((-1, 1))
+    order, start, place = _group_equal(np.concatenate((points, loss), axis=1))
+    n_points = len(start) - 1
+    leaves = make_leaves(points, state.numeric.shape[1])
+    one = np.zeros(len(cells), np.int64)
+    one[order[start[:-1]]] = 1  # one of the cells with the same centroid
+    fill_leaves(leaves, one)
+    most = min(room + 1, n_points)
+    heap = make_nearest(most)
+    for g in range(n_points):
+        first, size = start[g], start[g + 1] - start[g]
+        find_nearest(leaves, order[first], most, one, heap)
+        sort(heap.distance, heap.item, heap.size[0])
+        for number in range(size):
+            cell = cells[order[first + number]]
+            slot = 0
+            if size > 1:
+                near[cell, 0] = cells[order[first + (number + 1) % size]]
+                slot = 1
+            for t in range(heap.size[0]):
+                h = place[heap.item[t]]
+                if h != g and slot < room:
+                    other = start[h] + number % (start[h + 1] - start[h])
+                    near[cell, slot] = cells[order[other]]
+                    slot += 1
+    return near
+
+
+@njit
+def _centroids(state: RefineState, cells: Ints) -> Floats:
+    """float64[len(cells), d]. The point of each cell; with one column at least."""
+    p, q = state.numeric.shape[1], state.nominal.shape[1]
+    points = np.zeros((len(cells), max(p + q, 1)))
+    for i in range(len(cells)):
+        for j in range(p):
+            points[i, j] = state.mean[cells[i], j]
+        if q > 0:
+            _modes(state, cells[i], points[i, p:])
+    return points
+
+
+@njit
+def _group_equal(points: Floats) -> tuple[Ints, Ints, Ints]:
+    """The numbers of the points, equal ones together; where each group of equal points starts, and
+    the end; the group of each point."""
+    order = np.arange(len(points))
+    for j in range(points.shape[1]):
+        order = order[np.argsort(points[order, j], kind="mergesort")]
+    group = np.zeros(len(points), np.int64)
+    start = np.zeros(len(points) + 1, np.int64)
+    n = 0
+    for i in range(len(order)):
+        if i == 0 or (points[order[i]] != points[order[i - 1]]).any():
+            start[n] = i
+            n += 1
+        group[order[i]] = n - 1
+    start[n] = len(order)
+    return order, start[: n + 1], group
+
+
+@njit
+def _modes(state: RefineState, cell: int, mode: Floats) -> None:
+    """Sets mode[h] to the most frequent category of nominal column h in a cell."""
+    count_categories(state, cell)
+    for h in range(len(mode)):
+        most = 0
+        row = state.first[cell]
+        while row >= 0:
+            rows = state.tally[state.start[h] + state.nominal[row, h]]
+            if rows > most:
+                most, mode[h] = rows, state.nominal[row, h]
+            row = state.after[row]
+    clear(state, cell)
+
+
+@njit
+def renew_near(state: RefineState, near: Ints, last_search: Codes) -> None:
+    """Finds the near cells anew. Pairs of cells that were near before keep the clock of their last
+    search."""
+    found = near_cells(state, near.shape[1])
+    searched = np.zeros_like(last_search)
+    for a in range(len(near)):
+        for t in range(near.shape[1]):
+            for u in range(near.shape[1]):
+                if found[a, t] >= 0 and found[a, t] == near[a, u]:
+                    searched[a, t] = last_search[a, u]
+    near[:], last_search[:] = found, searched
+
+
+@njit
+def dissolve_near(state: RefineState, near: Ints) -> bool:
+    """Dissolves each cell that gains by it: its rows go to the near cells with the nearest
+    centroids. Returns whether there was one.
+
+    The loss falls by at least the loss of the cell less the squared distances of its rows from
+    these centroids, since the centroids of larger cells fit their rows even better. Other models
+    than those of rows alone are not looked at.
+    """
+    found = False
+    for a in range(len(state.rows)):
+        if state.rows[a] == 0:
+            continue
+        away = find_places(state, near, a)
+        if away < state.loss[a] and _gains(state, a, away):
+            empty_cell(state, a)
+            found = True
+        else:
+            describe_cell(state, a)
+    gather(state)
+    return found
+
+
+@njit
+def _gains(state: RefineState, a: int, away: float) -> bool:
+    """Whether the loss of a cell is above `away`, its rows' loss elsewhere, by more than rounding
+    can explain, as for steps."""
+    loss = state.loss[a]
+    reach = np.sqrt(state.rows[a]) * (np.sqrt(loss) + np.sqrt(away))
+    return bool(loss - away > LEAST * (loss + away) + 2.0 * state.blur[0] * reach)
+
+
+@njit
+def find_places(state: RefineState, near: Ints, a: int) -> float:
+    """Finds the nearest centroid of a near cell of the same group for each row of a cell: `lean`
+    is that cell, `own` the squared distance. Returns the sum of these; inf if no cell is near."""
+    row = state.first[a]
+    while row >= 0:
+        state.own[row] = np.inf
+        row = state.after[row]
+    for b in near[a]:
+        if b < 0 or state.rows[b] == 0 or state.group[b] != state.group[a]:
+            continue
+        count_categories(state, b)
+        row = state.first[a]
+        while row >= 0:
+            distance = from_centroid(state, row, b)
+            if distance < state.own[row]:
+                state.own[row], state.lean[row] = distance, b
+            row = state.after[row]
+        clear(state, b)
+    total = 0.0
+    row = state.first[a]
+    while row >= 0:
+        total += state.own[row]
+        row = state.after[row]
+    return total
+
+
+@njit
+def empty_cell(state: RefineState, a: int) -> None:
+    """Moves each row of a cell to the place that `find_places` found."""
+    while state.first[a] >= 0:
+        row = state.first[a]
+        into = int(state.lean[row])
+        move_row(state, row, into)
+        change(state, a, into)
