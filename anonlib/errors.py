@@ -6,6 +6,7 @@ Their texts name fields, columns, types and counts, never a raw data value.
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar, get_args
@@ -173,6 +174,13 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
     return public
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean X?` with the known name that is nearest to a name; empty if none is near."""
+    folded = {each.casefold(): each for each in known}
+    found = get_close_matches(name.casefold(), folded, 1)
+    return f"; did you mean {folded[found[0]]}?" if found else ""
+
+
 def join_path(where: str, part: int | str) -> str:
     """The path of a field or list item within `where`, as in `privacy.models.0`."""
     return f"{where}.{part}" if where else str(part)
@@ -190,7 +198,9 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
     for item in error.errors(include_url=False, include_input=False, include_context=False):
         loc = item["loc"]
         if item["type"] == "extra_forbidden":
-            text = f"unknown field; allowed: {', '.join(_field_names(model, loc[:-1])) or 'none'}"
+            allowed = _field_names(model, loc[:-1])
+            near = did_you_mean(str(loc[-1]), allowed)
+            text = f"unknown field{near or ';'} allowed: {', '.join(allowed) or 'none'}"
         elif item["type"] == "string_pattern_mismatch":
             field = _section(model, loc[:-1]).model_fields.get(str(loc[-1]))
             about = field.description if field is not None else None

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from anonlib.errors import AnonlibError, ConfigError, Problem, problems_of
+from anonlib.errors import AnonlibError, ConfigError, Problem, did_you_mean, problems_of
 
 #: family of plug-ins -> the folders where their modules are
 FOLDERS: dict[str, tuple[str, ...]] = {
@@ -119,9 +119,9 @@ def plugin(family: str, name: str, where: str = "") -> type[Plugin]:
     """
     known = plugins(family)
     if name not in known:
-        raise ConfigError(
-            [Problem(where, f"unknown {family} {name!r}; there are: {', '.join(known)}")]
-        )
+        near = did_you_mean(name, known)
+        text = f"unknown {family} {name!r}{near or ';'} there are: {', '.join(known)}"
+        raise ConfigError([Problem(where, text)])
     return known[name]
 
 

@@ -171,15 +171,20 @@ def _schema(_args: argparse.Namespace) -> int:
 
 
 def _plugins(args: argparse.Namespace) -> int:
-    from anonlib.config.listing import LISTED, list_plugins
+    from anonlib.config.listing import LISTED, describe_plugin, list_plugins
 
-    listings = list_plugins(LISTED[args.verb])
+    family = LISTED[args.verb]
+    one = None if args.name is None else describe_plugin(family, args.name)
+    listings = list_plugins(family) if one is None else (one,)
     if args.json:
         print_json([asdict(listing) for listing in listings])
-    else:
-        from anonlib.cli.show import print_listings
+        return 0
+    from anonlib.cli.show import print_listing, print_listings
 
-        print_listings(listings)
+    if one is None:
+        print_listings(listings, args.verb)
+    else:
+        print_listing(one)
     return 0
 
 

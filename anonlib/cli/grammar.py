@@ -1,11 +1,12 @@
 """What the grammars of all verbs share: flags, types of arguments, help."""
 
 import argparse
+import re
 import textwrap
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from anonlib.errors import InputError
+from anonlib.errors import InputError, did_you_mean
 
 #: Columns of help texts; longer lines would break on narrow terminals.
 WIDTH = 79
@@ -31,6 +32,9 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError where argparse would exit."""
 
     def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", message)
+        if wrong is not None:
+            message += did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2]))
         raise UsageError(message, self.format_usage())
 
 

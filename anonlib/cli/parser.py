@@ -270,22 +270,27 @@ def _schema(verbs: Any) -> None:
 
 
 def _plugins(verbs: Any) -> None:
-    for verb, what, field in (
-        ("kernels", "the kernels", "kernel='{type: mondrian, mode: relaxed}'"),
-        ("models", "the privacy models", "privacy.models.1='{type: p_sensitive, p: 3}'"),
-        ("partitioners", "the partitioners", "partition.steps.0='{type: single}'"),
-        ("recoders", "the recoders of columns", "recode.columns='{age: interval}'"),
-        ("measures", "the measures of a release", "evaluate.measures='[marginals]'"),
+    for verb, what, name, field in (
+        ("kernels", "the kernels", "mondrian", "kernel='{type: mondrian, mode: relaxed}'"),
+        (
+            *("models", "the privacy models", "p_sensitive"),
+            "privacy.models.1='{type: p_sensitive, p: 3}'",
+        ),
+        ("partitioners", "the partitioners", "single", "partition.steps.0='{type: single}'"),
+        ("recoders", "the recoders of columns", "interval", "recode.columns='{age: interval}'"),
+        ("measures", "the measures of a release", "marginals", "evaluate.measures='[marginals]'"),
     ):
         parser = add_verb(
             verbs,
             verb,
-            f"list {what}: parameters, defaults, meaning, reference",
+            f"list {what}, or describe one: parameters, defaults, meaning, reference",
             f"""
-                example:
+                examples:
+                  anonlib {verb} {name}
                   anonlib check people.yaml --set {field}
             """,
         )
+        parser.add_argument("name", nargs="?", metavar="NAME", help="describe only this one")
         add_json(parser)
 
 

@@ -23,7 +23,7 @@ from anonlib.config.places import check_places
 from anonlib.config.reader_options import check_reader_options
 from anonlib.config.resolve import bind_models, find_joint_columns, find_ordered_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
-from anonlib.errors import InputError, Problem
+from anonlib.errors import InputError, Problem, did_you_mean
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
@@ -243,7 +243,8 @@ def _check_persons(
     for i, name in enumerate(unit):
         attribute = attributes.get(name)
         if attribute is None:
-            yield Problem(f"unit.{i}", "no such column under `attributes`")
+            near = did_you_mean(name, attributes)
+            yield Problem(f"unit.{i}", f"no such column under `attributes`{near}")
         elif attribute.role not in HIDDEN:
             yield Problem(f"unit.{i}", "must name a column with `role: identifier` or `role: drop`")
 
@@ -318,7 +319,8 @@ def _check_models(
     listed = privacy.acknowledge_unique
     for i, name in enumerate(() if isinstance(listed, bool) else listed):
         if name not in attributes:
-            yield Problem(f"privacy.acknowledge_unique.{i}", f"no column {name} under `attributes`")
+            text = f"no column {name} under `attributes`{did_you_mean(name, attributes)}"
+            yield Problem(f"privacy.acknowledge_unique.{i}", text)
     yield from _check_protected(attributes, privacy.models, "privacy.models")
     for model in models:
         attribute = attributes.get(model.column or "")
@@ -358,8 +360,8 @@ def _check_protected(
         elif attribute is not None and roles.get(attribute) not in (Role.SENSITIVE, Role.TARGET):
             yield Problem(
                 place,
-                "must be a sensitive column or the target; sensitive columns: "
-                f"{', '.join(sensitive)}",
+                f"must be a sensitive column or the target{did_you_mean(attribute, sensitive)}; "
+                f"sensitive columns: {', '.join(sensitive)}",
             )
 
 
@@ -372,7 +374,8 @@ def _check_recoders(
         where = f"recode.columns.{name}"
         attribute = attributes.get(name)
         if attribute is None or attribute.role is not Role.QUASI_IDENTIFIER:
-            yield Problem(where, "must name a column with `role: quasi_identifier`")
+            near = did_you_mean(name, (n for n, a in attributes.items() if a.scale is not None))
+            yield Problem(where, f"must name a column with `role: quasi_identifier`{near}")
         elif attribute.scale is not None:
             yield from _check_recoder_scale(recoder, attribute.scale, where)
     for name, attribute, recoder in _column_recoders(attributes, recode):
@@ -535,7 +538,8 @@ def _check_controller(
 ) -> Iterator[Problem]:
     attribute = attributes.get(step.column)
     if attribute is None:
-        yield Problem(f"{where}.column", f"no column {step.column} under `attributes`")
+        text = f"no column {step.column} under `attributes`{did_you_mean(step.column, attributes)}"
+        yield Problem(f"{where}.column", text)
     elif attribute.role not in (Role.QUASI_IDENTIFIER, Role.DROP):
         yield Problem(
             f"{where}.column",

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib import registry
+from anonlib.config.reading import DEFAULTS
+from anonlib.errors import ConfigError, InputError
 from anonlib.measure import Measure
 from anonlib.registry import Plugin
 
@@ -15,6 +17,11 @@ LISTED = {
     "partitioners": "partitioner",
     "recoders": "recoder",
     "measures": "measure",
+}
+_DEFAULT_OF = {
+    ("kernel", DEFAULTS["kernel"]["type"]): "default",
+    ("partitioner", DEFAULTS["partition"]["steps"][0]["type"]): "default",
+    **{("recoder", name): f"default, {scale}" for scale, name in DEFAULTS["recode"].items()},
 }
 _BOUNDS = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
 
@@ -42,6 +49,7 @@ class PluginInfo:
 
     Attributes:
         type: Its name in configs.
+        default_of: What it is the default of, if it is: configs, or columns of a scale.
         summary: The first paragraph of its docstring.
         parameters: Its parameters, in order.
         figures: By name of a measure's figure: its meaning. Empty for other plug-ins.
@@ -50,6 +58,7 @@ class PluginInfo:
     """
 
     type: str
+    default_of: str
     summary: str
     parameters: tuple[Parameter, ...]
     figures: Mapping[str, str]
@@ -59,16 +68,26 @@ class PluginInfo:
 
 def list_plugins(family: str) -> tuple[PluginInfo, ...]:
     """All plug-ins of a family, by name."""
-    return tuple(
-        PluginInfo(
-            cls.type,
-            first_paragraph(cls),
-            tuple(_parameters(cls)),
-            cls.names if issubclass(cls, Measure) else {},
-            getattr(cls, "cost", ""),
-            getattr(cls, "reference", ""),
-        )
-        for cls in registry.plugins(family).values()
+    return tuple(map(_describe, registry.plugins(family).values()))
+
+
+def describe_plugin(family: str, name: str) -> PluginInfo:
+    """One plug-in of a family. Raises InputError if there is no such plug-in."""
+    try:
+        return _describe(registry.plugin(family, name))
+    except ConfigError as error:
+        raise InputError(error.line) from None
+
+
+def _describe(cls: type[Plugin]) -> PluginInfo:
+    return PluginInfo(
+        cls.type,
+        _DEFAULT_OF.get((cls.family, cls.type), ""),
+        first_paragraph(cls),
+        tuple(_parameters(cls)),
+        cls.names if issubclass(cls, Measure) else {},
+        getattr(cls, "cost", ""),
+        getattr(cls, "reference", ""),
     )
 
 

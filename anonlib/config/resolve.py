@@ -15,7 +15,7 @@ from anonlib.config.model import (
     RecodeSection,
     SourceSection,
 )
-from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.privacy import PrivacyModel
@@ -198,7 +198,8 @@ def _check_names(
             )
     for name in attributes:
         if name not in names:
-            yield Problem(f"attributes.{name}", "the source has no such column")
+            near = did_you_mean(name, (n for n in names if n not in attributes))
+            yield Problem(f"attributes.{name}", f"the source has no such column{near}")
 
 
 def _check_target(

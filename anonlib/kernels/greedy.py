@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a core, which needs numba
 
 
 class Greedy(Kernel):
-    """Greedy k-anonymization.
+    """Greedy k-anonymization along hierarchies: the smallest class merges where it loses least.
 
     At first, every distinct tuple is a class. While classes fail the models, the failing class of
     fewest rows is merged with the class of least cost, whether that one fails or not. Ties are

@@ -12,8 +12,9 @@ from anonlib.table.block import Block
 
 
 class LdaMdav(Mdav):
-    """MDAV after linear discriminant analysis: cells are thin across the border of two classes.
+    """MDAV with cells that are thin across the border of classes, for a model that learns them.
 
+    It is MDAV after linear discriminant analysis.
     The points (nominal columns as their scaled indicators) are rotated so that the first L - 1 axes
     span the discriminants of L classes. Then these axes are stretched by `alpha`. A rotation keeps
     distances. So the squared distance is that of `mdav` plus (alpha**2 - 1) times the squared

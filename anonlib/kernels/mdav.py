@@ -18,8 +18,9 @@ from anonlib.table.block import Block
 
 
 class Mdav(Kernel):
-    """Maximum distance to average vector; k is the block's `min_rows`.
+    """Maximum distance to average vector: low loss, fast up to 100,000s of rows in a block.
 
+    k is the block's `min_rows`.
     While at least 2k rows remain (generic: 3k), two cells are made. P is the row farthest from the
     centroid of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows become
     a cell. Then Q and its k - 1 nearest remaining rows become a cell. With ties, Q may already be

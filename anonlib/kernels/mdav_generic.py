@@ -16,8 +16,9 @@ if TYPE_CHECKING:  # a core, which needs numba
 
 
 class MdavGeneric(Kernel):
-    """Maximum distance to average record; k is the block's `min_rows`.
+    """Maximum distance to average record: MDAV by ranks and hierarchies, for mixed tables.
 
+    k is the block's `min_rows`.
     While at least 3k rows remain, two cells are made. P is the row farthest from the average record
     of the remaining rows, Q the row farthest from P. P and its k - 1 nearest rows become a cell.
     Then Q and its k - 1 nearest remaining rows become a cell. With ties, Q may already be in P's

@@ -13,7 +13,9 @@ from anonlib.table.block import Block
 
 
 class MdavSd(Mdav):
-    """MDAV by the distortion (1 - lambda) D_X + lambda D_Y.
+    """MDAV that keeps rows of like targets together, for a model that learns from the release.
+
+    The distortion is (1 - lambda) D_X + lambda D_Y.
 
     - D_X: the squared distance of `mdav` / the number of columns. Its mean over the rows is an MSE
       per column.

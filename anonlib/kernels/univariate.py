@@ -14,8 +14,9 @@ from anonlib.table.block import MOST_INDICATORS, Block
 
 
 class Univariate(Kernel):
-    """Optimal microaggregation of sorted rows, by a shortest path; k is the block's `min_rows`.
+    """Optimal microaggregation of one numeric column; of several, along their principal component.
 
+    The way of least loss is a shortest path; k is the block's `min_rows`.
     Of all ways to cut the sorted rows into cells of k rows or more, it takes the one with the least
     sum of squared distances (as for `mdav`) from the centroids. For a single numeric column no
     other cells lose less. Ties go to the way whose last cell has fewest rows, then whose cell

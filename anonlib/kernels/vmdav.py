@@ -12,8 +12,9 @@ from anonlib.table.block import Block
 
 
 class VMdav(Kernel):
-    """MDAV that lets cells grow: k is the block's `min_rows`, a cell has k to 2k - 1 rows.
+    """MDAV that lets cells grow, up to 2k - 1 rows: for clustered data.
 
+    k is the block's `min_rows`.
     While at least 2k rows remain, a new cell is made. It begins with the remaining row farthest
     from the centroid of all rows, and its k - 1 nearest remaining rows. Then it grows, up to 2k - 1
     rows. The candidate is the remaining row nearest to any row of the cell, at distance d_in. Its

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from anonlib import registry
 from anonlib.arrays import Codes, Ints
-from anonlib.errors import ConfigError, InputError
+from anonlib.errors import ConfigError, InputError, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row
@@ -181,7 +181,8 @@ def _quasi_identifiers(
         raise InputError("scales: a table needs the scale of every quasi-identifier")
     absent = [str(name) for name in scales if name not in names]
     if absent:
-        raise InputError(f"scales: not in the data: {', '.join(absent)}")
+        near = "".join(did_you_mean(name, map(str, names)) for name in absent)
+        raise InputError(f"scales: not in the data: {', '.join(absent)}{near}")
     known = [scale.value for scale in Scale]
     wrong = [str(name) for name, scale in scales.items() if scale not in known]
     if wrong:

@@ -240,6 +240,12 @@ class TestFailures:
         assert "\x1b" not in err
         assert err.splitlines()[1] == r"  - a\x1b[31m\n: b\r"
 
+    def test_a_misspelt_verb(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["relaese", "conf.yaml"]) == 2
+        assert "; did you mean release?" in capsys.readouterr().err
+        assert main(["xyzzy"]) == 2
+        assert "did you mean" not in capsys.readouterr().err
+
     @pytest.mark.parametrize("flags", [[], ["--log-format", "json"]])
     def test_interrupted(self, flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(KeyboardInterrupt(), *flags) == 1

@@ -26,7 +26,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("kept_controller", {**GOOD, "partition": {"steps": [owners("id")]}},
      "partition.steps.0.column", "must have `role: quasi_identifier`, or `role: drop`"),
     ("own_model", {**GOOD, "partition": {"steps": [owners("age", a=[{"type": "k_anon"}])]}},
-     "partition.steps.0.models", "unknown privacy model 'k_anon'; there are: "),
+     "partition.steps.0.models", "unknown privacy model 'k_anon'; did you mean k_anonymity? there"),
     ("own_parameter", {**GOOD, "partition": {"steps": [owners("age", a=[K | {"k": 1}])]}},
      "partition.steps.0.models", "k_anonymity.k: must be greater"),
     ("own_list", {**GOOD, "partition": {"steps": [owners("age", a=K)]}},

@@ -18,9 +18,9 @@ from anonlib.registry import plugins
 
 @pytest.mark.parametrize("verb", listing.LISTED)
 def test_what_the_classes_say(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([verb]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
     for each in listing.list_plugins(listing.LISTED[verb]):
+        assert main([verb, each.type]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
         for text in (each.type, each.summary, each.cost, each.reference):
             assert text in shown
         for parameter in each.parameters:
@@ -28,6 +28,25 @@ def test_what_the_classes_say(verb: str, capsys: pytest.CaptureFixture[str]) -> 
             assert parameter.name in shown
         for name, meaning in each.figures.items():
             assert f"{name} {meaning}" in shown
+
+
+@pytest.mark.parametrize("verb", listing.LISTED)
+def test_a_line_on_each(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a mark at what configs have if they name none."""
+    assert main([verb]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for each in listing.list_plugins(listing.LISTED[verb]):
+        assert f"{each.type} {each.summary}" in shown
+        assert each.reference == "" or each.reference not in shown
+    marks = {"kernels": 1, "partitioners": 1, "recoders": 3}
+    assert shown.count("(default") == marks.get(verb, 0)
+    assert f"{verb} NAME" in shown
+
+
+def test_one_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kernels", "mdva"]) == 2
+    said = capsys.readouterr().err
+    assert "unknown kernel 'mdva'; did you mean mdav? there are: full_domain, " in said
 
 
 @pytest.mark.parametrize("verb", listing.LISTED)
@@ -83,7 +102,7 @@ def test_lists_are_broken_between_their_parts_only(
 ) -> None:
     """On 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["measures"]) == 0
+    assert main(["measures", "learning"]) == 0
     out = capsys.readouterr().out
     for part in (" [logistic_regression, ", " linear_regression, ", " boosted_trees] "):
         assert part in out

@@ -160,24 +160,34 @@ def print_check(
     places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
-def print_listings(listings: Iterable[PluginInfo], to: Console | None = None) -> None:
-    """Prints the descriptions of plug-ins."""
+def print_listings(listings: Iterable[PluginInfo], verb: str, to: Console | None = None) -> None:
+    """Prints a line on each plug-in. verb: The verb that describes one of them."""
     to = to or console()
-    for i, listing in enumerate(listings):
-        if i:
-            to.print()
-        to.print(Text(listing.type, style="bold"))
-        to.print(Text(listing.summary))
-        if listing.parameters:
-            to.print(_parameters(listing.parameters))
-        if listing.figures:
-            table = new_table("figure", "meaning")
-            for name, meaning in listing.figures.items():
-                table.add_row(name, meaning)
-            to.print(table)
-        facts = [("cost", listing.cost), ("reference", listing.reference)]
-        if any(text for _, text in facts):
-            to.print(pairs([(name, text) for name, text in facts if text]))
+    table = new_table("name", "what it is")
+    table.columns[0].no_wrap = True
+    for listing in listings:
+        mark = f" ({listing.default_of})" * bool(listing.default_of)
+        table.add_row(listing.type, f"{listing.summary}{mark}")
+    to.print(table)
+    to.print()
+    places(to, [("parameters, reference", f"{program()} {verb} NAME")])
+
+
+def print_listing(listing: PluginInfo, to: Console | None = None) -> None:
+    """Prints the description of a plug-in."""
+    to = to or console()
+    to.print(Text(listing.type, style="bold"))
+    to.print(Text(listing.summary))
+    if listing.parameters:
+        to.print(_parameters(listing.parameters))
+    if listing.figures:
+        table = new_table("figure", "meaning")
+        for name, meaning in listing.figures.items():
+            table.add_row(name, meaning)
+        to.print(table)
+    facts = [("cost", listing.cost), ("reference", listing.reference)]
+    if any(text for _, text in facts):
+        to.print(pairs([(name, text) for name, text in facts if text]))
 
 
 def _parameters(parameters: Iterable[Parameter]) -> Table:

@@ -12,8 +12,9 @@ from anonlib.table.block import Block
 
 
 class FullDomain(Kernel):
-    """The node of the generalization lattice at which the table loses least.
+    """One level of the hierarchy for each column, the same in the whole table, at the least loss.
 
+    That is the node of the generalization lattice at which the table loses least.
     A lattice node has a height for each nominal column. A value is released as the highest tree
     node at or above it whose own height is at most that height (`Tree.raised`). Rows released alike
     are a class. Each class that holds the models is a cell; the rows of other classes are

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a core, which needs numba
 
 
 class Mondrian(Kernel):
-    """Greedy multidimensional partitioning.
+    """Greedy multidimensional partitioning: the fastest, for very large blocks and for intervals.
 
     The dimensions are the numeric columns, then the nominal ones. A nominal dimension is ordered by
     code: the order of the hierarchy's leaves, if it has one. A cut of a node is allowed if all its

@@ -16,8 +16,9 @@ if TYPE_CHECKING:  # cores, which need numba
 
 
 class Peel(Kernel):
-    """Local recoding by peeling the generalization lattice, then by steps that lower the loss.
+    """The lowest loss along hierarchies: one search over the whole table's distinct tuples.
 
+    Local recoding by peeling the generalization lattice, then by steps that lower the loss.
     The loss of a row is the sum, over the columns, of the loss of the lowest common ancestor of its
     cell's codes (`Tree.loss`, in multiples of 2^-20). A column without a hierarchy has a flat one.
     All rows of a tuple are in one cell.

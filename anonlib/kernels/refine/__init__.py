@@ -50,7 +50,9 @@ def _list_starts(starts: Any) -> Any:
 
 
 class Refine(Kernel):
-    """Descent from the cells of several kernels, the best kept, or a longer search from there.
+    """The lowest loss: moves and swaps rows between the cells of other kernels.
+
+    Descent from the cells of several kernels, the best kept, or a longer search from there.
 
     The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell,
     as for `mdav`. k is the block's `min_rows`.
