@@ -213,7 +213,7 @@ def test_driver_of_a_database_is_in_the_package(
     config = write_config(tmp_path, settings(tmp_path, source=source))
     code, said = submit(cluster, made, tmp_path / "run", "check", config).ends()
     assert code == 0, said
-    assert f"{N_ROWS}" in said
+    assert f"{N_ROWS:,}" in said
     require_silence(cluster, said)
     assert not (made.environment / "anonlib-jars").exists()
 
