@@ -174,10 +174,10 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
     return public
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`; did you mean X?` with the known name that is nearest to a name; empty if none is near."""
     folded = {each.casefold(): each for each in known}
-    found = get_close_matches(name.casefold(), folded, 1)
+    found = get_close_matches(str(name).casefold(), folded, 1)
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 

@@ -30,7 +30,13 @@ from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
-from anonlib.run.endings import finish, record_path, require_own_record, waits
+from anonlib.run.endings import (
+    finish,
+    record_path,
+    require_own_record,
+    tell_published,
+    waits,
+)
 from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
 from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target, reader_notes, recoder_notes
@@ -66,8 +72,7 @@ def release(
 
     A run whose id is already in the target's history is done: nothing happens again. A batch that
     can't hold the models alone waits, if the config has a backlog. After an error the target is as
-    it was; only where the removal of the old version or the entry in the catalog failed, the new
-    version is published.
+    it was, but for PublishedError.
 
     Args:
         config: A dict, the path of a YAML file, or a Config.
@@ -82,6 +87,7 @@ def release(
         AuditError: A model does not hold.
         GateError: What was measured is not within the config's gates.
         BusyError: Another run holds the target.
+        PublishedError: The release is published; what follows the commit failed.
         StorageError: Reading or writing failed.
 
     Example:
@@ -129,7 +135,7 @@ def _release(
     with progress.stage("open", spark):
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
-    with closing(source), explain_lost_pin(source):
+    with tell_published(target, run_id), closing(source), explain_lost_pin(source):
         try:
             with progress.stage("scan", spark):
                 prior = look_back(config, target, source, past.ledger)

@@ -19,6 +19,10 @@ from typing import Any
 
 from anonlib.errors import PublishedError
 
+AGAIN = (
+    "interrupted again: the clean-up was not waited for; the next run does the rest, and `anonlib "
+    "runs` and the table's history tell what is published"
+)
 #: Seconds between checks whether the work is done.
 _TICK = 0.2
 
@@ -70,14 +74,16 @@ def run_interruptible(work: Callable[[], int]) -> int:
             stop()
             if signals and not delivery.is_set():
                 _cancel_jobs()  # repeatedly: the thread may just be starting another job
-            if len(signals) > 1:
-                raise Interrupted
+            if len(signals) > 1 and thread.is_alive():
+                raise Interrupted(AGAIN)
     if failure and not unused and not isinstance(failure[0], PublishedError):
         # The error may come from a cancelled job; an interruption may say what is published.
         said = failure[0].args if isinstance(failure[0], KeyboardInterrupt) else ()
         raise Interrupted(*said) from failure[0]
     if failure:
         raise failure[0]
+    if not outcome:  # the signal came before the work had begun
+        raise Interrupted
     return outcome[0]
 
 

@@ -126,7 +126,7 @@ def _evaluate(verbs: Any) -> None:
         "measure what a release is worth and how risky it is, and judge it by the config's gates",
         f"""
             What to measure and the gates are the config's `evaluate` and `gates`;
-            `anonlib measures` lists them.
+            `anonlib measures NAME` lists what a measure has.
 
             examples:
               anonlib evaluate conf/adult.yaml               the published table

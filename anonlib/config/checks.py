@@ -374,7 +374,8 @@ def _check_recoders(
         where = f"recode.columns.{name}"
         attribute = attributes.get(name)
         if attribute is None or attribute.role is not Role.QUASI_IDENTIFIER:
-            near = did_you_mean(name, (n for n, a in attributes.items() if a.scale is not None))
+            quasi = [n for n, a in attributes.items() if a.role is Role.QUASI_IDENTIFIER]
+            near = did_you_mean(name, quasi)
             yield Problem(where, f"must name a column with `role: quasi_identifier`{near}")
         elif attribute.scale is not None:
             yield from _check_recoder_scale(recoder, attribute.scale, where)

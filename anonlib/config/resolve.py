@@ -196,10 +196,12 @@ def _check_names(
             yield Problem(
                 where, f"has no role; add it under `attributes` with one of: {', '.join(Role)}"
             )
-    for name in attributes:
-        if name not in names:
-            near = did_you_mean(name, (n for n in names if n not in attributes))
-            yield Problem(f"attributes.{name}", f"the source has no such column{near}")
+    missing = [name for name in attributes if name not in names]
+    # A search in names for each of many would take long, and tell little.
+    others = [name for name in names if name not in attributes] if len(missing) <= 20 else []
+    for name in missing:
+        near = did_you_mean(name, others)
+        yield Problem(f"attributes.{name}", f"the source has no such column{near}")
 
 
 def _check_target(

@@ -19,6 +19,7 @@ from anonlib.errors import (
     InputError,
     Problem,
     PublishedError,
+    describe_unexpected,
 )
 from anonlib.run.backlog import Backlog
 from anonlib.run.past import Past
@@ -52,7 +53,7 @@ def finish(
                 )
             ]
         )
-    with tell_published(target, run_id), lease(spark, target.path, run_id, target.runs) as held:
+    with lease(spark, target.path, run_id, target.runs) as own_lease:
         if ahead is not None:
             _keep(spark, config.record_path, ahead | {"table_version": target.version_of(run_id)})
         newest = next(iter(target.commits()), None)
@@ -61,7 +62,7 @@ def finish(
         if newest is not None and newest.text != there:
             write_manifest(spark, target.path, newest.text)
         past.after_commit(target)
-        purge(spark, target, held)
+        purge(spark, target, own_lease)
         register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
@@ -81,8 +82,8 @@ def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
 
 @contextmanager
 def tell_published(target: Target, run_id: str) -> Iterator[None]:
-    """Wraps a run's commit and what follows it: if it is interrupted or fails after the commit, the
-    error says that the release is published.
+    """Wraps a run, to its very end: if it is interrupted or fails after its commit, the error says
+    that the release is published.
 
     Raises:
         PublishedError: The body failed after the commit.
@@ -90,17 +91,26 @@ def tell_published(target: Target, run_id: str) -> Iterator[None]:
     """
     try:
         yield
-    except (AnonlibError, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:
         version = target.published_version(run_id)
         if version is None:
             raise
-        interrupted = isinstance(error, KeyboardInterrupt)
+        where = f"version {version} of {target.path}" if version >= 0 else target.path
         text = (
-            f"{'interrupted' if interrupted else error}. The release is published all the same "
-            f"(version {version} of {target.path}); only its manifest, record, name in the catalog "
-            f"or clean-up is missing. Release again with `--run-id {run_id}`"
+            f"{_what_happened(error)}. The release is published all the same ({where}); only its "
+            "manifest, record, name in the catalog or clean-up may be missing. Release again with "
+            f"`--run-id {run_id}`"
         )
+        interrupted = isinstance(error, KeyboardInterrupt)
         raise (KeyboardInterrupt if interrupted else PublishedError)(text) from error
+
+
+def _what_happened(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, AnonlibError):
+        return str(error)
+    return describe_unexpected(error, "ANONLIB_DEBUG=1 in the environment shows it")
 
 
 def _describe_published(

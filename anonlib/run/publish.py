@@ -145,12 +145,12 @@ class Target:
         return self._runs
 
     def published_version(self, run_id: str) -> int | None:
-        """The version that a run made or left; None if the run was not committed, or that is
-        unknown."""
+        """The version that a run left; -1 if the log does not describe it any more. None if the run
+        was not committed, or that is unknown."""
         found = self._made.get(run_id)
-        with suppress(Exception):  # the store may be gone
-            if found is None and run_id in self.runs():
-                found = self.version_of(run_id)
+        with suppress(Exception):  # the store may be gone, or the JVM
+            if found is not None or run_id in self.runs():
+                found = max(self.version_of(run_id), -1 if found is None else found)
         return found
 
     def _list_committed(self) -> frozenset[str]:

@@ -151,20 +151,23 @@ def keep_account(
             raise
         _note_success(accounting)
     finally:
-        with suppress(Exception):  # the session may be gone
+        with suppress(Exception, KeyboardInterrupt):  # the session may be gone; the run is over
             accounting.end()
 
 
 def _note_success(accounting: Accounting) -> None:
+    account = accounting.account
+    ended = f"run {account.run_id} ended well ({account.outcome}), but"
+    done = account.outcome in ("published", "done")
+    again = f"; run it again with `--run-id {account.run_id}`" if done else ""
     try:
         accounting.note()
     except AnonlibError as error:
-        account = accounting.account
-        again = f"; run it again with `--run-id {account.run_id}`"
-        raise StorageError(
-            f"run {account.run_id} ended well ({account.outcome}), but could not be noted in the "
-            f"table of runs: {error}{again if account.outcome in ('published', 'done') else ''}"
-        ) from error
+        text = f"{ended} could not be noted in the table of runs: {error}{again}"
+        raise StorageError(text) from error
+    except KeyboardInterrupt as error:
+        text = f"interrupted: {ended} may not be noted in the table of runs{again}"
+        raise KeyboardInterrupt(text) from error
 
 
 def _note(table: PrivateTable, account: Account) -> bool:

@@ -14,7 +14,7 @@ from anonlib.evaluation import Evaluation
 from anonlib.evaluation.classes import make_published_spec
 from anonlib.progress import Progress
 from anonlib.run.account import Account
-from anonlib.run.endings import record_path, tell_published, write_ahead, write_manifest
+from anonlib.run.endings import record_path, write_ahead, write_manifest
 from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
@@ -106,16 +106,15 @@ class Run:
         except GateError:
             self._keep(self._result(scan, release, evaluation, "stopped"), source, scan, release)
             raise
-        with tell_published(self.target, self.run_id):
-            with self.progress.stage("publish", self.spark):
-                result = self._result(scan, release, evaluation, "published")
-                notes = (*self.prior.notes, *reader_notes(source.schema))
-                result = replace(result, notes=(*notes, *recoder_notes(source.schema)))
-                self._write_ahead(result, source, scan, release, lease)
-                version = self._publish(source, scan, release, lease)
-            result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
-            result = self._keep(result, source, scan, release)
-            register(self.spark, self.config.release)
+        with self.progress.stage("publish", self.spark):
+            result = self._result(scan, release, evaluation, "published")
+            notes = (*self.prior.notes, *reader_notes(source.schema))
+            result = replace(result, notes=(*notes, *recoder_notes(source.schema)))
+            self._write_ahead(result, source, scan, release, lease)
+            version = self._publish(source, scan, release, lease)
+        result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
+        result = self._keep(result, source, scan, release)
+        register(self.spark, self.config.release)
         return result
 
     def _write_ahead(

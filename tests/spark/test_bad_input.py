@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from anonlib.run import steps
 from tests.spark.support import (
     MARKER,
     NUMBER,
@@ -345,13 +346,20 @@ def test_interrupted(shell: Shell, tmp_path: Path, stage: str) -> None:
     nothing_left(tmp_path)
 
 
-def test_interrupted_after_the_commit(shell: Shell, tmp_path: Path) -> None:
-    """Who stops a run then learns that its rows are published, and how to finish it."""
+@pytest.mark.parametrize("late", [False, True])
+def test_interrupted_after_the_commit(shell: Shell, tmp_path: Path, *, late: bool) -> None:
+    """Who stops a run then learns that its rows are published, and how to finish it. late: When
+    only the lease is left to be given back."""
     write_people(tmp_path)
     config = settings(tmp_path, release={"run_id": "r1"})
-    said = shell.release(
-        config, hooks={"publish ended": lambda: os.kill(os.getpid(), signal.SIGINT)}
-    )
+
+    def stop(*_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with shell.patch.context() as patch:
+        if late:
+            patch.setattr(steps, "register", stop)
+        said = shell.release(config, hooks={} if late else {"publish ended": stop})
     assert said.code == 1
     assert said.error.startswith("interrupted. The release is published all the same (version 0 ")
     assert "--run-id r1" in said.error

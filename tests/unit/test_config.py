@@ -112,6 +112,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("nameless_kernel", {**GOOD, "kernel": {"variant": "generic"}}, "kernel", "by `type`"),
     ("unknown_parameter", {**GOOD, "kernel": {"type": "mdav", "speed": 3}},
      "kernel.speed", "unknown field; allowed: "),
+    ("misspelt_recoded", {**GOOD, "recode": {"columns": {"ciyt": "mode"}}},
+     "recode.columns.ciyt", "`role: quasi_identifier`; did you mean city?"),
     ("misspelt_field", {**GOOD, "sede": 3}, "sede", "unknown field; did you mean seed? allowed: "),
     ("misspelt_kernel", {**GOOD, "kernel": "Mondrain"},
      "kernel.type", "unknown kernel 'Mondrain'; did you mean mondrian? there are: "),

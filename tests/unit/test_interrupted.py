@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.errors import PublishedError, StorageError
+from anonlib.errors import JVM_LOST, BusyError, PublishedError, StorageError
 from anonlib.run.endings import tell_published
 from anonlib.spark import lease as leases
 from anonlib.spark import tasks
@@ -148,15 +148,30 @@ class Published:
         return self._version
 
 
-@pytest.mark.parametrize("version", [None, 3])
-@pytest.mark.parametrize("error", [StorageError("full"), KeyboardInterrupt()])
-def test_what_is_said_of_a_commit(error: BaseException, version: int | None) -> None:
+#: What ends a run -> what is said of it first, if the run had published.
+ENDINGS = [
+    (StorageError("full"), "full. "),
+    (BusyError("taken"), "taken. "),
+    (KeyboardInterrupt(), "interrupted. "),
+    (ConnectionRefusedError(111, "HUSH"), JVM_LOST),
+    (ValueError("HUSH"), "unexpected ValueError; its text is held back"),
+]
+
+
+@pytest.mark.parametrize("version", [None, -1, 3])
+@pytest.mark.parametrize(("error", "first"), ENDINGS)
+def test_what_is_said_of_a_commit(error: BaseException, first: str, version: int | None) -> None:
     target: Any = Published(version)
-    with pytest.raises(type(error)) as caught, tell_published(target, "r1"):
+    with pytest.raises((type(error), PublishedError)) as caught, tell_published(target, "r1"):
         raise error
+    if version is None:
+        assert caught.value is error
+        return
     said = str(caught.value)
-    assert ("published all the same (version 3 of /data/out)" in said) is (version is not None)
-    assert ("`--run-id r1`" in said) is (version is not None)
-    assert isinstance(caught.value, PublishedError) is (
-        version is not None and isinstance(error, StorageError)
-    )
+    assert said.startswith(first)
+    where = "version 3 of /data/out" if version == 3 else "/data/out"
+    assert f"The release is published all the same ({where}); only its" in said
+    assert "`--run-id r1`" in said
+    assert "HUSH" not in said
+    kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else PublishedError
+    assert type(caught.value) is kind

@@ -269,6 +269,7 @@ def test_infeasible() -> None:
             {"kernel": "mdaw"},
             r"unknown kernel 'mdaw'; did you mean mdav\? there are: full_domain, ",
         ),
+        ({"kernel": 3}, "unknown kernel 3; there are: full_domain, "),
         ({"k": 1}, "k_anonymity.k: must be greater"),
         ({"variant": "x"}, r"kernel mdav\.variant: "),
         ({"gamma": 1}, r"kernel mdav\.gamma: "),

@@ -13,7 +13,7 @@ import pytest
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.run import publish
-from anonlib.run.publish import CHANGED, Commit, Target, reader_notes
+from anonlib.run.publish import APP, CHANGED, Commit, Target, reader_notes
 from anonlib.spark.digest import Digest
 from anonlib.table.schema import Column, Role, Schema
 from tests.stores import Far
@@ -174,6 +174,26 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
     assert target(log, Snapshot(-1), spark).commits() == []
     assert len(spark.asked) == 2
     assert len(target(log, Snapshot(0), spark).commits()) == 2
+
+
+def test_the_version_of_a_run_that_published(
+    store: Store, log: Log, no_columns: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest one that the run left, such as by a purge. What this driver has committed is known
+    without the log."""
+    text = json.dumps({"run_id": "one"})
+    spark = history((2, text, None), (0, text, None))
+    made = target(log, Snapshot(2, (f"{APP}one",)), spark)
+    assert made.published_version("one") == 2
+    assert made.published_version("two") is None
+    made._made["one"] = 0
+    assert made.published_version("one") == 2
+    made._made["two"] = 1
+    assert made.published_version("two") == 1
+    monkeypatch.setattr(Target, "version_of", lambda *_: 1 // 0)
+    assert made.published_version("two") == 1
+    monkeypatch.setattr(Target, "runs", lambda *_: 1 // 0)
+    assert made.published_version("three") is None
 
 
 def test_the_manifest(store: Store, log: Log) -> None:

@@ -61,23 +61,29 @@ class Refine(Kernel):
     and both cells must hold the models. Cells of 2k rows or more are split: the row farthest from
     the centroid and its k - 1 nearest rows become a cell. Steps are searched between a cell and
     each of the `n_neighbours` cells with the nearest centroids, in order; the best step of two
-    cells is taken. The descent ends when no step is left, or after `passes`. If models look at more
+    cells is taken. A descent ends when no step is left, or after `passes`. If models look at more
     than the number of rows, a pass takes at most one step per cell, and tries only the best 4 steps
     of two cells. A step must gain at least 1e-9 of the distances from which it is computed. So the
-    cells never lose more than those of the start.
+    cells never lose more than those of any start.
+
+    After a descent the near cells are found anew, and another one begins, while that lowers the
+    loss by 0.1 % or more. Of cells with the same rows one is near, so that rows that repeat do not
+    hide the others. If only the number of rows counts, cells are dissolved before: the rows of a
+    cell go to the near cells with the nearest centroids, if they add less there than they lose.
 
     The long search has `effort` rounds. A round makes groups, each of a cell and its neighbours,
     and upsets the first cell of each group: that cell is merged with another one of the group. If
     only the number of rows counts, k rows around a random row are then split off the merged cell;
-    or the first cell is dissolved into the others. Then the round
-    descends within the groups. It takes back groups that have lost more than a slack, which shrinks
-    to 0. At the end, the cells of the least loss seen descend once more. A round takes about as
-    long as a pass; 4000 rounds bring the usual benchmark tables within 1 % of the least known loss.
-    Random numbers have a fixed seed.
+    or the first cell is dissolved into the others. Then the round descends within the groups. It
+    takes back groups that have lost more than a slack, which shrinks to 0. At the end, the cells of
+    the least loss seen descend once more. A round takes about as long as a pass; 4000 rounds bring
+    the usual benchmark tables within 1 % of the least known loss. Random numbers have a fixed seed.
     """
 
     type: ClassVar[str] = "refine"
-    cost: ClassVar[str] = "O(n d L) a pass or round, L neighbours, and what the starts cost"
+    cost: ClassVar[str] = (
+        "O(n d L) a pass or round, O(n L^2 / k) a descent, L neighbours; and the starts"
+    )
     reference: ClassVar[str] = (
         "J. A. Hartigan, M. A. Wong, Algorithm AS 136, Applied Statistics 28(1), 1979 (transfers); "
         "H. R. Lourenco, O. C. Martin, T. Stutzle, Iterated local search, 2003 (the long search)"

@@ -21,13 +21,13 @@ from anonlib.kernels.refine.state import (
 
 @njit
 def near_cells(state: RefineState, room: int) -> Ints:
-    """int64[c, room]. Cells near each cell: another one of the same tuples, then others, nearest
-    first, one for all those of the same tuples; -1 if there are no more. Cost O(c room d log c),
-    about.
+    """int64[c, room]. Cells near each cell: another one that is equal, then others, nearest first,
+    one for all those that are equal; -1 if there are no more. Cost O(c room d log c), about.
 
-    Where rows repeat, many cells have the same tuples: if all of them were near, no other cell
-    would be. Which of them is taken depends on the numbers of both cells, so that each one is near
-    some cell.
+    Where rows repeat, many cells have the same rows: if all of them were near, no other cell would
+    be. So cells of the same point and loss are equal here. (Nominal columns can make others so;
+    that harms little.) Which of them is taken depends on the numbers of both cells, so that each
+    one is near some cell.
 
     The distance is between two points: the means of the numeric columns, and the most frequent
     category of each nominal column.
@@ -35,7 +35,6 @@ def near_cells(state: RefineState, room: int) -> Ints:
     near = np.full((len(state.rows), room), -1)
     cells = np.flatnonzero(state.rows)
     points = _centroids(state, cells)
-    # Cells of equal points and losses have the same tuples, but for rare accidents.
     loss = state.loss[cells].reshape((-1, 1))
     order, start, place = _group_equal(np.concatenate((points, loss), axis=1))
     n_points = len(start) - 1

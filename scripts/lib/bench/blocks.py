@@ -105,7 +105,7 @@ def draw(done: dict[tuple[str, int, str, int], float], sizes: list[int], path: P
             parts += [text(left - 5, y(tick) + 4, f"{tick:+} %", "end")]
         for at, size in enumerate(sizes):
             parts.append(text(left + 15 + 40 * at, 176, f"{size // 1000}k", "middle"))
-        for kernel, color in {"mdav": "#1f5fa8", "mdav, refine": "#e07b00"}.items():
+        for kernel, color in {"mdav": "#1f5fa8", "refine": "#e07b00"}.items():
             found = {s: v for (t, _, n, s), v in done.items() if (t, n) == (name, kernel) and s}
             at = [
                 (left + 15 + 40 * sizes.index(s), y(100 * (v / plain - 1)))
@@ -116,9 +116,9 @@ def draw(done: dict[tuple[str, int, str, int], float], sizes: list[int], path: P
             parts += [shape, text(left + (0 if kernel == "mdav" else 60), 194, kernel)]
             parts.append(
                 line(
-                    left + (32 if kernel == "mdav" else 130),
+                    left + (32 if kernel == "mdav" else 98),
                     190,
-                    left + (52 if kernel == "mdav" else 150),
+                    left + (52 if kernel == "mdav" else 118),
                     190,
                     color,
                     2,
@@ -127,7 +127,7 @@ def draw(done: dict[tuple[str, int, str, int], float], sizes: list[int], path: P
     path.write_text("\n".join([*parts, "</svg>"]), encoding="utf-8")
 
 
-KERNELS: dict[str, Any] = {"mdav": Mdav(), "mdav, refine": Refine()}
+KERNELS: dict[str, Any] = {"mdav": Mdav(), "refine": Refine()}
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,5 @@
-"""Loss and time of refining: 100 SSE / SST of MDAV, after one descent, and after the long search.
-CPU time is a multiple of a plain compiled MDAV loop in the same run, and includes the start by
-MDAV.
+"""Loss and time of refining: 100 SSE / SST of MDAV, after the descents, and after the long search.
+CPU time is a multiple of a plain compiled MDAV loop in the same run, and includes the starts.
 
     scripts/bench refine [--k 3 5 10 50] [--rows 10000 30000 100000] [--effort 4000]
 
