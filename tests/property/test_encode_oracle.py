@@ -340,7 +340,9 @@ def test_what_is_refused() -> None:
     text = refused(pa.array([{"lower": MARKER, "upper": "b"}]), "midpoint")
     assert "intervals of type string" in text
     assert "not of categories" in refused(TABLE.column("sets"), "one_hot")
-    assert "unknown encoding 'one_shot'; there are: fill_child" in refused(nodes, "one_shot")
+    assert "unknown encoding 'one_shot'; did you mean one_hot? there are: fill_child" in refused(
+        nodes, "one_shot"
+    )
     assert "unknown field" in refused(nodes, {"type": "one_hot", "steps": 1}).lower()
     mixed = pd.DataFrame({"race": [1, MARKER]})
     with pytest.raises(InputError, match="column race: its values are not of one type"):
