@@ -19,9 +19,10 @@ from typing import Any
 
 from anonlib.errors import PublishedError
 
+#: What is said after a second signal: nothing is known of what the work has done meanwhile.
 AGAIN = (
-    "interrupted again: the clean-up was not waited for; the next run does the rest, and `anonlib "
-    "runs` and the table's history tell what is published"
+    "interrupted again: the clean-up was not waited for; the next run does the rest. Whether a "
+    "release is published, the table's history and `anonlib runs` tell"
 )
 #: Seconds between checks whether the work is done.
 _TICK = 0.2

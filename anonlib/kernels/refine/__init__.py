@@ -32,6 +32,7 @@ REFRESH = 16
 SEED = 88172645463325252
 
 
+#: The JSON schemas of a kernel by its name or spec, and of `start`.
 _KERNEL = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
 _STARTS = {"anyOf": [*_KERNEL["anyOf"], {"type": "array", "items": _KERNEL, "minItems": 1}]}
 
@@ -69,7 +70,7 @@ class Refine(Kernel):
     After a descent the near cells are found anew, and another one begins, while that lowers the
     loss by 0.1 % or more. Of cells with the same rows one is near, so that rows that repeat do not
     hide the others. If only the number of rows counts, cells are dissolved before: the rows of a
-    cell go to the near cells with the nearest centroids, if they add less there than they lose.
+    cell go to the near cells with the nearest centroids, if they lose less there.
 
     The long search has `effort` rounds. A round makes groups, each of a cell and its neighbours,
     and upsets the first cell of each group: that cell is merged with another one of the group. If

@@ -40,7 +40,7 @@ def near_cells(state: RefineState, room: int) -> Ints:
     n_points = len(start) - 1
     leaves = make_leaves(points, state.numeric.shape[1])
     one = np.zeros(len(cells), np.int64)
-    one[order[start[:-1]]] = 1  # one of the cells with the same centroid
+    one[order[start[:-1]]] = 1  # one of the cells that are equal
     fill_leaves(leaves, one)
     most = min(room + 1, n_points)
     heap = make_nearest(most)
