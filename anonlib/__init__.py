@@ -2,6 +2,7 @@
 
 The verbs, each also one of the command line (`python -m anonlib --help`):
 
+    anonymize   anonymize a table in hand: pandas, polars, Arrow (without Spark), or Spark
     check       resolve a config against its source; publishes nothing
     release     partition, anonymize, audit and publish a table
     evaluate    measure what a published table is worth, and how risky it is
@@ -18,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anonlib.anonymizing import anonymize
     from anonlib.config.reading import load, parse
     from anonlib.local import cells
     from anonlib.pages.output import report
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "anonymize": "anonlib.anonymizing",
     "audit": "anonlib.pipeline",
     "cells": "anonlib.local",
     "check": "anonlib.pipeline",
@@ -39,6 +42,7 @@ _HOMES = {
 
 __all__ = [
     "__version__",
+    "anonymize",
     "audit",
     "cells",
     "check",
@@ -60,9 +64,15 @@ def __getattr__(name: str) -> Any:
             return "unknown"
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from anonlib.errors import without_cause
+    from anonlib.errors import NO_SPARK, InputError, is_spark_missing, without_cause
 
-    found = globals()[name] = without_cause(getattr(import_module(_HOMES[name]), name))
+    try:
+        verb = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if is_spark_missing(error):
+            raise InputError(f"anonlib.{name}: {NO_SPARK}") from None
+        raise
+    found = globals()[name] = without_cause(verb)
     return found
 
 

@@ -12,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -83,9 +84,9 @@ def _is_private(path: Path) -> bool:
 
 def _digest() -> str:
     here = Path(__file__).parent
-    folders = [sorted((here / part).rglob("*.py")) for part in ("kernels", "partition")]
+    folders = [sorted((here / part).rglob("*.py")) for part in ("kernels", "local", "partition")]
     own = [Path(__file__)] if Path(__file__).is_file() else []  # in a zip nothing is cached
-    sources = [*own, *folders[0], *folders[1]]
+    sources = [*own, *chain.from_iterable(folders)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 

@@ -33,6 +33,9 @@ JVM_LOST = (
     "again"
 )
 
+#: What is said where a verb needs Spark, and only the core of anonlib is installed.
+NO_SPARK = "Spark is not installed: pip install 'anonlib[spark]'"
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -136,8 +139,16 @@ def describe_unexpected(error: BaseException, more: str) -> str:
     """
     if is_jvm_lost(error):
         return JVM_LOST
+    if is_spark_missing(error):
+        return NO_SPARK
     kind = type(error).__name__
     return f"unexpected {kind}; its text is held back, since it may contain data: {more}"
+
+
+def is_spark_missing(error: BaseException) -> bool:
+    """Whether an import failed because Spark is not installed."""
+    name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    return name.partition(".")[0] in ("pyspark", "py4j", "delta")
 
 
 def is_jvm_lost(error: BaseException) -> bool:

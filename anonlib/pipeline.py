@@ -39,7 +39,7 @@ from anonlib.run.endings import (
 )
 from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
 from anonlib.run.past import PriorRelease, look_back, open_past
-from anonlib.run.publish import Target, reader_notes, recoder_notes
+from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
@@ -426,7 +426,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         partition=" > ".join(_label(step) for step in config.partition.steps),
         notes=(
             *reader_notes(source.schema),
-            *recoder_notes(source.schema),
+            *source.schema.notes,
             *_notes(
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),

@@ -1,5 +1,6 @@
 """Texts: what stands for a missing value, what may be shown, how sensitive text is compared."""
 
+import re
 from unicodedata import category, normalize
 
 #: Texts that mean a missing value in columns of text, where a config names no others.
@@ -17,6 +18,9 @@ FILLERS = (
     (0xFFA0, 0xFFA0),
     (0xE0000, 0xE0FFF),
 )
+
+#: Blanks at the ends of a text; with the Braille pattern without a dot.
+_ENDS = re.compile(r"^[\s\u2800]+|[\s\u2800]+$")
 
 
 def printable(text: str) -> str:
@@ -44,6 +48,12 @@ def fold_text(text: str) -> str:
 def show(text: str) -> str:
     """The text without characters that have no picture; white space stays as it is."""
     return "".join(c for c in text if c.isspace() or _visible(c))
+
+
+def identify(text: str, *, folded: bool) -> str:
+    """The identity of one text, as `canonical_identity` makes it in Spark; empty if it is blank."""
+    found = _ENDS.sub("", normalize("NFC", show(text)))
+    return normalize("NFC", found.upper().casefold()) if folded else found
 
 
 def _visible(character: str) -> str:

@@ -1,13 +1,14 @@
 """The audit: independent verification of a released table.
 
-It counts again what the kernels promise, in Spark and with its own code. Nothing here imports
-kernels, partitioners, recoders or blocks.
+It counts again what the kernels promise, in Spark or in memory, and with its own code. Nothing
+here imports kernels, partitioners, recoders or blocks.
 """
 
 from collections.abc import Set
 from dataclasses import replace
 
 from anonlib.auditing.audit import audit_table
+from anonlib.auditing.in_memory import audit_in_memory
 from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
 
 BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
@@ -35,4 +36,12 @@ def _complete(table: Verdict, labels: Set[str]) -> Verdict:
     return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)
 
 
-__all__ = ["AuditReport", "AuditSpec", "Persons", "Verdict", "audit_table", "by_parts"]
+__all__ = [
+    "AuditReport",
+    "AuditSpec",
+    "Persons",
+    "Verdict",
+    "audit_in_memory",
+    "audit_table",
+    "by_parts",
+]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
@@ -11,31 +11,11 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from anonlib.auditing.models import AuditModel, UnverifiableError
+from anonlib.auditing.verdicts import EXACT_SIZES, Tally
 from anonlib.auditing.view import View
 
-#: Class sizes above this are rounded down to a power of two, so that few different sizes remain.
-EXACT_SIZES = 1024
 #: The bits of one of Spark's bitmaps.
 N_BUCKETS = 32768
-
-
-@dataclass(frozen=True)
-class Tally:
-    """The counts of one model.
-
-    Attributes:
-        value: The worst value of a class; None if there is none.
-        exact: Whether `value` is exact; else it is a bound.
-        failing: Failing classes by size.
-        undecided: Bitmap of the hash buckets with undecided classes; bit i is bucket i.
-        note: Why the model can't be verified; empty if it can.
-    """
-
-    value: float | None = None
-    exact: bool = True
-    failing: Counter[int] = field(default_factory=Counter)
-    undecided: int = 0
-    note: str = ""
 
 
 def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, list[Tally]]:

@@ -1,10 +1,10 @@
 """The input and the result of an audit. They hold counts and names, never a released value."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from anonlib.errors import Problem
+from anonlib.errors import AuditError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.text import MISSING_TOKENS
@@ -14,6 +14,10 @@ from anonlib.text import MISSING_TOKENS
 Persons = Literal["rows", "token", "unknown"]
 #: Whether the insensitive columns were checked for rare combinations.
 Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
+
+
+#: The chance to be found that regulators allow at most (EMA 0070, Health Canada).
+THRESHOLD = 0.09
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,14 @@ class AuditReport:
         holding = [verdict.holds for verdict in self.verdicts]
         return not self.problems and bool(holding) and all(holding)
 
+    def require_passed(self, what: str) -> None:
+        """Raises AuditError with all failures, if there are any. what: The audit's name."""
+        if not self.passed:
+            failing = [v for v in self.verdicts if not v.holds]
+            failed = [f"{v.model}: {v.note or f'{v.n_failing} classes fail'}" for v in failing]
+            texts = "; ".join([*failed, *map(str, self.problems)])
+            raise AuditError(f"{what} failed, nothing was published: {texts}")
+
     @property
     def at_release(self) -> bool:
         """Whether nothing fails, and some models can't be counted here."""
@@ -167,3 +179,24 @@ class AuditReport:
             "lone": dict(self.lone),
             "notes": list(self.notes),
         }
+
+
+def value_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> dict[str, float]:
+    """The chances that a person is found again by the quasi-identifiers, where each row is a
+    person: 1 / f in a class of f rows. Named as those of the measure `reidentification`.
+
+    Args:
+        sizes: As in `AuditReport`. Sizes that are rounded are far above any threshold.
+        n_classes: Classes.
+        n_rows: Rows; at least one.
+
+    Returns:
+        `prosecutor_max`: the largest chance. `marketer`: the mean chance. `prosecutor_at_risk`: the
+        share of persons whose chance is above THRESHOLD.
+    """
+    pairs = [(size, n) for size, n in sizes]
+    return {
+        "prosecutor_max": 1 / min(size for size, _ in pairs),
+        "marketer": n_classes / n_rows,
+        "prosecutor_at_risk": sum(s * n for s, n in pairs if 1 / s > THRESHOLD) / n_rows,
+    }

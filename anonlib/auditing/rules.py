@@ -2,7 +2,8 @@
 released shares reveal."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anonlib.auditing.models import AuditModel
@@ -51,6 +52,8 @@ def _alone(key: str, steps: int | None) -> "Column":
     return F.size(F.filter(key, one))
 
 
+#: The type of released shares.
+SHARES = "array<struct<node:int,share:double>>"
 NO_K = "there is no k-anonymity among the privacy models"
 
 
@@ -58,6 +61,11 @@ def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[st
     """The columns that models look at or that are in `joint`, each once."""
     looked_at = [name for model in models for name in model.protected]
     return tuple(dict.fromkeys([*looked_at, *spec.joint]))
+
+
+def token_columns(spec: AuditSpec) -> tuple[str, ...]:
+    """The column of the persons' tokens, if persons are counted by it."""
+    return (spec.token,) if spec.persons == "token" and spec.token is not None else ()
 
 
 def schema_problems(
@@ -68,9 +76,40 @@ def schema_problems(
     Returns:
         The problems, and the columns that can't be used.
     """
-    problems, broken = _column_problems(df, spec, models)
-    types = {f.name: f.dataType for f in df.schema.fields if f.name not in broken}
-    unfit = _type_problems(types, spec, models)
+    kinds = {field.name: _kind(field.dataType) for field in df.schema.fields}
+    return table_problems(df.columns, kinds, spec, models)
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """What an engine says about the type of a column.
+
+    Attributes:
+        name: The name of the type.
+        groups: Whether the column can be grouped by value.
+        groups_with_maps: The same, if maps can be.
+        is_array: Whether its values are arrays.
+        is_shares: Whether it has the type of released shares.
+    """
+
+    name: str
+    groups: bool
+    groups_with_maps: bool
+    is_array: bool
+    is_shares: bool
+
+
+def table_problems(
+    names: Sequence[str],
+    kinds: Mapping[str, ColumnKind],
+    spec: AuditSpec,
+    models: Sequence[AuditModel],
+) -> tuple[list[Problem], frozenset[str]]:
+    """Checks the columns of a table, by name and kind, and the spec: `schema_problems` of any
+    engine."""
+    problems, broken = _column_problems(names, spec, models)
+    usable = {name: kind for name, kind in kinds.items() if name not in broken}
+    unfit = _type_problems(usable, spec, models)
     problems += unfit
     if not any(model.persons for model in models):
         problems.append(Problem("privacy.models", NO_K))
@@ -78,14 +117,13 @@ def schema_problems(
 
 
 def _column_problems(
-    df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
+    names: Sequence[str], spec: AuditSpec, models: Sequence[AuditModel]
 ) -> tuple[list[Problem], frozenset[str]]:
-    there = Counter(df.columns)
+    there = Counter(names)
     tokens = () if spec.token is None else (spec.token,)
     protected = protected_columns(spec, models)
     needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected}
-    if spec.persons == "token":
-        needed |= {*tokens}
+    needed |= {*token_columns(spec)}
     strange = there.keys() - {*spec.columns, *tokens, *spec.private}
     missing = needed - there.keys()
     twice = {name for name, count in there.items() if count > 1}
@@ -98,29 +136,38 @@ def _column_problems(
 
 
 def _type_problems(
-    types: "dict[str, DataType]", spec: AuditSpec, models: Sequence[AuditModel]
+    kinds: Mapping[str, ColumnKind], spec: AuditSpec, models: Sequence[AuditModel]
 ) -> list[Problem]:
-    from pyspark.sql.types import ArrayType, DoubleType, IntegerType, StructType
-
-    from anonlib.auditing.canonical import groupable
-
     others = () if spec.acknowledge_unique else spec.insensitive
     maps = dict.fromkeys([*others, *protected_columns(spec, models)], True)
     maps |= dict.fromkeys(spec.quasi_identifiers, False)
     problems = [
-        Problem(name, f"a column of type {types[name].typeName()} can't be grouped by value here")
+        Problem(name, f"a column of type {kinds[name].name} can't be grouped by value here")
         for name, allowed in maps.items()
-        if name in types and not groupable(types[name], maps=allowed)
+        if name in kinds and not (kinds[name].groups_with_maps if allowed else kinds[name].groups)
     ]
     problems += [
-        Problem(name, f"said to be a set, which takes an array, not {types[name].typeName()}")
+        Problem(name, f"said to be a set, which takes an array, not {kinds[name].name}")
         for name in spec.sets
-        if name in types and not isinstance(types[name], ArrayType)
+        if name in kinds and not kinds[name].is_array
     ]
-    shares = StructType().add("node", IntegerType()).add("share", DoubleType()).simpleString()
     problems += [
-        Problem(name, f"said to be shares, which are of type array<{shares}>")
+        Problem(name, f"said to be shares, which are of type {SHARES}")
         for name in spec.shares
-        if name in types and types[name].simpleString() != f"array<{shares}>"
+        if name in kinds and not kinds[name].is_shares
     ]
     return problems
+
+
+def _kind(dtype: "DataType") -> ColumnKind:
+    from pyspark.sql.types import ArrayType
+
+    from anonlib.auditing.canonical import groupable
+
+    return ColumnKind(
+        name=dtype.typeName(),
+        groups=groupable(dtype, maps=False),
+        groups_with_maps=groupable(dtype, maps=True),
+        is_array=isinstance(dtype, ArrayType),
+        is_shares=dtype.simpleString() == SHARES,
+    )

@@ -144,7 +144,20 @@ def draft(profile: TableProfile) -> str:
 def guess_role(column: ColumnProfile) -> Guess:
     """Guesses the role and scale of a column by its name and counts. Only `draft` guesses the
     target, since this needs all columns."""
-    return _unfit(column) or _identifier(column) or _sensitive(column) or _quasi(column)
+    return _unfit(column) or _identifier(column) or _sensitive(column) or guess_scale(column)
+
+
+def guess_scale(column: ColumnProfile) -> Guess:
+    """Guesses the scale of a quasi-identifier by its type, its name and its counts."""
+    if column.read_as in _TIMES:
+        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
+    if column.is_number and _CODES & set(name_words(column.name)):
+        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "the name of a code")
+    if column.is_number and column.n_distinct > FEW:
+        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
+    if column.is_number:
+        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
+    return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
 
 
 def scalar(text: str) -> str:
@@ -199,18 +212,6 @@ def _sensitive(column: ColumnProfile) -> Guess | None:
     if _SENSITIVE & set(name_words(column.name)) and column.n_distinct >= 2:
         return Guess(Role.SENSITIVE, None, "the name of something confidential")
     return None
-
-
-def _quasi(column: ColumnProfile) -> Guess:
-    if column.read_as in _TIMES:
-        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
-    if column.is_number and _CODES & set(name_words(column.name)):
-        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "the name of a code")
-    if column.is_number and column.n_distinct > FEW:
-        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
-    if column.is_number:
-        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
-    return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
 
 
 def _numbered_person(words: Sequence[str]) -> bool:

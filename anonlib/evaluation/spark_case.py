@@ -15,7 +15,6 @@ from anonlib.auditing.rules import lone
 from anonlib.config.model import Config
 from anonlib.evaluation.classes import (
     certainty,
-    make_published_spec,
     make_release_view,
     released_sizes,
     source_sizes,
@@ -23,6 +22,7 @@ from anonlib.evaluation.classes import (
 from anonlib.evaluation.clusters import ClusterModel, contingencies
 from anonlib.evaluation.fold import fold
 from anonlib.evaluation.linking import distinct_tuples, link_rows
+from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import distinct_values, most_rows, summarize

@@ -1,6 +1,6 @@
 """Releases a small table in memory, without Spark, for sweeps. Nothing is published."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,20 +11,16 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import Config, PartitionSection
-from anonlib.config.resolve import (
-    bind_models,
-    find_orders,
-    read_protected_hierarchies,
-    with_ids,
-)
 from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
 from anonlib.kernels import Kernel, KernelResult
+from anonlib.local.protected import require_values
 from anonlib.loss import ReleasedBlock
 from anonlib.partition.chain import blocks
-from anonlib.recode import Cells, Domain
+from anonlib.recode import Cells
 from anonlib.table.block import Block, part
-from anonlib.table.encoding import Encoding, Values, fit_whole, list_protected_values
+from anonlib.table.encoding import Encoding, fit_whole
 from anonlib.table.schema import Column, Role, Schema
+from anonlib.worker.setup import TableFit, make_task
 from anonlib.worker.task import Task, find_released_levels, person_codes, recode_columns, to_block
 from anonlib.worker.tuple_search import at_levels
 
@@ -101,74 +97,29 @@ def anonymize_table(
 
 
 def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
-    """The worker's task of a release, with the fields that rows in memory need."""
-    encodings, context = (
-        tuple(
-            _encoding(column, table.column(column.id), config.max_categories) for column in columns
-        )
-        for columns in (schema.quasi_identifiers, schema.context)
-    )
+    """The worker's task of a release. Nothing is staged."""
+
+    def fit(column: Column) -> Encoding:
+        return fit_column(column, table.column(column.id), config.max_categories)
+
     target = schema.target
-    return Task(
-        encodings=encodings,
-        target=(
-            None
-            if target is None
-            else _encoding(target, table.column(target.id), config.max_categories)
-        ),
-        context=context,
-        recoders=tuple(
-            (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
-            for c in schema.quasi_identifiers
-        ),
-        kernel=registry.spec(config.kernel),
-        models=tuple(
-            map(
-                registry.spec,
-                with_ids(bind_models(config.privacy.models, config.attributes), schema),
-            )
-        ),
-        metrics=(),
-        protected=schema.protected,
-        missing_tokens=config.privacy.missing_tokens,
-        unit=schema.unit,
-        token_key=b"",
-        pseudonyms=(),
-        pseudonym_key=b"",
-        output=pa.schema([]),
-        max_rows=config.partition.max_rows,
-        values=dict(_values(table, schema, config)),
-        seed=config.seed,
-        joint=schema.joint,
+    table_fit = TableFit(
+        encodings=tuple(map(fit, schema.quasi_identifiers)),
+        target=None if target is None else fit(target),
+        context=tuple(map(fit, schema.context)),
+        values=require_values(table, schema, config),
     )
+    return make_task(config, schema, table_fit, pa.schema([]))
 
 
-def _encoding(column: Column, column_values: pa.ChunkedArray, max_categories: int) -> Encoding:
+def fit_column(column: Column, column_values: pa.ChunkedArray, max_categories: int) -> Encoding:
+    """The encoding of a column of the whole table. Raises InputError for too many categories."""
     values = column_values.combine_chunks()
     if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
         raise InputError(
             f"column {column.name}: more than max_categories = {max_categories} distinct values"
         )
     return fit_whole(column, values)
-
-
-def _values(table: pa.Table, schema: Schema, config: Config) -> Iterator[tuple[str, Values]]:
-    """Yields the id and the values of each column whose counts a model looks at."""
-    hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
-    orders = find_orders(config.all_models, config.attributes)
-    for name in {
-        m.column
-        for m in bind_models(config.privacy.models, config.attributes)
-        if m.looks_at == "counts"
-    }:
-        column = schema[name or ""]
-        values = table.column(column.id).combine_chunks()
-        person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
-        found = list_protected_values(values, config.privacy.missing_tokens, person)
-        if column.name in orders:
-            found = found.ordered(orders[column.name])
-        tree = hierarchies.get(column.name)
-        yield column.id, found if tree is None else found.along(tree)
 
 
 def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonlib import registry
+from anonlib.auditing.report import THRESHOLD, value_risk
 from anonlib.config.listing import first_paragraph
 from anonlib.config.summary import bare
 from anonlib.loss import Metric
@@ -27,6 +28,10 @@ _ENDINGS = {
     "stopped": (
         "Stopped release",
         "Nothing was published: a gate stopped the run. What was made has",
+    ),
+    "made": (
+        "Release in memory",
+        "Nothing was published: the table was handed to the caller. It has",
     ),
     "evaluated": (
         "Evaluation",
@@ -90,6 +95,7 @@ class ReleasePage:
         losses: By metric.
         by_column: Losses by column.
         utility: Findings of measures of utility.
+        chances: Chances to be found again, by the sizes of classes.
         risk: Findings of measures of risk.
         classes: The sizes of classes.
         columns: Distributions of columns before and after.
@@ -111,6 +117,7 @@ class ReleasePage:
     losses: tuple[Loss, ...]
     by_column: Table | None
     utility: tuple[ShownMeasure, ...]
+    chances: Table | None
     risk: tuple[ShownMeasure, ...]
     classes: Chart | None
     columns: ChartGroup
@@ -139,6 +146,7 @@ def release_page(record: Record) -> ReleasePage:
         losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
         by_column=_by_column(record.get("losses_by_column", {})),
         utility=show_measures(evaluation, risk=False),
+        chances=_chances(_audit(record), settings),
         risk=show_measures(evaluation, risk=True),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation),
@@ -275,6 +283,22 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     rows = tuple((name, int(n)) for name, n in zip(names, counts, strict=True))
     table = Table("Sizes of classes", ("rows in the class", "classes"), rows)
     return bars("Sizes of classes", table)
+
+
+def _chances(audit: Record, settings: Record) -> Table | None:
+    """The chances of persons to be found again; None with a unit, whose rows are no persons."""
+    if not audit.get("sizes") or "one row per person" not in settings.get("persons", ""):
+        return None
+    risk = value_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
+    above = f"share of persons with a chance above {THRESHOLD}"
+    rows = (
+        ("largest chance of a person", risk["prosecutor_max"]),
+        ("mean chance of all persons", risk["marketer"]),
+        (above, risk["prosecutor_at_risk"]),
+    )
+    return Table(
+        "Chances to be found again by the quasi-identifiers", ("by class size", "value"), rows
+    )
 
 
 def _edges(low: int, high: int) -> list[int]:

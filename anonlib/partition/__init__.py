@@ -8,7 +8,17 @@ from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
 from anonlib.arrays import Ints
-from anonlib.partition._tree import INDICATOR, Among, Below, Cut, CutTree, Grower, Plane, Sample
+from anonlib.partition._tree import (
+    INDICATOR,
+    Among,
+    Below,
+    Cut,
+    CutTree,
+    Grower,
+    Plane,
+    Sample,
+    send_rows,
+)
 from anonlib.registry import Plugin
 from anonlib.table.block import Block
 
@@ -25,6 +35,7 @@ __all__ = [
     "Sample",
     "TaskPartitioner",
     "TreePartitioner",
+    "send_rows",
 ]
 
 

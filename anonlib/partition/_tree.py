@@ -176,3 +176,15 @@ class Grower:
     def leaves(self) -> dict[int, int]:
         """By leaf id: its number in `tree()`."""
         return {c: i for i, c in enumerate(c for c, n in enumerate(self._inner) if n < 0)}
+
+
+def send_rows(tree: CutTree, sample: Sample, block: Block) -> Ints:
+    """int64[n]. The leaf of each row of a table, by a tree of one root that grew on a sample of
+    it."""
+    rows = Sample(block, np.arange(block.n), 1.0)
+    vars(rows)["tops"] = sample.tops  # planes are in the sample's coordinates
+    leaf = np.full(block.n, int(tree.roots[0]), np.int64)  # so far a node, or -1 - leaf
+    for node, cut in enumerate(tree.cuts):  # a node comes before its children
+        here = np.flatnonzero(leaf == node)
+        leaf[here] = np.where(rows.left(cut, here), tree.left[node], tree.right[node])
+    return -1 - leaf

@@ -17,13 +17,15 @@ from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError, Problem
+from anonlib.local.limits import refuse_large, refuse_thin
 from anonlib.partition import Cut, Plane, Sample
-from anonlib.partition.chain import FILL, grow
+from anonlib.partition.chain import grow
 from anonlib.partition.cuts import Cuts, no_cuts
 from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
+from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.owners import Owners, build_models, resolve_owners
-from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_losses_by_column
+from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.source import Source
 from anonlib.spark.constants import at, look_up
@@ -43,17 +45,11 @@ from anonlib.table.columns import (
     TUPLE,
 )
 from anonlib.table.schema import Schema
-from anonlib.worker.task import Task, Totals, anonymize, anonymize_batches, to_block
+from anonlib.worker.losses import value_losses, value_losses_by_column
+from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
-#: The fewest sampled rows of a leaf that plans aim at.
-MIN_PER_LEAF = 8
-#: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
-IN_TASK = 4
 #: The fewest blocks, and units of neighbours, that share a file, on average.
 BLOCKS_PER_FILE, UNITS_PER_FILE = 4, 2
-#: A unit has at least this many blocks of max_rows: most failing ones find another to merge with,
-#: and tasks of about ROWS_PER_TASK have several units.
-BLOCKS_PER_UNIT = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,16 +203,16 @@ def plan_blocks(
     """
     owners = resolve_owners(rows, schema, scan, partition, attributes, max_suppressed, task)
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
-    _refuse_large(partition, n_rows if owners is None else owners.kept_rows)
+    refuse_large(partition, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
     steps, bound = partition.steps, partition.max_rows
-    _refuse_thin(bound, sample, scan.n_rows)
+    refuse_thin(bound, sample.share, scan.n_rows)
     tree = grow(sample, steps, bound, task.seed, root, n_rows)
     features, cuts = compile_tree(tree.tree, sample, scan.encodings, scan.hashes)
     heavy: dict[int, int] = {}
     leaf = tree.leaf
     if not any(step.max_block_rows for step in steps):
-        heavy, leaf = _heavy(tuples, IN_TASK * bound * sample.share, leaf, cuts.n_leaves)
+        heavy, leaf = find_heavy(tuples, IN_TASK * bound * sample.share, leaf, cuts.n_leaves)
     n_leaves = cuts.n_leaves + len(heavy)
     draft = BlockPlan(
         owners=owners,
@@ -238,32 +234,12 @@ def plan_blocks(
     small = not heavy and int(sizes.max()) <= IN_TASK * bound
     plain = not schema.joint and not any(model.looks_at == "counts" for model in models)
     if small and plain and owners is None and not count:
-        units = _group_leaves(cuts, sizes, BLOCKS_PER_UNIT * bound)
+        units = group_leaves(cuts, sizes, BLOCKS_PER_UNIT * bound)
         return replace(draft, sizes=sizes, largest=int(sizes.max()), units=units)
     heavy_roots = [root[leaf == id][0] for id in heavy.values()]
     roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
     centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
     return _repair(draft, BlockCounter(rows, schema, task), partition, roots, centers)
-
-
-def _group_leaves(cuts: Cuts, sizes: Ints, least: int) -> Ints:
-    """int64[leaves]. The unit of each leaf: neighbours in the tree that have together `least` rows
-    or more."""
-    order, below = [], cuts.roots[::-1].tolist()
-    while below:
-        node = below.pop()
-        if node < 0:
-            order.append(-1 - node)
-        else:
-            below += [int(cuts.right[node]), int(cuts.left[node])]
-    unit, n_units, total = np.empty(len(sizes), np.int64), 0, 0
-    for leaf in order:
-        unit[leaf] = n_units
-        total += int(sizes[leaf])
-        if total >= least:
-            n_units, total = n_units + 1, 0
-    # The last ones may be too few for a unit.
-    return np.minimum(unit, max(n_units - 1, 0))
 
 
 @dataclass(frozen=True)
@@ -358,40 +334,6 @@ def _merge_again(
         group = np.where(has_block, merged[group], -1)
 
 
-def _refuse_large(partition: PartitionSection, n_rows: Ints) -> None:
-    for i, step in enumerate(partition.steps):
-        if step.max_block_rows is not None and n_rows.max() > step.max_block_rows:
-            raise ConfigError(
-                [
-                    Problem(
-                        f"partition.steps.{i}",
-                        (
-                            f"one block takes at most {step.max_block_rows} rows, the source has "
-                            f"{n_rows.max()}; use kmeans"
-                        ),
-                    )
-                ]
-            )
-
-
-def _refuse_thin(max_rows: int, sample: Sample, n_rows: int) -> None:
-    """Refuses a sample with too few rows per block: a plan can't aim at such blocks."""
-    per_leaf = FILL * max_rows * sample.share
-    if sample.share < 1.0 and per_leaf < MIN_PER_LEAF:
-        wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * max_rows))
-        raise ConfigError(
-            [
-                Problem(
-                    "partition.sample_rows",
-                    (
-                        f"blocks of max_rows need a sample of at least {wanted} rows of these "
-                        f"{n_rows}; or raise max_rows"
-                    ),
-                )
-            ]
-        )
-
-
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
     """The sample as partitioners see it, and the root and the tuple's hash of each row."""
     place = pa.array(np.arange(len(scan.sample)))
@@ -403,18 +345,6 @@ def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints
     share = 1.0 if block.n == scan.n_rows else block.n / scan.n_rows
     sample = Sample(block, table.column("place").to_numpy(), share)
     return sample, root, table.column(TUPLE).to_numpy()
-
-
-def _heavy(tuples: Ints, most: float, leaf: Ints, n_leaves: int) -> tuple[dict[int, int], Ints]:
-    """The tuples of more than `most` sampled rows, by hash, with leaves of their own, and the leaf
-    of each sampled row."""
-    unique, count = np.unique(tuples, return_counts=True)
-    many = unique[count > most].tolist()
-    heavy = {tuple_: n_leaves + i for i, tuple_ in enumerate(many)}
-    leaf = leaf.copy()
-    for tuple_, id in heavy.items():
-        leaf[tuples == tuple_] = id
-    return heavy, leaf
 
 
 def _split_by(cuts: Sequence[Cut], scan: Scan) -> tuple[str, ...]:
@@ -460,14 +390,14 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
 def _anonymize_pandas(
     frames: Iterator[Any], task: Task, types: pa.Schema, tell: Callable[[Totals], None]
 ) -> Iterator[Any]:
-    """`anonymize` for the frames of one partition."""
+    """`anonymize_blocks` for the frames of one partition."""
     tables = [
         pa.Table.from_pandas(frame, schema=types, preserve_index=False)
         for frame in frames
         if len(frame)
     ]
     if tables:
-        released, totals = anonymize(pa.concat_tables(tables), task)
+        released, totals = anonymize_blocks(pa.concat_tables(tables), task)
         tell(totals)
         yield released.to_pandas(date_as_object=True)
 

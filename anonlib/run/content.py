@@ -2,13 +2,13 @@
 
 A released column must not show who a person is. It must not share values with an identifying
 column, be a key, repeat a quasi-identifier, or have values that belong to one person each. The gate
-looks at the source: digests prove that the release is made of these rows.
+looks at the source: digests prove that the release is made of these rows. Its rules are in
+`anonlib/local/content_rules.py`; this module counts for them.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -19,63 +19,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.arrays import Floats, Ints
 from anonlib.auditing.canonical import fold_value, present
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
+from anonlib.local.content_rules import (
+    WHOLE_NUMBER,
+    ContentCounter,
+    Overlap,
+    Sketch,
+    bound_hashes,
+    judge_columns,
+    list_compared,
+)
 from anonlib.source import Source
 from anonlib.spark.constants import look_up
 from anonlib.spark.values import compute_once
-from anonlib.table.schema import Column, Role, is_atomic
+from anonlib.table.schema import Column
 
 #: Distinct values of a column that a sketch keeps, about.
 SKETCH_SIZE = 50_000
 #: A column with at most this many distinct values has few: all are kept.
 SET_SIZE = 200_000
-#: A column with at most this many distinct values identifies nobody.
-MAX_HARMLESS_VALUES = 20
-#: This many shared values, or equal rows, more than expected by chance are still an accident.
-MAX_ACCIDENTS = 5
-#: Neighbours of a number among an identifier's that tell how densely numbers are used there.
-N_NEIGHBOURS = 100
-#: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
-#: of two columns that repeat each other, values that belong to one person each.
-NEARLY_ALL = 0.95
-#: A text with an identifier of at least this many letters and digits in it holds it by no chance.
-MIN_PART = 6
-#: The same where half of the rows hold theirs.
-MIN_USUAL_PART = 2
-#: The share of rows in which a long number may hold a short one by chance.
-CHANCE_SHARE = 0.001
-#: Texts of whole numbers, also with zeros before them.
-_WHOLE = r"^[+-]?[0-9]{1,18}$"
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """What a released column and an identifying one have in common.
-
-    Attributes:
-        column: The released column.
-        identifier: The identifying column.
-        n_values: Values of the sketch that both have.
-        by_chance: The number of shared values that chance explains.
-        n_rows: Rows where both are equal, of all rows.
-        rows_by_chance: The largest number of equal rows that chance explains.
-    """
-
-    column: str
-    identifier: str
-    n_values: int
-    by_chance: float
-    n_rows: int
-    rows_by_chance: float
-
-    @property
-    def shows(self) -> bool:
-        """Whether they have more in common than chance explains."""
-        most = self.by_chance + 6 * sqrt(self.by_chance) + MAX_ACCIDENTS
-        return self.n_values > most or self.n_rows > MAX_ACCIDENTS + 6 * self.rows_by_chance
 
 
 @dataclass(frozen=True)
@@ -97,35 +61,6 @@ class Content:
         """For JSON."""
         pairs = [asdict(pair) for pair in self.overlaps]
         return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """A random part of a column's values. Of two columns, the smaller part is within the larger.
-
-    Attributes:
-        share: The share of the column's values that it keeps.
-        hashes: int64[u]. Keyed hashes of the values.
-        numbers: float64[u]. The values that are whole numbers or times, NaN for others.
-        n_present: Rows of the whole column that have a value.
-    """
-
-    share: float
-    hashes: Ints
-    numbers: Floats
-    n_present: int
-
-    @property
-    def n_values(self) -> float:
-        """The distinct values of the column, an estimate if the share is less than 1."""
-        return len(self.hashes) / self.share
-
-    def within(self, share: float) -> "Sketch":
-        """The part of the sketch that keeps at most this share of the column's values."""
-        if share >= self.share:
-            return self
-        kept = self.hashes <= _bound(share)
-        return Sketch(share, self.hashes[kept], self.numbers[kept], self.n_present)
 
 
 def judge_content(
@@ -153,11 +88,7 @@ def judge_content(
     Returns:
         The figures, and what is wrong.
     """
-    persons = [c for c in source.schema.columns if _identifies(c, source.schema.unit)]
-    candidates = [c for c in source.schema.released if not c.pseudonym]
-    persons, candidates = (
-        [c for c in columns if _is_comparable(c)] for columns in (persons, candidates)
-    )
+    persons, candidates = list_compared(source.schema)
     columns = dict.fromkeys([*persons, *candidates])
     shares, small = _find_shares(source, columns, n_rows, sample)
     hash_of = _keyed_hash()
@@ -166,34 +97,14 @@ def judge_content(
     whole = _sketch_values(source, few, hash_of) if few else {}
     shares |= dict.fromkeys(whole, 1.0)
     sketches, equal = _sketch(frame, persons, candidates, shares, whole, hash_of)
-    distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
-    pairs = [(column, other) for column in candidates for other in persons]
-    overlaps = [
-        _overlap(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id])
-        for c, p in pairs
-        if c.id != p.id
-    ]
+    counter = _FrameCounter(frame, source.schema.unit)
+    overlaps, problems = judge_columns(source.schema, sketches, equal, counter, privacy, protected)
     content = Content(
         min(shares.values(), default=1.0),
-        distinct,
+        {c.name: round(sketches[c.id].n_values) for c in candidates},
         tuple(s for s in overlaps if s.n_values or s.n_rows),
     )
-    problems = [
-        *_overlap_problems(overlaps, distinct, privacy),
-        *_made_problems(frame, pairs, sketches, privacy),
-        *_key_problems(frame, candidates, sketches, distinct, privacy, protected),
-        *_repeated_problems(frame, candidates, sketches, privacy),
-        *_telling_problems(frame, source, candidates, sketches, privacy),
-    ]
     return content, problems
-
-
-def _identifies(column: Column, unit: tuple[str, ...]) -> bool:
-    return column.role is Role.IDENTIFIER or column.id in unit
-
-
-def _is_comparable(column: Column) -> bool:
-    return is_atomic(column.type) and not pa.types.is_boolean(column.type)
 
 
 def _find_shares(
@@ -275,7 +186,7 @@ def _as_text(value: SparkColumn, column: Column) -> SparkColumn:
         return F.when(is_whole, integer.cast("string")).otherwise(text)
     if not at.is_string(column.type):
         return text
-    whole = F.when(text.rlike(_WHOLE), text).cast("bigint")
+    whole = F.when(text.rlike(WHOLE_NUMBER), text).cast("bigint")
     return F.coalesce(whole.cast("string"), text)
 
 
@@ -286,7 +197,7 @@ def _number(text: SparkColumn, column: Column) -> SparkColumn:
         return F.unix_date(text.try_cast("date")).cast("double")
     if pa.types.is_timestamp(column.type):
         return F.unix_seconds(text.try_cast("timestamp")).cast("double")
-    return F.when(text.rlike(_WHOLE), text.try_cast("double"))
+    return F.when(text.rlike(WHOLE_NUMBER), text.try_cast("double"))
 
 
 def _sketch_values(
@@ -345,7 +256,7 @@ def _sketch(
         text, hashed = F.col(c.id), F.col(f"{c.id}_hash")
         hashes[f"{c.id}_hash"] = F.when(text.isNotNull(), hash_of(text))
         value = F.struct(hashed.alias("hash"), _number(text, c).alias("number"))
-        items[f"{c.id}_item"] = F.when(hashed <= F.lit(_bound(shares[c.id])), value)
+        items[f"{c.id}_item"] = F.when(hashed <= F.lit(bound_hashes(shares[c.id])), value)
         sets = F.collect_set(f"{c.id}_item").alias(c.id)
         aggregates += [sets, F.count(hashed).alias(f"{c.id}_n")]
     for p in persons:
@@ -391,91 +302,50 @@ def _keyed_hash() -> Callable[[SparkColumn], SparkColumn]:
     return lambda text: F.xxhash64(key, text, key)
 
 
-def _bound(share: float) -> int:
-    """The hash that this share of all hashes is not above."""
-    return min(2**63 - 1, int(2**64 * share) - 2**63)
+@dataclass(frozen=True)
+class _FrameCounter(ContentCounter):
+    """Counts in Spark.
 
-
-def _overlap(column: Column, person: Column, own: Sketch, others: Sketch, n_rows: int) -> Overlap:
-    a, b = own.within(others.share), others.within(own.share)
-    chance = by_chance(_line(a.numbers), _line(b.numbers))
-    # The rows of one value of the identifier, on average: by chance, a column is equal in one row
-    # of each value.
-    rows_by_chance = others.n_present / max(1.0, others.n_values)
-    n_values = len(np.intersect1d(a.hashes, b.hashes))
-    return Overlap(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
-
-
-def _line(numbers: Floats) -> Floats:
-    return np.sort(numbers[~np.isnan(numbers)])
-
-
-def by_chance(numbers: Floats, others: Floats) -> float:
-    """The number of `numbers` that are expected among `others` by chance.
-
-    Where the others use every second number of the line, every second number is expected to be
-    among them. Texts are never equal by chance.
-
-    Args:
-        numbers: float64[u], ascending.
-        others: float64[v], ascending. From the same sketch.
+    Attributes:
+        frame: The rows with their columns as texts, by id.
+        unit: Ids of the columns that identify a person.
     """
-    if not len(numbers) or len(others) < 2:
-        return float(len(numbers) * len(others) > 0)
-    width = min(N_NEIGHBOURS, len(others) - 1)
-    place = np.searchsorted(others, numbers)
-    first = np.clip(place - width // 2, 0, len(others) - 1 - width)
-    span = others[first + width] - others[first]
-    within = (numbers >= others[0]) & (numbers <= others[-1])
-    return float(np.minimum(1.0, (width + 1) / (span + 1.0))[within].sum())
 
+    frame: DataFrame
+    unit: tuple[str, ...]
 
-def _overlap_problems(
-    overlaps: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
-) -> Iterator[Problem]:
-    for pair in overlaps:
-        named = privacy.names_unique(pair.column)
-        if pair.shows and distinct[pair.column] > MAX_HARMLESS_VALUES and not named:
-            yield Problem(
-                f"column {pair.column}",
-                f"shows who a person is: it shares more values with column {pair.identifier} than "
-                f"chance explains, and equals it in {pair.n_rows} rows; give it `role: drop` or "
-                "mend the source, or name it under privacy.acknowledge_unique",
-            )
+    def count_equal(self, column: Column, other: Column) -> int:
+        return self.frame.where(F.col(column.id) == F.col(other.id)).count()
 
+    def count_distinct(self, column: Column) -> int:
+        return self.frame.select(column.id).na.drop().distinct().count()
 
-def _made_problems(
-    frame: DataFrame,
-    pairs: list[tuple[Column, Column]],
-    sketches: Mapping[str, Sketch],
-    privacy: PrivacySection,
-) -> Iterator[Problem]:
-    """Columns whose values are made of the identifier in the same row. They are nearly as many."""
-    pairs = [
-        (c, p)
-        for c, p in pairs
-        if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
-        if c.id != p.id and sketches[c.id].n_values > MAX_HARMLESS_VALUES
-        if sketches[c.id].n_values >= 0.5 * sketches[p.id].n_values
-    ]
-    if not pairs:
-        return
-    counts = [(MIN_PART, CHANCE_SHARE), (MIN_USUAL_PART, 0.5)]
-    sizes = [_find_part(c.id, p.id).alias(f"size_{i}") for i, (c, p) in enumerate(pairs)]
-    rows = compute_once(frame.select(*sizes))
-    n_made = [F.count_if(F.col(size) >= n) for n, _ in counts for size in rows.columns]
-    row = rows.agg(*n_made).collect()[0]
-    for i, (c, p) in enumerate(pairs):
-        for n, (_, most) in zip(row[i :: len(pairs)], counts, strict=True):
-            if n <= max(MAX_ACCIDENTS, most * sketches[c.id].n_present):
-                continue
-            yield Problem(
-                f"column {c.name}",
-                f"shows who a person is: in {n} rows it is a part, a hash or another form of "
-                f"column {p.name}; give it `role: drop`, or name it under "
-                "privacy.acknowledge_unique",
-            )
-            break
+    def count_pairs(self, column: Column, other: Column, share: float) -> tuple[int, int, int]:
+        c, q = column.id, other.id
+        kept = _keyed_hash()(F.col(c)) <= F.lit(bound_hashes(share))
+        both = self.frame.select(c, q).na.drop().where(kept)
+        row = both.agg(*[F.count_distinct(*ids) for ids in ([c], [q], [c, q])]).collect()[0]
+        return row[0], row[1], row[2]
+
+    def count_parts(
+        self, pairs: Sequence[tuple[Column, Column]], sizes: Sequence[int]
+    ) -> list[list[int]]:
+        parts = [_find_part(c.id, p.id).alias(f"size_{i}") for i, (c, p) in enumerate(pairs)]
+        rows = compute_once(self.frame.select(*parts))
+        n_made = [F.count_if(F.col(part) >= n) for n in sizes for part in rows.columns]
+        row = rows.agg(*n_made).collect()[0]
+        return [[*row[i :: len(pairs)]] for i in range(len(pairs))]
+
+    def count_alone(self, column: Column) -> tuple[int, int]:
+        person = F.xxhash64(*[F.col(id) for id in self.unit])
+        by_value = self.frame.where(F.col(column.id).isNotNull()).groupBy(column.id)
+        repeated_values = by_value.agg(
+            F.count("*").alias("n"), F.min(person).alias("low"), F.max(person).alias("high")
+        ).where("n > 1")
+        row = repeated_values.agg(
+            F.count("*"), F.count_if(F.col("low") == F.col("high"))
+        ).collect()[0]
+        return row[0], row[1]
 
 
 def _find_part(id: str, person: str) -> SparkColumn:
@@ -491,108 +361,3 @@ def _find_part(id: str, person: str) -> SparkColumn:
     # Hashes are computed for texts of their lengths alone.
     hashed = F.when(n_value.isin(32, 40, 64), F.when(value.isin(*hashes), n_value))
     return F.greatest(within, part, hashed, F.lit(0))
-
-
-def _key_problems(
-    frame: DataFrame,
-    columns: list[Column],
-    sketches: Mapping[str, Sketch],
-    distinct: Mapping[str, int],
-    privacy: PrivacySection,
-    protected_names: frozenset[str],
-) -> Iterator[Problem]:
-    for c in columns:
-        n = sketches[c.id].n_present
-        # Combinations of insensitive columns are counted elsewhere.
-        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in protected_names
-        if protected or privacy.acknowledges_unique(c.name):
-            continue
-        if distinct[c.name] <= MAX_HARMLESS_VALUES or distinct[c.name] < 0.9 * NEARLY_ALL * n:
-            continue
-        exact = frame.select(c.id).na.drop().distinct().count()
-        if exact >= NEARLY_ALL * n:
-            yield Problem(
-                f"column {c.name}",
-                f"is a key: {exact} distinct values in {n} rows, published unchanged; give it "
-                "`role: drop` or coarsen it, or name it under privacy.acknowledge_unique",
-            )
-
-
-def _repeated_problems(
-    frame: DataFrame,
-    columns: list[Column],
-    sketches: Mapping[str, Sketch],
-    privacy: PrivacySection,
-) -> Iterator[Problem]:
-    """Columns that are released unchanged and equal a quasi-identifier, or have one value for each
-    of its values."""
-    quasi = [c for c in columns if c.role is Role.QUASI_IDENTIFIER]
-    for c in columns:
-        if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
-            continue
-        own, n_present, n_values = sketches[c.id], sketches[c.id].n_present, sketches[c.id].n_values
-        rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
-        for q in quasi:
-            other = sketches[q.id]
-            if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
-                n = frame.where(F.col(c.id) == F.col(q.id)).count()
-                says = f"equals the quasi-identifier {q.name} in {n} rows"
-                repeats = n >= NEARLY_ALL * max(1, n_present)
-            elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
-                kept = _keyed_hash()(F.col(c.id)) <= F.lit(_bound(own.share))
-                both = frame.select(c.id, q.id).na.drop().where(kept)
-                row = both.agg(*[F.count_distinct(*ids) for ids in ([c.id], [q.id], [c.id, q.id])])
-                n, n_other, n_pairs = row.collect()[0]
-                n_all = round(n / own.share)
-                says = f"has one value for each of the quasi-identifier {q.name}, {n_all} in all"
-                repeats = NEARLY_ALL * n_pairs <= min(n, n_other)
-            else:
-                continue
-            if repeats:
-                yield Problem(
-                    f"column {c.name}",
-                    f"{says}, and would be published unchanged; give it `role: drop`, or name it "
-                    "under privacy.acknowledge_unique",
-                )
-
-
-def _alike(a: Ints, b: Ints) -> bool:
-    """Whether two columns have nearly the same values, and more than one."""
-    return len(a) > 1 and len(np.intersect1d(a, b)) >= 0.8 * len(np.union1d(a, b))
-
-
-def _telling_problems(
-    frame: DataFrame,
-    source: Source,
-    columns: list[Column],
-    sketches: Mapping[str, Sketch],
-    privacy: PrivacySection,
-) -> Iterator[Problem]:
-    """Columns with values that several rows have, but only one person."""
-    schema = source.schema
-    unit = [schema.by_id(id) for id in schema.unit if id in frame.columns]
-    if not unit:
-        return
-    n_persons = max(sketches[c.id].n_values for c in unit)
-    if n_persons <= MAX_HARMLESS_VALUES:
-        return
-    person = F.xxhash64(*[F.col(c.id) for c in unit])
-    for c in columns:
-        if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
-            continue
-        if sketches[c.id].n_values < 0.8 * n_persons:
-            continue
-        by_value = frame.where(F.col(c.id).isNotNull()).groupBy(c.id)
-        repeated_values = by_value.agg(
-            F.count("*").alias("n"), F.min(person).alias("low"), F.max(person).alias("high")
-        ).where("n > 1")
-        n, alone = repeated_values.agg(
-            F.count("*"), F.count_if(F.col("low") == F.col("high"))
-        ).collect()[0]
-        if n >= MAX_ACCIDENTS and alone >= NEARLY_ALL * n:
-            yield Problem(
-                f"column {c.name}",
-                f"tells whose a row is: of the {n} values that several rows have, {alone} belong "
-                "to one person each; give it `role: drop` or coarsen it, or name it under "
-                "privacy.acknowledge_unique",
-            )

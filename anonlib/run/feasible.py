@@ -2,7 +2,6 @@
 protected columns; and values of single persons that no model would protect."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +11,18 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Codes, Ints
 from anonlib.config.model import Attribute, PrivacySection
-from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import Problem
+from anonlib.local.refusals import (
+    MAX_COMBINATIONS,
+    judge_joint,
+    judge_models,
+    refuse_combinations,
+    refuse_key,
+    refuse_rare,
+    refuse_target,
+)
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
-from anonlib.privacy.shares import whole_table
 from anonlib.source import Source
 from anonlib.spark.values import canonical, count_units
 from anonlib.table.encoding import Values, code_protected, codes_among
@@ -37,24 +43,16 @@ def infeasible(
     n = n_rows
     if source.schema.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
-    for model in bind_models(privacy.models, attributes):
-        where = f"privacy.models.{model.type}"
-        if model.min_rows > n_rows:
-            yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
-        elif model.min_persons > n:
-            yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
-        name, wanted = model.column, model.min_values
-        if name is not None and wanted:
-            found = _distinct(source, source.schema[name], wanted, sample, privacy.missing_tokens)
-            if wanted > found:
-                yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
-                continue
-        if name is not None and model.looks_at == "counts":
-            id = source.schema[name].id
-            cell = whole_table(name, own[id], n, _n_known(source, id, privacy.missing_tokens))
-            cell = replace(cell, references={name: values[id].reference})
-            if not model.holds(cell)[0]:
-                yield Problem(where, f"column {name} does not hold it in all rows as one cell")
+    yield from judge_models(
+        source.schema,
+        privacy,
+        attributes,
+        (n_rows, n),
+        values,
+        own,
+        lambda column, least: _distinct(source, column, least, sample, privacy.missing_tokens),
+        lambda column: _n_known(source, column.id, privacy.missing_tokens),
+    )
 
 
 def _n_known(source: Source, id: str, missing_tokens: tuple[str, ...]) -> int | None:
@@ -109,15 +107,10 @@ def disclosures(
         # Hashes are two thirds of the cost of texts. Where they repeat, the values tell.
         hashed = F.when(F.col(id).isNotNull(), F.xxhash64(id))
         if _repeats(persons.select(hashed)) and _repeats(persons):
-            text = f"column {one_row_per_person} repeats or is missing in several rows: it "
-            text += "does not identify one row per person; name a `unit` instead"
-            yield Problem("one_row_per_person", text)
+            yield refuse_key(one_row_per_person)
     for target in source.schema.of(Role.TARGET):
         for column in _find_determined(source, target, sample, privacy.missing_tokens):
-            yield Problem(
-                f"attributes.{target.name}",
-                (f"determines the sensitive column {column.name}: publishing it publishes both"),
-            )
+            yield refuse_target(target, column)
     insensitive = [
         c for c in source.schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
     ]
@@ -128,14 +121,7 @@ def disclosures(
         ]
         rare = rows.groupBy(*keys).count().where(F.col("count") < k).count()
         if rare:
-            names = ", ".join(column.name for column in insensitive)
-            yield Problem(
-                "privacy.acknowledge_unique",
-                (
-                    f"{rare} combinations of the insensitive columns ({names}) are rarer than "
-                    f"k = {k}; give them other roles, or list them here"
-                ),
-            )
+            yield refuse_rare(insensitive, rare, k)
 
 
 def _repeats(keys: DataFrame) -> bool:
@@ -183,9 +169,6 @@ def _varies_within(labels: Codes, values: Codes) -> bool:
     return len(pairs) > len(np.unique(labels[present]))
 
 
-#: Most combinations of values of the protected columns.
-MAX_COMBINATIONS = 100_000
-
 WHOLE = "__anonlib_whole"
 
 
@@ -213,38 +196,15 @@ def joint_problems(
     """Models that the whole table, as one cell, does not hold for who knows other columns."""
     if not schema.joint:
         return
-    names = [schema.by_id(id).name for id in schema.protected]
     whole = rows.withColumn(WHOLE, F.lit(0))
     grouped = _count_combinations(whole, schema, privacy.missing_tokens, WHOLE)
     table = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
     if len(table) > MAX_COMBINATIONS:
-        yield Problem(
-            "privacy.joint",
-            (
-                f"columns {', '.join(names)} have more than {MAX_COMBINATIONS} combinations "
-                "of values, too many; coarsen or drop some"
-            ),
-        )
+        yield refuse_combinations(schema, MAX_COMBINATIONS)
         return
-    joint = _joint(table, schema, values, WHOLE)
-    references = {id: each.reference for id, each in values.items()}
-    for model in with_ids(bind_models(privacy.models, attributes), schema):
-        if model.column is None:
-            continue
-        known = joint.known(model.column, references, bool(schema.unit))
-        holding = model.holds(known.counts)
-        if not holding.all():
-            name = schema.by_id(model.column).name
-            others = [other for other in names if other != name]
-            verb = "are" if len(others) > 1 else "is"
-            yield Problem(
-                "privacy.joint",
-                (
-                    f"{model.type}: column {name} does not hold it where {', '.join(others)} "
-                    f"{verb} known, in {(~holding).sum()} of {len(holding)} groups of the "
-                    "whole table; coarsen or drop a column, or leave joint out"
-                ),
-            )
+    yield from judge_joint(
+        _joint(table, schema, values, WHOLE), schema, values, privacy, attributes
+    )
 
 
 def _count_combinations(

@@ -16,12 +16,13 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import find_unacknowledged
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.source import Source
-from anonlib.source.identity import identify, is_folded
+from anonlib.source.identity import is_folded
 from anonlib.spark.digest import Digest
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Schema
+from anonlib.text import identify
 
 TOKENS = "token binary"
 #: The type of texts that are one person whatever their case.

@@ -8,8 +8,6 @@ from typing import Any
 from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
-from anonlib import registry
-from anonlib.arrays import Floats
 from anonlib.privacy import PrivacyModel
 from anonlib.run.owners import Owners
 from anonlib.spark.digest import Digest
@@ -115,29 +113,3 @@ class Plan(ABC):
 def merge_read(totals: Sequence[Totals]) -> Digest:
     """The digest of the source's rows that all totals are of."""
     return sum((Digest(each.n_rows, each.low, each.high) for each in totals), Digest())
-
-
-def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:
-    """The losses of merged states, by metric."""
-    metrics = [registry.build("metric", spec) for spec in task.metrics]
-    return {
-        metric.type: None if state is None else metric.value(state)
-        for metric, state in zip(metrics, states, strict=True)
-    }
-
-
-def value_losses_by_column(
-    task: Task, states: Sequence[Floats | None], schema: Schema
-) -> dict[str, dict[str, float]]:
-    """By column name: the values of the metrics that have figures of numeric columns."""
-    names = []
-    for e in task.encodings:
-        if not e.nominal:
-            name = schema.by_id(e.id).name
-            names += [name, f"{name} is missing"][: len(e.widths)]
-    found = {}
-    for spec, state in zip(task.metrics, states, strict=True):
-        figures = None if state is None else registry.build("metric", spec).by_column(state)
-        if figures is not None:
-            found[spec["type"]] = dict(zip(names, figures.tolist(), strict=True))
-    return found

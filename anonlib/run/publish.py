@@ -1,7 +1,7 @@
 """Publishes an audited table: one Delta commit, checked before it is visible."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -455,16 +455,6 @@ def reader_notes(schema: Schema) -> tuple[str, ...]:
         "Spark"
     )
     return (text,)
-
-
-def recoder_notes(schema: Schema) -> Iterator[str]:
-    """What the quasi-identifiers of a release show of single persons."""
-    for column in schema.quasi_identifiers:
-        if column.recoder is not None and column.recoder.shows:
-            yield (
-                f"column {column.name}: {column.recoder.shows}; set round_to of recoder "
-                f"{column.recoder.type}, or bottom and top for the rarest"
-            )
 
 
 def _run_id(metadata: str) -> str | None:

@@ -19,6 +19,13 @@ from anonlib.arrays import Ints
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.local.refusals import (
+    MAX_VALUES,
+    refuse_infinite,
+    refuse_no_rows,
+    refuse_rich,
+    refuse_unlisted,
+)
 from anonlib.privacy import Reference
 from anonlib.run.content import Content, judge_content
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
@@ -37,8 +44,6 @@ from anonlib.text import fold_text
 READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 #: The longest name of a folder, in bytes of UTF-8, and the characters that Spark writes as `%XX`.
 LONGEST_FOLDER, ESCAPED = 255, r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]"
-#: Most distinct values of a column whose distribution models look at.
-MAX_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -180,7 +185,7 @@ def _value(source: Source, column: Column) -> SparkColumn:
 def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
     """What is wrong with the values."""
     if figures["n"] == 0:
-        yield Problem("source", "has no rows")
+        yield refuse_no_rows()
         return
     for column in source.schema.columns:
         where = f"column {column.name}"
@@ -191,9 +196,7 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
                 "what means missing under privacy.missing_tokens",
             )
         if count := figures.get(f"{column.id}_infinite"):
-            yield Problem(
-                where, f"{count} infinite values; make them missing or leave the rows out"
-            )
+            yield refuse_infinite(column, count)
 
 
 def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
@@ -306,12 +309,7 @@ def _values(
         )
         table = counts.limit(MAX_VALUES + 2).toArrow()
         if len(table) > MAX_VALUES:
-            problems.append(
-                Problem(
-                    f"column {name}",
-                    f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it",
-                )
-            )
+            problems.append(refuse_rich(name or "", MAX_VALUES, model))
             continue
         all_rows, own_rows = _as_values(table, "count"), _as_values(table, "own")
         if name in orders:
@@ -319,16 +317,14 @@ def _values(
                 all_rows = all_rows.ordered(orders[name])
                 own_rows = own_rows.ordered(orders[name])
             except InputError as error:
-                text = f"{error}; add them, or list them under privacy.missing_tokens"
-                problems.append(Problem(f"attributes.{name}.order", text))
+                problems.append(refuse_unlisted(name, "order", error))
                 continue
         values[column.id], own[column.id] = all_rows, own_rows.reference
         if name in hierarchies:
             try:
                 values[column.id] = values[column.id].along(hierarchies[name])
             except InputError as error:
-                text = f"{error}; add them, or list them under privacy.missing_tokens"
-                problems.append(Problem(f"attributes.{name}.hierarchy", text))
+                problems.append(refuse_unlisted(name, "hierarchy", error))
     if problems:
         raise ConfigError(problems)
     return values, own

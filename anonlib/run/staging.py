@@ -10,14 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib import registry
-from anonlib.config.model import Config, PartitionSection, ReleaseSection, SparkSection
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.model import Config, ReleaseSection, SparkSection
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
 from anonlib.kernels.discriminant import class_moments
-from anonlib.partition import TaskPartitioner
 from anonlib.progress import Progress
-from anonlib.recode import Domain
 from anonlib.run.block_plan import plan_blocks
 from anonlib.run.data_files import DataFiles, count_files, order_in_files, write_files
 from anonlib.run.plan import Plan
@@ -29,8 +26,9 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import ROWS_PER_TASK, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
-from anonlib.table.columns import CONTROLLER, COST, DEAL, HASH, HELD, LINK, NO_LINK, TOKEN
-from anonlib.table.schema import Role, Schema
+from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
+from anonlib.table.schema import Schema
+from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, Totals, to_block
 
 
@@ -212,61 +210,13 @@ def task_of(
     marks: Marks = Marks(),
 ) -> Task:
     """The task of a run's workers."""
-    models = with_ids(bind_models(config.privacy.models, config.attributes), schema)
     costs = config.privacy.suppress == "costliest"
-    steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
-    return Task(
-        encodings=scan.encodings,
-        target=scan.target,
-        context=scan.context,
-        recoders=tuple(
-            (c.id, registry.spec(c.recoder), Domain(c.order, c.hierarchy))
-            for c in schema.quasi_identifiers
-        ),
-        kernel=registry.spec(config.kernel),
-        models=tuple(registry.spec(model) for model in models),
-        metrics=tuple({"type": name} for name in registry.plugins("metric")),
-        protected=schema.protected,
-        missing_tokens=config.privacy.missing_tokens,
-        unit=schema.unit,
-        token_key=token_key,
-        pseudonyms=tuple(c.id for c in schema.of(Role.IDENTIFIER) if c.pseudonym),
-        pseudonym_key=pseudonym_key,
-        output=output_schema(
-            schema, costs=costs, pairs=bool(marks.link_key), marks_held_out=bool(marks.share)
-        ),
-        max_rows=_task_rows(config.partition),
-        link_key=marks.link_key,
-        values=scan.values,
-        steps=tuple(registry.spec(step) for step in steps),
-        seed=config.seed,
-        joint=schema.joint,
+    output = output_schema(
+        schema, costs=costs, pairs=bool(marks.link_key), marks_held_out=bool(marks.share)
     )
-
-
-def output_schema(
-    schema: Schema, *, costs: bool = False, pairs: bool = False, marks_held_out: bool = False
-) -> pa.Schema:
-    """The staged columns: the released ones by id; then, if needed, the person's token, the
-    controller, the cost of the cell, and what links a row to its person or holds it out."""
-    fields = [pa.field(column.id, column.released_type) for column in schema.released]
-    if schema.unit:
-        fields.append(pa.field(TOKEN, pa.string()))
-    if schema.controller is not None:
-        fields.append(pa.field(CONTROLLER, pa.int32()))
-    if costs:
-        fields.append(pa.field(COST, pa.int32()))
-    if pairs:
-        fields.append(pa.field(LINK, pa.int64()))
-    if marks_held_out:
-        fields.append(pa.field(HELD, pa.bool_()))
-    return pa.schema(fields)
-
-
-def _task_rows(partition: PartitionSection) -> int:
-    """Most rows that a kernel sees at once: a single block is not cut in its task."""
-    limits = [step.max_block_rows or 0 for step in partition.steps]
-    return max(partition.max_rows, *limits)
+    table_fit = TableFit(scan.encodings, scan.target, scan.context, scan.values)
+    task = make_task(config, schema, table_fit, output)
+    return replace(task, pseudonym_key=pseudonym_key, token_key=token_key, link_key=marks.link_key)
 
 
 def table_moments(rows: DataFrame, task: Task) -> ClassMoments:

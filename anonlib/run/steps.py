@@ -11,7 +11,7 @@ from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
-from anonlib.evaluation.classes import make_published_spec
+from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
@@ -19,7 +19,7 @@ from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.promise import make_promise
-from anonlib.run.publish import Target, manifest_path, reader_notes, recoder_notes
+from anonlib.run.publish import Target, manifest_path, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
@@ -109,7 +109,7 @@ class Run:
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, "published")
             notes = (*self.prior.notes, *reader_notes(source.schema))
-            result = replace(result, notes=(*notes, *recoder_notes(source.schema)))
+            result = replace(result, notes=(*notes, *source.schema.notes))
             self._write_ahead(result, source, scan, release, lease)
             version = self._publish(source, scan, release, lease)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))

@@ -16,7 +16,7 @@ from anonlib.arrays import Floats
 from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
-from anonlib.run.plan import Outcome, Plan, merge_read, value_losses, value_losses_by_column
+from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.scan import Scan, tuple_hash
 from anonlib.spark.digest import Digest
 from anonlib.spark.values import spark_schema
@@ -31,6 +31,7 @@ from anonlib.table.columns import (
     key_values,
 )
 from anonlib.table.schema import Schema
+from anonlib.worker.losses import value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 

@@ -12,7 +12,7 @@ from anonlib.auditing import AuditReport, AuditSpec, by_parts
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
-from anonlib.evaluation.classes import make_published_spec
+from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
@@ -106,7 +106,7 @@ def audit_with_published(
     report = auditing.audit_table(table, spec)
     if spec.persons == "unknown":  # what is there was audited by tokens that are gone
         report = by_parts(report, batch_report)
-    _require_passed(report, "the audit of the table with the batch")
+    report.require_passed("the audit of the table with the batch")
     require_whole(n_published, batch_report.n_rows, report.n_rows)
     return report
 
@@ -116,7 +116,7 @@ def require(
 ) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
     suppressed than allowed."""
-    _require_passed(report, "the audit")
+    report.require_passed("the audit")
     n_kept = outcome.digest.n_rows
     max_suppressed = privacy.may_suppress(scan.n_rows)
     complete = n_kept == report.n_rows and outcome.n_rows == plan.n_rows
@@ -126,14 +126,6 @@ def require(
             f"{plan.n_rows} planned, {outcome.n_rows} anonymized, {n_kept} kept, "
             f"{report.n_rows} audited"
         )
-
-
-def _require_passed(report: AuditReport, what: str) -> None:
-    """Raises AuditError with all failures of an audit."""
-    if not report.passed:
-        failed = [f"{v.model}: {v.n_failing} classes fail" for v in report.verdicts if not v.holds]
-        texts = [*failed, *[str(problem) for problem in report.problems]]
-        raise AuditError(f"{what} failed, nothing was published: " + "; ".join(texts))
 
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:

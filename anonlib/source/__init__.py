@@ -18,6 +18,7 @@ from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSecti
 from anonlib.config.places import lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.local.rows import WITHOUT_NAN
 from anonlib.source.condition import filter_rows
 from anonlib.source.contract import FORMATS, read_files, require_contract
 from anonlib.source.database import Database, jdbc_options, open_database
@@ -46,9 +47,6 @@ from anonlib.spark.values import (
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
 from anonlib.text import fold_text
-
-#: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
-WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
 
 #: Types to try for a continuous CSV column, in this order, and the pattern of their text.
 NUMBER_TYPES = {

@@ -4,19 +4,16 @@ Units, unique identifiers, pseudonyms and the ledger all use this text.
 """
 
 import re
-from unicodedata import normalize
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from anonlib.auditing.canonical import BLANKS, INVISIBLE, SIMPLE_TEXT
-from anonlib.text import show
 
 #: Collations whose equality is known here. Those that end in CI or LCASE ignore case.
 _COLLATION = re.compile(r"string(?: collate (UTF8_BINARY|UTF8_LCASE|UNICODE|UNICODE_CI)(_RTRIM)?)?")
 #: Invisible characters, without line breaks and tabs, which are blanks.
 _HIDDEN = f"(?:(?!{BLANKS}){INVISIBLE.removesuffix('+')})+"
-_ENDS = re.compile(r"^[\s\u2800]+|[\s\u2800]+$")
 
 
 def is_known_equality(source_type: str) -> bool:
@@ -58,12 +55,6 @@ def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Col
         plain = F.lower(plain)
     found = F.when(text.rlike(SIMPLE_TEXT), plain).when(text.isNotNull(), trimmed)
     return F.nullif(found, F.lit(""))
-
-
-def identify(text: str, *, folded: bool) -> str:
-    """The identity of one text, equal to that of `canonical_identity`; empty if it is blank."""
-    found = _ENDS.sub("", normalize("NFC", show(text)))
-    return normalize("NFC", found.upper().casefold()) if folded else found
 
 
 def _icu(name: str, method: str, text: Column, option: bool) -> Column:

@@ -133,6 +133,16 @@ class Schema:
         return {c.name: c.hierarchy for c in columns if c.hierarchy and c.recoder.names_nodes}
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What the recoders of the quasi-identifiers show of single persons."""
+        return tuple(
+            f"column {c.name}: {c.recoder.shows}; set round_to of recoder "
+            f"{c.recoder.type}, or bottom and top for the rarest"
+            for c in self.quasi_identifiers
+            if c.recoder is not None and c.recoder.shows
+        )
+
+    @property
     def target(self) -> Column | None:
         """The target, if a kernel or partitioner looks at it. It then has a scale."""
         return next((column for column in self.of(Role.TARGET) if column.scale is not None), None)

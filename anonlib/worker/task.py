@@ -130,15 +130,15 @@ class Task:
 def anonymize_batches(
     batches: Iterable[pa.RecordBatch], task: Task, tell: Callable[[Totals], None]
 ) -> Iterator[pa.RecordBatch]:
-    """`anonymize` for the batches of one partition. It has all rows of its blocks."""
+    """`anonymize_blocks` for the batches of one partition. It has all rows of its blocks."""
     found = [batch for batch in batches if batch.num_rows]
     if found:
-        released, totals = anonymize(pa.Table.from_batches(found), task)
+        released, totals = anonymize_blocks(pa.Table.from_batches(found), task)
         tell(totals)
         yield from released.to_batches()
 
 
-def anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
+def anonymize_blocks(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     """Anonymizes some blocks.
 
     Encoding, sorting, recoding and metrics are done once for all blocks.

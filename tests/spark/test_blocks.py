@@ -186,7 +186,7 @@ def test_tasks_count_blocks_and_merge_them(
 
     models[0]["k"] = 45  # leaves have about 50 rows; each is a unit here
     monkeypatch.setattr(
-        block_plan, "_group_leaves", lambda cuts, sizes, least: np.arange(len(sizes))
+        block_plan, "group_leaves", lambda cuts, sizes, least: np.arange(len(sizes))
     )
     counted, _ = release()
     assert counts

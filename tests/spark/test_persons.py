@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError
-from anonlib.source.identity import canonical_identity, identify
+from anonlib.source.identity import canonical_identity
+from anonlib.text import identify
 from tests.spark.support import Shell, people, settings, write_config
 
 pytestmark = pytest.mark.spark

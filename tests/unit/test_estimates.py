@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.partition.cuts import Cuts
-from anonlib.run.block_plan import _group_leaves
+from anonlib.partition.units import group_leaves
 from anonlib.run.content import estimate_distinct
 
 
@@ -58,7 +58,7 @@ def test_units_have_as_many_rows_as_they_must(sizes: list[int], least: int) -> N
     root = np.array([0 if n else -1], np.int32)
     none = np.zeros((n, 1), np.float32)
     cuts = Cuts(none, none[:, 0], left, right, root)
-    unit = _group_leaves(cuts, np.array(sizes), least)
+    unit = group_leaves(cuts, np.array(sizes), least)
     assert unit[0] == 0
     assert set(np.diff(unit).tolist()) <= {0, 1}
     rows = np.bincount(unit, sizes)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.source.identity import identify, is_folded, is_known_equality
+from anonlib.source.identity import is_folded, is_known_equality
+from anonlib.text import identify
 
 ONE = [
     "Ana \u00c9lan",

@@ -35,6 +35,7 @@ LAYERS = [
     ["run"],
     ["sweeps"],
     ["pipeline"],
+    ["anonymizing"],
     ["__init__"],  # the public names
     ["cli"],
 ]

@@ -23,7 +23,7 @@ from anonlib.table.block import Block, ClassMoments, Ranks, part
 from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, TOKEN
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Scale
-from anonlib.worker.task import Task, Totals, anonymize, anonymize_batches, to_block
+from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
 MARKER = "MARKER-of-a-raw-value"
 K = 3
@@ -146,7 +146,7 @@ def rows(released: pa.Table) -> Counter[str]:
 def test_rows_in_are_rows_out(max_rows: int) -> None:
     source = table()
     made = task(source, max_rows=max_rows)
-    released, totals = anonymize(source, made)
+    released, totals = anonymize_blocks(source, made)
     assert released.schema == made.output
     assert released.num_rows == totals.n_rows
     assert released.num_rows == source.num_rows
@@ -163,13 +163,13 @@ def test_the_order_of_rows_does_not_matter(seed: int, max_rows: int) -> None:
     source = table(seed=seed)
     made = task(source, max_rows=max_rows, unit=("c3", "c4"), token_key=b"t" * 32)
     made = with_output(made, TOKEN)
-    expected = rows(anonymize(source, made)[0])
+    expected = rows(anonymize_blocks(source, made)[0])
     for turn in range(4):
         order = list(range(source.num_rows))
         Random(turn).shuffle(order)
         shuffled = source.take(pa.array(order))
         chunked = pa.concat_tables([shuffled.slice(0, 7), shuffled.slice(7)])
-        assert rows(anonymize(chunked, made)[0]) == expected
+        assert rows(anonymize_blocks(chunked, made)[0]) == expected
 
 
 def with_blocks(source: pa.Table, blocks: list[int]) -> pa.Table:
@@ -186,10 +186,10 @@ def test_blocks_of_one_task_are_anonymized_apart(max_rows: int) -> None:
     made = with_output(made, TOKEN)
     blocks = source.column(BLOCK).to_pylist()
     each = [
-        anonymize(source.filter(pa.array([b == block for b in blocks])), made)
+        anonymize_blocks(source.filter(pa.array([b == block for b in blocks])), made)
         for block in (2, 4, 9)
     ]
-    together, totals = anonymize(source, made)
+    together, totals = anonymize_blocks(source, made)
     assert rows(together) == sum((rows(released) for released, _ in each), Counter())
     of_each = [own for _, own in each]
     assert (totals.block, totals.n_blocks) == (2, 3)
@@ -210,7 +210,7 @@ def test_each_block_holds_the_models_of_its_controller() -> None:
     source = source.append_column(CONTROLLER, owner)
     own = {8: ({"type": "k_anonymity", "k": 11},)}
     made = task(source, own=own, kernel={"type": "strongest"})
-    assert anonymize(source, made)[1].n_cells == 20 // K + 1 + 20 // K
+    assert anonymize_blocks(source, made)[1].n_cells == 20 // K + 1 + 20 // K
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_blocks_are_merged_within_their_unit(
     source = with_blocks(table(len(blocks)), blocks.tolist())
     source = source.set_column(0, "c0", pa.array(blocks * 1.0))
     made = task(source, units=np.array(units))
-    released, totals = anonymize(source, made)
+    released, totals = anonymize_blocks(source, made)
     assert totals.n_rows == len(blocks)
     if expected is None:
         assert totals.failed
@@ -238,7 +238,7 @@ def test_blocks_are_merged_within_their_unit(
         return
     assert not totals.failed
     merged = np.array(expected)[blocks]
-    apart, same = anonymize(with_blocks(source, merged.tolist()), task(source))
+    apart, same = anonymize_blocks(with_blocks(source, merged.tolist()), task(source))
     assert rows(released) == rows(apart)
     assert (totals.n_blocks, totals.n_cells) == (len({*expected}), same.n_cells)
     assert (totals.low, totals.high) == (same.low, same.high)
@@ -251,7 +251,7 @@ def test_batches_of_a_partition() -> None:
     batches = [source.slice(0, 0).to_batches(), source.to_batches(max_chunksize=7)]
     told: list[Totals] = []
     found = anonymize_batches([batch for part in batches for batch in part], made, told.append)
-    assert rows(pa.Table.from_batches(found)) == rows(anonymize(source, made)[0])
+    assert rows(pa.Table.from_batches(found)) == rows(anonymize_blocks(source, made)[0])
     assert [each.n_rows for each in told] == [40]
     none = pa.Table.to_batches(source.slice(0, 0))
     assert [*anonymize_batches(none, made, told.append)] == []
@@ -260,7 +260,7 @@ def test_batches_of_a_partition() -> None:
 
 def test_the_totals_of_a_block() -> None:
     source = table()
-    totals = anonymize(source, task(source))[1]
+    totals = anonymize_blocks(source, task(source))[1]
     assert (totals.block, totals.n_rows, totals.n_cells) == (5, 40, 40 // K)
     assert totals.states[0].tolist() == [40.0, 40 // K]
     assert len(totals.states) == 2
@@ -269,7 +269,7 @@ def test_the_totals_of_a_block() -> None:
 def test_the_totals_sum_the_hashes_of_the_rows() -> None:
     """Modulo 2**64, as the digest of the scan does."""
     source = table()
-    totals = anonymize(source, task(source))[1]
+    totals = anonymize_blocks(source, task(source))[1]
     for found, half in ((totals.low, LOW), (totals.high, HIGH)):
         assert found % 2**64 == sum(source.column(half).to_pylist()) % 2**64
 
@@ -278,7 +278,7 @@ def test_only_named_columns_come_out() -> None:
     """Neither the hash, the block nor the person's columns."""
     source = table()
     made = task(source, unit=("c3", "c4"), token_key=b"k")
-    assert anonymize(source, made)[0].column_names == ["c0", "c1", "c2", "c5"]
+    assert anonymize_blocks(source, made)[0].column_names == ["c0", "c1", "c2", "c5"]
 
 
 def test_block_is_in_canonical_order() -> None:
@@ -378,7 +378,7 @@ def test_errors_hold_no_data(error: str) -> None:
     source = table()
     made = task(source, kernel={"type": "broken", "error": error})
     with pytest.raises(BlockError) as caught:
-        anonymize(source, made)
+        anonymize_blocks(source, made)
     assert str(caught.value) == f"a task of 40 rows failed with {error}"
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
@@ -390,18 +390,18 @@ def test_errors_of_arrow_hold_no_data() -> None:
     source = table()
     bad = source.set_column(0, "c0", pa.array([MARKER] * 40))
     with pytest.raises(BlockError) as caught:
-        anonymize(bad, task(source))
+        anonymize_blocks(bad, task(source))
     assert MARKER not in "".join(traceback.format_exception(caught.value))
     unseen = source.set_column(1, "c1", pa.array([MARKER] * 40))
     with pytest.raises(BlockError, match="the source has changed") as caught:
-        anonymize(unseen, task(source))
+        anonymize_blocks(unseen, task(source))
     assert MARKER not in "".join(traceback.format_exception(caught.value))
 
 
 def test_errors_of_ours_keep_their_text() -> None:
     source = table()
     with pytest.raises(BlockError, match="block: 40 rows") as caught:
-        anonymize(source, task(source, kernel={"type": "infeasible"}))
+        anonymize_blocks(source, task(source, kernel={"type": "infeasible"}))
     assert caught.value.__context__ is None
 
 
@@ -414,7 +414,7 @@ def test_pseudonyms_are_hmacs() -> None:
     source = table()
     key = bytes(range(32))
     made = with_output(task(source), "c3", pseudonyms=("c3",), pseudonym_key=key)
-    found = anonymize(source, made)[0]
+    found = anonymize_blocks(source, made)[0]
     expected = {
         text: hmac.new(key, f"{len(text)}:{text}".encode(), sha256).hexdigest()
         for text in ("ab", "a")
@@ -425,14 +425,16 @@ def test_pseudonyms_are_hmacs() -> None:
     assert released[None] == counts[None]
     assert released[expected["ab"]] == counts["ab"]
     other = replace(made, pseudonym_key=b"another key")
-    assert not set(anonymize(source, other)[0].column("c3").to_pylist()) & set(expected.values())
+    assert not set(anonymize_blocks(source, other)[0].column("c3").to_pylist()) & set(
+        expected.values()
+    )
 
 
 def test_pseudonyms_of_numbers() -> None:
     source = table()
     made = task(source, pseudonyms=("c5",), pseudonym_key=b"key")
     output = made.output.set(3, pa.field("c5", pa.string()))
-    found = anonymize(source, replace(made, output=output))[0].column("c5").to_pylist()
+    found = anonymize_blocks(source, replace(made, output=output))[0].column("c5").to_pylist()
     assert hmac.new(b"key", b"1:2", sha256).hexdigest() in found
 
 
@@ -444,7 +446,7 @@ def tokens(*columns: list[Any]) -> list[Any]:
     unit = ("c3", "c4")[: len(columns)]
     source = source.set_column(5, "c5", pa.array(range(len(columns[0])), pa.int64()))
     made = with_output(task(table()), TOKEN, unit=unit, token_key=b"token key")
-    found = anonymize(source, made)[0]
+    found = anonymize_blocks(source, made)[0]
     order = found.column("c5").to_pylist()
     return [t for _, t in sorted(zip(order, found.column(TOKEN).to_pylist(), strict=True))]
 

@@ -4,18 +4,29 @@ of the model in `anonlib.privacy`, but independent code.
 The audit groups the released rows by their quasi-identifiers once, with the `partial` aggregates of
 all models. Each model then judges the classes by its aggregates (`judge`). `exact` counts the
 classes that are still undecided.
+
+The audit of a table in memory counts the classes without Spark, and each model measures these
+counts (`measure`). The threshold is the same (`holds`).
 """
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
+from anonlib.auditing.class_counts import ClassCounts
 from anonlib.auditing.view import View
 from anonlib.registry import Plugin
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+#: float64[classes] or int64[classes].
+Measures = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
 class UnverifiableError(Exception):
@@ -69,9 +80,9 @@ class AuditModel(Plugin):
         shown = [f"{n}={v}" for n, v in parameters.items() if v != fields[n].get_default()]
         return " ".join([self.type, *shown])
 
-    def unverifiable(self, view: View) -> str:
-        """Why this view can't show that the model holds; empty if it can. This applies to all
-        models, since all count persons."""
+    def unverifiable(self, view: View | ClassCounts) -> str:
+        """Why this view, or these counts, can't show that the model holds; empty if they can. This
+        applies to all models, since all count persons."""
         if view.persons != "unknown":
             return ""
         return (
@@ -79,8 +90,16 @@ class AuditModel(Plugin):
             "(one column of it, as a pseudonym, would do)"
         )
 
-    def holds(self, value: "Column") -> "Column":
-        """Whether classes with this value hold the model."""
+    def holds(self, value: Any) -> Any:
+        """Whether classes with this value hold the model: the one threshold of both engines.
+
+        Args:
+            value: A column of Spark, or an array of `Measures`. Both know arithmetic and
+                comparisons, and nothing else is used.
+
+        Returns:
+            A column, or an array, of truth values.
+        """
         return value >= self.required if self.greater_is_better else value <= self.required
 
     def partial(self, view: View) -> "dict[str, Column]":
@@ -113,3 +132,35 @@ class AuditModel(Plugin):
             UnverifiableError: The view can't show that the model holds.
         """
         raise NotImplementedError(f"{self.type} leaves nothing undecided")
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        """Measures all classes exactly, in memory.
+
+        A model without this method of its own never holds in memory (`can_measure`).
+
+        Args:
+            counts: The counts of all classes.
+
+        Returns:
+            The value of each class; NaN where there is none: such a class fails.
+
+        Raises:
+            UnverifiableError: The counts can't show that the model holds.
+        """
+        raise NotImplementedError(f"{self.type} has no `measure`")
+
+
+#: What decides in Spark whether a model holds.
+_DECISIVE = ("unverifiable", "holds", "partial", "judge", "exact")
+
+
+def can_measure(model: type[AuditModel]) -> bool:
+    """Whether a model has a `measure` that is as new as all that decides in Spark. A model that
+    changes a base class in Spark only would be measured in memory by what it changed."""
+
+    def age(name: str) -> int:
+        return next(i for i, base in enumerate(model.__mro__) if name in vars(base))
+
+    return model.measure is not AuditModel.measure and all(
+        age("measure") <= age(name) for name in _DECISIVE
+    )

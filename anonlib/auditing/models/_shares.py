@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
 from anonlib.auditing.view import View
@@ -36,7 +36,7 @@ class SharesAudit(AuditModel):
 
         return Judgement(F.lit(None).cast("double"), undecided=F.lit(True))
 
-    def holds(self, value: "Column") -> "Column":
+    def holds(self, value: Any) -> Any:
         return value <= self.required + TOLERANCE
 
 

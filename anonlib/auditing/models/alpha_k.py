@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from anonlib.auditing.class_counts import ClassCounts, largest_by_class
+from anonlib.auditing.models import Measures
 from anonlib.auditing.models._shares import Shares, SharesAudit
 from anonlib.auditing.view import View
 
@@ -26,4 +28,10 @@ class AlphaKAudit(SharesAudit):
         from pyspark.sql import functions as F
 
         found = Shares(view.sensitive[self.attribute]).commonest(rows, view)
-        return found.select("n_rows", (F.col("largest") / F.col("known")).alias("value"))
+        # Null where nobody has a present value: such a class fails.
+        return found.select("n_rows", F.try_divide("largest", "known").alias("value"))
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        column = counts.columns[self.attribute]
+        shares = column.n / column.present[column.place]
+        return largest_by_class(column.place, shares, column.n_classes)

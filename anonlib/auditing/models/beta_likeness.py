@@ -2,8 +2,11 @@
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
+from anonlib.auditing.class_counts import ClassCounts, largest_by_class
+from anonlib.auditing.models import Measures
 from anonlib.auditing.models._shares import Shares, SharesAudit, largest
 from anonlib.auditing.view import View
 
@@ -34,3 +37,14 @@ class BetaLikenessAudit(SharesAudit):
 
         shares, _ = Shares(view.sensitive[self.attribute]).against(rows, view)
         return shares.select("n_rows", largest(F.col("entries"), gain).alias("value"))
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        column = counts.columns[self.attribute]
+        found = column.entries()
+        more = found.p > found.q  # so q is less than 1, and its logarithm is not 0
+        p, q = found.p[more], found.q[more]
+        gains = np.zeros(len(more))
+        gains[more] = p / q - 1
+        if self.kind == "enhanced":
+            gains[more] *= self.beta / np.minimum(self.beta, -np.log(q))
+        return largest_by_class(found.place, gains, column.n_classes)

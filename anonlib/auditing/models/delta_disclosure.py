@@ -1,14 +1,17 @@
 """delta-disclosure privacy of a released table."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
+from anonlib.auditing.class_counts import ClassCounts, largest_by_class
+from anonlib.auditing.models import Measures
 from anonlib.auditing.models._shares import TOLERANCE, Shares, SharesAudit, largest
 from anonlib.auditing.view import View
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 
 class DeltaDisclosureAudit(SharesAudit):
@@ -22,7 +25,7 @@ class DeltaDisclosureAudit(SharesAudit):
     def required(self) -> float:
         return self.delta
 
-    def holds(self, value: "Column") -> "Column":
+    def holds(self, value: Any) -> Any:
         return value < self.delta + TOLERANCE
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
@@ -32,3 +35,11 @@ class DeltaDisclosureAudit(SharesAudit):
         value = largest(F.col("entries"), lambda e: F.abs(F.log(e["p"] / e["q"])))
         complete = F.size("entries") == whole.where("q > 0").count()
         return found.select("n_rows", F.when(complete, value).alias("value"))
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        column = counts.columns[self.attribute]
+        found = column.entries()
+        sizes = np.abs(np.log(found.p / found.q))
+        complete = np.bincount(found.place, minlength=column.n_classes) == (found.whole > 0).sum()
+        largest_sizes = largest_by_class(found.place, sizes, column.n_classes)
+        return np.where(complete, largest_sizes, np.nan)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from anonlib.auditing.models import AuditModel, Judgement
+from anonlib.auditing.class_counts import ClassCounts
+from anonlib.auditing.models import AuditModel, Judgement, Measures
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.view import View
 
@@ -42,3 +43,6 @@ class KAnonymityAudit(AuditModel):
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         tokens = self._tokens(view)
         return tokens.exact(view, rows) if tokens else super().exact(view, rows)
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        return counts.n_persons

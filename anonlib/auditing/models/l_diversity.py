@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from math import exp
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
-from anonlib.auditing.models import AuditModel, Judgement
+from anonlib.auditing.class_counts import ClassCounts, ValueCounts
+from anonlib.auditing.models import AuditModel, Judgement, Measures
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.models._shares import TOLERANCE, Shares
 from anonlib.auditing.view import View
@@ -43,7 +45,7 @@ class LDiversityAudit(AuditModel):
     def protected(self) -> tuple[str, ...]:
         return (self.attribute,)
 
-    def holds(self, value: "Column") -> "Column":
+    def holds(self, value: Any) -> Any:
         if self.kind == "recursive":
             return value < self.required
         return value >= self.required * (exp(-TOLERANCE) if self.kind == "entropy" else 1.0)
@@ -78,3 +80,29 @@ class LDiversityAudit(AuditModel):
 
     def _values(self, view: View) -> Distinct:
         return Distinct(view.sensitive[self.attribute], self.l, view.token)
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        column = counts.columns[self.attribute]
+        if self.kind == "distinct":
+            return column.n_distinct
+        return self._entropy(column) if self.kind == "entropy" else self._recursive(column)
+
+    def _entropy(self, column: ValueCounts) -> Measures:
+        total = column.sums(column.n)
+        weighted = column.sums(column.n * np.log(column.n))
+        values = np.full(column.n_classes, np.nan)
+        there = total > 0
+        values[there] = np.exp(np.log(total[there]) - weighted[there] / total[there])
+        return values
+
+    def _recursive(self, column: ValueCounts) -> Measures:
+        order = np.lexsort((-column.n, column.place))
+        place, n = column.place[order], column.n[order]
+        sizes = column.n_distinct
+        first = np.cumsum(sizes) - sizes
+        rarer = np.arange(len(n)) - first[place] >= self.l - 1
+        tail = np.bincount(place[rarer], n[rarer], column.n_classes)
+        values = np.full(column.n_classes, np.nan)
+        there = sizes >= self.l
+        values[there] = n[first[there]] / tail[there]
+        return values

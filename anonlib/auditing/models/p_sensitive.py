@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from anonlib.auditing.models import AuditModel, Judgement
+from anonlib.auditing.class_counts import ClassCounts
+from anonlib.auditing.models import AuditModel, Judgement, Measures
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.view import View
 
@@ -39,3 +40,6 @@ class PSensitiveAudit(AuditModel):
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         return self._values(view).exact(view, rows)
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        return counts.columns[self.attribute].n_distinct

@@ -5,9 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
-from anonlib.auditing.models import UnverifiableError
+from anonlib.auditing.class_counts import (
+    ClassCounts,
+    Entries,
+    Floats,
+    Ints,
+    ValueCounts,
+    sum_by_class,
+)
+from anonlib.auditing.models import Measures, UnverifiableError
 from anonlib.auditing.models._shares import Shares, SharesAudit
 from anonlib.auditing.view import View
 from anonlib.hierarchy import Hierarchy
@@ -15,6 +24,9 @@ from anonlib.text import fold_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+#: The most shares that the ordered distance holds at once in memory.
+MAX_CELLS = 2**20
 
 
 class TClosenessAudit(SharesAudit):
@@ -57,6 +69,74 @@ class TClosenessAudit(SharesAudit):
         shares_of_all = F.split(F.lit(text), ",").cast("array<double>")
         value = _running(shares_of_all) / max(1, len(whole) - 1)
         return found.select("n_rows", value.alias("value"))
+
+    def measure(self, counts: ClassCounts) -> Measures:
+        column = counts.columns[self.attribute]
+        found = column.entries()
+        if self.distance == "equal":
+            more = np.maximum(found.p - found.q, 0.0)
+            return sum_by_class(found.place, more, column.n_classes)
+        if self.distance == "ordered":
+            places = _places(column, counts.orders.get(self.attribute, ()), self.attribute)
+            return _ordered_distances(found, places, column.n_classes)
+        if self.attribute not in counts.hierarchies:
+            raise UnverifiableError(f"the hierarchy of column {self.attribute} is not given")
+        if column.texts is None:
+            raise UnverifiableError(f"values of column {self.attribute} have no texts")
+        texts = [*column.texts, *[None] * (len(found.whole) - len(column.texts))]
+        edges = make_edges(counts.hierarchies[self.attribute], texts, found.whole.tolist())
+        return _tree_distances(found, edges, column.n_classes)
+
+
+def _places(column: ValueCounts, order: tuple[str, ...], attribute: str) -> Ints:
+    """The place of each value, missing included, in the order of the column."""
+    own = np.arange(len(column.whole) + 1)
+    if not order:
+        return own
+    place = {text: i for i, text in reversed([*enumerate(order)])}
+    found = [place.get(text, -1) for text in column.texts or [""] * len(column.whole)]
+    if unknown := found.count(-1):
+        raise UnverifiableError(f"the order of column {attribute} lacks {unknown} of its values")
+    own[np.argsort(np.array(found), kind="stable")] = np.arange(len(found))
+    return own
+
+
+def _ordered_distances(entries: Entries, places: Ints, n_classes: int) -> Floats:
+    """The mean absolute running difference between each class and the whole table."""
+    n_values = len(entries.whole)
+    whole = np.empty(n_values)
+    whole[places[:n_values]] = entries.whole
+    at_place = places[entries.rank]
+    order = np.argsort(entries.place, kind="stable")
+    step = max(1, MAX_CELLS // max(1, n_values))
+    bounds = np.searchsorted(entries.place[order], np.arange(0, n_classes + step, step))
+    values = np.zeros(n_classes)
+    for i, start in enumerate(range(0, n_classes, step)):
+        some = order[bounds[i] : bounds[i + 1]]
+        shares = np.zeros((min(step, n_classes - start), n_values))
+        shares[entries.place[some] - start, at_place[some]] = entries.p[some]
+        running = np.cumsum(shares - whole, axis=1)
+        values[start : start + len(shares)] = np.abs(running).sum(axis=1)
+    return values / max(1, n_values - 1)
+
+
+def _tree_distances(entries: Entries, edges: "Edges", n_classes: int) -> Floats:
+    """The same as `tree_distances`, in memory. A class without persons has no value."""
+    n_edges = len(edges.length)
+    length, whole = np.array(edges.length), np.array(edges.whole)
+    n_above = np.array([len(way) for way in edges.above], np.int64)
+    above = np.array([edge for way in edges.above for edge in way], np.int64)
+    first = np.cumsum(n_above) - n_above
+    times = n_above[entries.rank]
+    entry = np.repeat(np.arange(len(times)), times)
+    step = np.arange(len(entry)) - (np.cumsum(times) - times)[entry]
+    keys = entries.place[entry] * n_edges + above[first[entries.rank[entry]] + step]
+    pairs, pair = np.unique(keys, return_inverse=True)
+    below = np.bincount(pair, entries.p[entry], len(pairs))
+    place, edge = np.divmod(pairs, n_edges)
+    change = length[edge] * (np.abs(below - whole[edge]) - whole[edge])
+    values = (length * whole).sum() + sum_by_class(place, change, n_classes)
+    return np.where(np.bincount(entries.place, minlength=n_classes) > 0, values, np.nan)
 
 
 def _running(whole: "Column") -> "Column":
@@ -150,7 +230,9 @@ def tree_distances(
         "entries",
         start,
         lambda total, e: (
-            total + e["length"] * (F.abs(e["below"] / F.col("total") - e["whole"]) - e["whole"])
+            total
+            + e["length"]
+            * (F.abs(F.try_divide(e["below"], F.col("total")) - e["whole"]) - e["whole"])
         ),
     )
     return by_class.select("n_rows", value.alias("value"))

@@ -1,0 +1,310 @@
+"""The verb for a table in hand: `anonymize` takes a DataFrame or an Arrow table, and returns a
+release of the same type."""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.auditing.report import AuditReport, value_risk
+from anonlib.config.dump import format_config
+from anonlib.config.model import Config
+from anonlib.config.reading import as_config
+from anonlib.config.summary import digest_config, software, summarize_config
+from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
+from anonlib.local.arguments import Arguments, config_from_arguments
+from anonlib.local.frames import like, to_arrow
+from anonlib.local.limits import find_unsupported
+from anonlib.table.columns import TOKEN
+
+if TYPE_CHECKING:
+    from anonlib.local.engine import MemoryRelease
+    from anonlib.local.rows import Rows
+
+#: The most rows of a DataFrame in Spark that scales are guessed from.
+GUESS_ROWS = 10_000
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A release that passed its audit.
+
+    Attributes:
+        table: The released rows, of the type that came in, in a random order. Of a Spark DataFrame
+            it is the published Delta table.
+        audit: The audit's report: a verdict for each privacy model.
+        losses: By metric: the information that was lost; None if it is not defined.
+        risk: By name: how likely persons are found again, from 0 to 1.
+        notes: What was guessed, what is not in the release, what to look at.
+        config: The config of the release. `config_yaml` is its text, for a file.
+        record: The private record of the release, as `report` shows it.
+    """
+
+    table: Any
+    audit: AuditReport
+    losses: Mapping[str, float | None]
+    risk: Mapping[str, float]
+    notes: tuple[str, ...]
+    config: Config
+    record: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def config_yaml(self) -> str:
+        """The config as YAML, for `anonlib release`. Its source is to be filled in."""
+        return format_config(self.config)
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The page of the release, as HTML. It is private: it has exact counts and the seed.
+
+        path: A new file that gets the page, too.
+
+        Raises InputError if the file is there, or can't be written.
+        """
+        from anonlib.pages import render
+
+        page = render(self.record)
+        if path is not None:
+            try:
+                with Path(path).open("x", encoding="utf-8") as file:
+                    file.write(page)
+            except FileExistsError:
+                raise InputError(f"{path}: is there already; name another file") from None
+            except OSError as error:
+                raise InputError(f"{path}: can't be written ({error.strerror})") from None
+        return page
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Writes the released rows to a new Parquet file. For a table in memory."""
+        from pyarrow import parquet
+
+        if Path(path).exists():
+            raise InputError(f"{path}: is there already; name another file")
+        parquet.write_table(to_arrow(self.table), path)
+
+    def to_delta(self, path: str | Path) -> None:
+        """Writes the released rows to a new Delta table, by deltalake. For a table in memory."""
+        try:
+            from deltalake import write_deltalake
+        except ImportError:
+            raise InputError("to_delta: needs deltalake: pip install deltalake") from None
+        if Path(path).exists():
+            raise InputError(f"{path}: is there already; name another folder")
+        write_deltalake(str(path), to_arrow(self.table))
+
+    def __repr__(self) -> str:
+        return "\n".join(["Release:", *[f"  {name}: {text}" for name, text in self._lines()]])
+
+    def _repr_html_(self) -> str:
+        """A short table, for notebooks."""
+        from markupsafe import escape
+
+        rows = [f"<tr><th>{escape(n)}</th><td>{escape(t)}</td></tr>" for n, t in self._lines()]
+        return f"<table>{''.join(rows)}</table>"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        lost = self.record["n_suppressed"]
+        n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
+        yield "rows", f"{n_rows:,} in {n_classes:,} classes, {lost:,} suppressed"
+        for verdict in self.audit.verdicts:
+            measured = "not measured" if verdict.value is None else f"{verdict.value:.4g}"
+            holds = "holds" if verdict.holds else "fails"
+            yield verdict.model, f"{holds} ({measured}, required {verdict.required:g})"
+        for name in ("sse", "ncp", "nllm"):
+            if (loss := self.losses.get(name)) is not None:
+                yield f"loss {name}", f"{loss:.4g}"
+        for name, value in self.risk.items():
+            yield f"risk {name}", f"{value:.4g}"
+        for note in self.notes:
+            yield "note", note
+
+
+def anonymize(
+    data: Any,
+    config: Config | Mapping[str, Any] | str | Path | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    target: str | None = None,
+    k: int = 10,
+    l: int | None = None,  # noqa: E741 (the name in the literature)
+    unit: Sequence[str] = (),
+    one_row_per_person: bool | str = False,
+    scales: Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, str | Path] | None = None,
+    kernel: str | Mapping[str, Any] = "mdav",
+    path: str | None = None,
+    **sections: Any,
+) -> Release:
+    """Anonymizes a table, audits the result, and returns it. Nothing is published, unless the table
+    is a Spark DataFrame.
+
+    Columns that no argument names are not in the release. Scales are guessed, and notes say so.
+    Tables in memory need no Spark. The released rows are those of a release in Spark of the same
+    rows, config and seed (`anonlib.local.engine.make_release` has the one exception), in a new
+    random order, since the order of a table can tell whose a row is.
+
+    Args:
+        data: A pandas, polars or Arrow table, or a Spark DataFrame.
+        config: A whole config instead of the arguments below: a dict, the path of a YAML file, or a
+            Config. Its source is not read.
+        quasi_identifiers: Columns by which persons can be recognised.
+        sensitive: Columns that are released as they are, and protected by models.
+        identifiers: Columns that name persons. They are not released; what is released must not
+            show them.
+        insensitive: Columns that are released as they are.
+        target: The column that models predict. It is protected like a sensitive column.
+        k: The fewest persons who share their quasi-identifiers.
+        l: The fewest values of each sensitive column and the target that these persons have.
+        unit: Columns that together identify a person, who may have several rows.
+        one_row_per_person: True: declared; or the column that is checked to identify a person. This
+            or `unit` is required.
+        scales: By column: continuous, ordinal or nominal, where the guess is wrong.
+        hierarchies: By column: the file of its hierarchy.
+        kernel: The kernel: its `type`, or a mapping with parameters.
+        path: The folder of the Delta table. Only a Spark DataFrame needs it.
+        sections: Further sections of a config, such as recode, partition, privacy or seed.
+
+    Raises:
+        InputError: Data or arguments can't be used.
+        ConfigError: The config is not valid, or does not fit the table.
+        InfeasibleError: The models can't hold, or a column shows who a person is.
+        AuditError: A model does not hold.
+
+    Example:
+        anonlib.anonymize(
+            frame, quasi_identifiers=["age", "city"], sensitive=["illness"], k=5, l=2,
+            one_row_per_person=True,
+        ).table
+    """
+    arguments = Arguments(
+        quasi_identifiers=tuple(quasi_identifiers),
+        sensitive=tuple(sensitive),
+        identifiers=tuple(identifiers),
+        insensitive=tuple(insensitive),
+        target=target,
+        k=k,
+        l=l,
+        unit=tuple(unit),
+        one_row_per_person=one_row_per_person,
+        scales=scales or {},
+        hierarchies=hierarchies or {},
+        kernel=kernel,
+        path=path,
+        sections=sections,
+    )
+    if config is not None:
+        arguments.refuse_beside_config()
+    in_spark = type(data).__module__.startswith("pyspark.sql")
+    table = to_arrow(data.limit(GUESS_ROWS).toArrow() if in_spark else data)
+    if config is None:
+        chosen, notes = config_from_arguments(table, arguments)
+    else:
+        chosen, notes = as_config(config), ()
+    if in_spark:
+        return _release_in_spark(data, chosen, notes)
+    return _release_in_memory(table, data, chosen, notes)
+
+
+def _release_in_spark(data: Any, config: Config, notes: tuple[str, ...]) -> Release:
+    from anonlib.pipeline import release
+
+    result = release(config, dataframe=data)
+    assert result.audit is not None  # a release without one is not published
+    table = data.sparkSession.read.format("delta").load(result.table)
+    record = {**result.to_dict(), "anonlib_record": 1, "settings": summarize_config(config)}
+    risk = _value_risk(result.audit, config)
+    return Release(
+        table, result.audit, result.losses, risk, (*notes, *result.notes), config, record
+    )
+
+
+def _release_in_memory(
+    table: pa.Table, data: Any, config: Config, notes: tuple[str, ...]
+) -> Release:
+    from anonlib.local.engine import make_release
+    from anonlib.local.rows import read_rows
+
+    if problems := [*find_unsupported(config)]:
+        raise ConfigError(problems)
+    rows = read_rows(table, config)
+    _require_harmless(rows, config)
+    release = make_release(rows, config, secrets.token_bytes(32))
+    report = _audit(release, rows, config)
+    # The kernel's order tells of the source, and so does the source's own.
+    order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
+    schema = rows.schema
+    released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
+    notes = (*notes, *schema.notes)
+    record = _make_record(release, rows, report, config, notes)
+    risk = _value_risk(report, config)
+    return Release(like(released, data), report, release.losses, risk, notes, config, record)
+
+
+def _require_harmless(rows: "Rows", config: Config) -> None:
+    """Raises InfeasibleError for all that the values rule out."""
+    from anonlib.local.gate import find_disclosing_columns
+    from anonlib.local.problems import find_problems
+
+    problems = find_problems(rows.table, rows.schema, config)
+    problems += find_disclosing_columns(rows.table, rows.schema, config.privacy)
+    if problems:
+        raise InfeasibleError(problems)
+
+
+def _audit(release: "MemoryRelease", rows: "Rows", config: Config) -> AuditReport:
+    """Audits a release. Raises AuditError unless all models hold and no row is lost."""
+    from dataclasses import replace
+
+    from anonlib.auditing.in_memory import audit_in_memory
+    from anonlib.evaluation.published_spec import make_published_spec
+
+    spec = make_published_spec(config)
+    columns = {c.name: release.table.column(c.id) for c in rows.schema.released}
+    if rows.schema.unit:
+        columns[TOKEN] = release.table.column(TOKEN)
+        spec = replace(spec, persons="token", token=TOKEN)
+    report = audit_in_memory(pa.table(columns), spec)
+    report.require_passed("the audit")
+    n_in, n_out = rows.table.num_rows, report.n_rows
+    if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):
+        raise AuditError(f"rows don't add up, nothing is released: {n_in} read, {n_out} audited")
+    return report
+
+
+def _value_risk(report: AuditReport, config: Config) -> dict[str, float]:
+    """Risks by the sizes of classes; empty with a unit, whose rows are no persons."""
+    return {} if config.unit else value_risk(report.sizes, report.n_classes, report.n_rows)
+
+
+def _make_record(
+    release: "MemoryRelease",
+    rows: "Rows",
+    report: AuditReport,
+    config: Config,
+    notes: tuple[str, ...],
+) -> dict[str, Any]:
+    n_in = rows.table.num_rows
+    return {
+        "anonlib_record": 1,
+        "run_id": f"in-memory-{secrets.token_hex(4)}",
+        "outcome": "made",
+        "n_rows_in": n_in,
+        "n_rows_out": report.n_rows,
+        "n_suppressed": n_in - report.n_rows,
+        "n_blocks": release.n_blocks,
+        "n_cells": release.n_cells,
+        "audit": report.to_dict(),
+        "losses": release.losses,
+        "losses_by_column": release.losses_by_column,
+        "notes": list(notes),
+        "config_sha256": digest_config(config),
+        "settings": summarize_config(config),
+        "seed": config.seed,
+        "software": software(),
+    }

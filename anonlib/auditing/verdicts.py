@@ -1,0 +1,114 @@
+"""From counts to a report, whatever counted them: Spark, or Arrow in memory."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from anonlib.auditing.models import AuditModel
+from anonlib.auditing.report import AuditSpec, Insensitive, Verdict
+from anonlib.errors import Problem
+
+#: Class sizes above this are rounded down to a power of two, so that few different sizes remain.
+EXACT_SIZES = 1024
+#: How many failing classes a verdict shows.
+N_WORST = 5
+#: The combinations of columns that must not be rare, beside k.
+INSENSITIVE_ALONE = "the insensitive columns"
+INSENSITIVE_WITHIN = "the quasi-identifiers and the insensitive columns"
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The counts of one model.
+
+    Attributes:
+        value: The worst value of a class; None if there is none.
+        exact: Whether `value` is exact; else it is a bound.
+        failing: Failing classes by size.
+        undecided: Bitmap of the hash buckets with undecided classes; bit i is bucket i.
+        note: Why the model can't be verified; empty if it can.
+    """
+
+    value: float | None = None
+    exact: bool = True
+    failing: Counter[int] = field(default_factory=Counter)
+    undecided: int = 0
+    note: str = ""
+
+
+def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
+    """The verdict on a model.
+
+    Args:
+        model: The model.
+        tally: Its counts.
+        note: Why the table can't show that the model holds; empty if it can.
+    """
+    at_release = bool(note) and not tally.failing
+    if note:
+        note += f"; {tally.failing.total()} classes fail by what can be counted"
+    note = note or tally.note
+    return Verdict(
+        model=model.label,
+        holds=not note and not tally.failing,
+        value=None if note else tally.value,
+        required=model.required,
+        n_failing=tally.failing.total(),
+        worst=_first(tally.failing, N_WORST),
+        exact=tally.exact and not note,
+        note=note,
+        at_release=at_release,
+    )
+
+
+def _first(sizes: Counter[int], n: int) -> tuple[int, ...]:
+    """The n smallest elements of a multiset, without a list of all."""
+    few = [size for size in sorted(sizes)[:n] for _ in range(min(n, sizes[size]))]
+    return tuple(few[:n])
+
+
+def joint_models(
+    spec: AuditSpec, models: Sequence[AuditModel]
+) -> Mapping[tuple[str, ...], list[AuditModel]]:
+    """By the columns that an attacker knows: the models that are checked against such attackers."""
+    by_columns = defaultdict(list)
+    for model in models:
+        if spec.joint and model.protected:
+            by_columns[tuple(n for n in spec.joint if n not in model.protected)].append(model)
+    return by_columns
+
+
+def least_persons(models: Sequence[AuditModel]) -> int:
+    """The least persons of every class, over all models; 0 if no model counts persons."""
+    return max((model.persons for model in models), default=0)
+
+
+def insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
+    """What the report says about the check of the insensitive columns."""
+    if not spec.insensitive:
+        return "none"
+    if spec.acknowledge_unique:
+        return "acknowledged"
+    return "checked" if checked else "not checked"
+
+
+def rare_problems(text: str, n_rare: int, n_all: int, k: int) -> list[Problem]:
+    """The problem with rare combinations of the columns that `text` names; none if there are none.
+
+    Args:
+        text: Names the columns.
+        n_rare: The combinations of fewer than k persons.
+        n_all: All combinations.
+        k: The least persons of a combination.
+    """
+    if not n_rare:
+        return []
+    found = f"{n_rare} of {n_all} combinations of {text} belong to fewer than k={k} persons"
+    advice = "drop or coarsen columns, or set acknowledge_unique: true"
+    return [Problem("insensitive", f"{found}; {advice}")]
+
+
+def sort_problems(problems: Sequence[Problem], n_rows: int) -> tuple[Problem, ...]:
+    """Each problem once, in order; a table without rows is one."""
+    empty = [] if n_rows else [Problem("", "the table has no rows")]
+    return tuple(sorted({*problems, *empty}))

@@ -1,0 +1,35 @@
+"""Writes a config as YAML that `load` reads as the same config."""
+
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from anonlib import registry
+from anonlib.config.model import Config
+
+
+def format_config(config: Config) -> str:
+    """The config as YAML, without fields that have their defaults."""
+    return str(yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        values = {info.alias or n: (getattr(value, n), info) for n, info in fields.items()}
+        kind = {"type": value.type} if isinstance(value, registry.Plugin) else {}
+        return kind | {
+            name: _plain(found)
+            for name, (found, info) in values.items()
+            if info.is_required() or found != info.get_default(call_default_factory=True)
+        }
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if isinstance(value, PurePath) else value

@@ -1,0 +1,359 @@
+"""The rules of the content gate: which columns show who a person is, by the values that they have.
+
+They need no engine. Spark (`anonlib/run/content.py`) and tables in memory (`anonlib/local/gate.py`)
+give them sketches of columns, and count rows where sketches leave a doubt.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Floats, Ints
+from anonlib.config.model import PrivacySection
+from anonlib.errors import Problem
+from anonlib.table.schema import Column, Role, Schema, is_atomic
+
+#: A column with at most this many distinct values identifies nobody.
+MAX_HARMLESS_VALUES = 20
+#: This many shared values, or equal rows, more than expected by chance are still an accident.
+MAX_ACCIDENTS = 5
+#: Neighbours of a number among an identifier's that tell how densely numbers are used there.
+N_NEIGHBOURS = 100
+#: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
+#: of two columns that repeat each other, values that belong to one person each.
+NEARLY_ALL = 0.95
+#: A text with an identifier of at least this many letters and digits in it holds it by no chance.
+MIN_PART = 6
+#: The same where half of the rows hold theirs.
+MIN_USUAL_PART = 2
+#: The share of rows in which a long number may hold a short one by chance.
+CHANCE_SHARE = 0.001
+#: Texts of whole numbers, also with zeros before them.
+WHOLE_NUMBER = r"^[+-]?[0-9]{1,18}$"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What a released column and an identifying one have in common.
+
+    Attributes:
+        column: The released column.
+        identifier: The identifying column.
+        n_values: Values of the sketch that both have.
+        by_chance: The number of shared values that chance explains.
+        n_rows: Rows where both are equal, of all rows.
+        rows_by_chance: The largest number of equal rows that chance explains.
+    """
+
+    column: str
+    identifier: str
+    n_values: int
+    by_chance: float
+    n_rows: int
+    rows_by_chance: float
+
+    @property
+    def shows(self) -> bool:
+        """Whether they have more in common than chance explains."""
+        most = self.by_chance + 6 * sqrt(self.by_chance) + MAX_ACCIDENTS
+        return self.n_values > most or self.n_rows > MAX_ACCIDENTS + 6 * self.rows_by_chance
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A random part of a column's values. Of two columns, the smaller part is within the larger.
+
+    Attributes:
+        share: The share of the column's values that it keeps.
+        hashes: int64[u], each there once. Keyed hashes of the values; with all values, any numbers
+            that tell them apart in all columns.
+        numbers: float64[u]. The values that are whole numbers or times, NaN for others.
+        n_present: Rows of the whole column that have a value.
+    """
+
+    share: float
+    hashes: Ints
+    numbers: Floats
+    n_present: int
+
+    @property
+    def n_values(self) -> float:
+        """The distinct values of the column, an estimate if the share is less than 1."""
+        return len(self.hashes) / self.share
+
+    def within(self, share: float) -> "Sketch":
+        """The part of the sketch that keeps at most this share of the column's values."""
+        if share >= self.share:
+            return self
+        kept = self.hashes <= bound_hashes(share)
+        return Sketch(share, self.hashes[kept], self.numbers[kept], self.n_present)
+
+
+class ContentCounter(ABC):
+    """Counts rows and values of whole columns, for what sketches leave open."""
+
+    @abstractmethod
+    def count_equal(self, column: Column, other: Column) -> int:
+        """The rows where both columns have the same value."""
+
+    @abstractmethod
+    def count_distinct(self, column: Column) -> int:
+        """The distinct values of a column."""
+
+    @abstractmethod
+    def count_pairs(self, column: Column, other: Column, share: float) -> tuple[int, int, int]:
+        """The distinct values of the first column, of the second, and of both together.
+
+        Counts the rows that have both, and whose first value is in a sketch of this share.
+        """
+
+    @abstractmethod
+    def count_parts(
+        self, pairs: Sequence[tuple[Column, Column]], sizes: Sequence[int]
+    ) -> list[list[int]]:
+        """By pair and by size: the rows where the first column is made of the second, and shows at
+        least that many of its letters and digits.
+
+        It shows those of the second column if it has them in it or is them backwards. It shows its
+        own if it is a part of the second column or a hash of it.
+        """
+
+    @abstractmethod
+    def count_alone(self, column: Column) -> tuple[int, int]:
+        """The values that several rows have, and those of them that belong to one person."""
+
+
+def list_compared(schema: Schema) -> tuple[list[Column], list[Column]]:
+    """The identifying columns and the released ones, as far as their values can be compared."""
+    persons = [c for c in schema.columns if c.role is Role.IDENTIFIER or c.id in schema.unit]
+    candidates = [c for c in schema.released if not c.pseudonym]
+    return [*filter(_is_comparable, persons)], [*filter(_is_comparable, candidates)]
+
+
+def _is_comparable(column: Column) -> bool:
+    return is_atomic(column.type) and not pa.types.is_boolean(column.type)
+
+
+def bound_hashes(share: float) -> int:
+    """The hash that this share of all hashes is not above."""
+    return min(2**63 - 1, int(2**64 * share) - 2**63)
+
+
+def judge_columns(
+    schema: Schema,
+    sketches: Mapping[str, Sketch],
+    equal: Mapping[tuple[str, str], int],
+    counter: ContentCounter,
+    privacy: PrivacySection,
+    protected: frozenset[str],
+) -> tuple[list[Overlap], list[Problem]]:
+    """Judges the released columns by their sketches.
+
+    Args:
+        schema: The columns.
+        sketches: By id: the sketches of the columns that `list_compared` lists.
+        equal: By the ids of a released and an identifying column: the rows where both are equal.
+        counter: Counts what sketches leave open.
+        privacy: The section of the config that acknowledges columns.
+        protected: Names of sensitive columns with a model. They may have many distinct values.
+
+    Returns:
+        What each released column has in common with each identifying one, and what is wrong.
+    """
+    persons, candidates = list_compared(schema)
+    pairs = [(column, person) for column in candidates for person in persons]
+    pairs = [(column, person) for column, person in pairs if column.id != person.id]
+    overlaps = [
+        compare_sketches(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id]) for c, p in pairs
+    ]
+    distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
+    problems = [
+        *_overlap_problems(overlaps, distinct, privacy),
+        *_made_problems(pairs, sketches, counter, privacy),
+        *_key_problems(candidates, sketches, counter, privacy, protected),
+        *_repeated_problems(candidates, sketches, counter, privacy),
+        *_telling_problems(schema.unit, candidates, sketches, counter, privacy),
+    ]
+    return overlaps, problems
+
+
+def compare_sketches(
+    column: Column, person: Column, own: Sketch, others: Sketch, n_rows: int
+) -> Overlap:
+    """Compares a released column with an identifying one. They are equal in n_rows rows."""
+    a, b = own.within(others.share), others.within(own.share)
+    chance = by_chance(_line(a.numbers), _line(b.numbers))
+    # The rows of one value of the identifier, on average: by chance, a column is equal in one row
+    # of each value.
+    rows_by_chance = others.n_present / max(1.0, others.n_values)
+    n_values = _count_shared(a.hashes, b.hashes)
+    return Overlap(column.name, person.name, n_values, chance, n_rows, rows_by_chance)
+
+
+def _count_shared(a: Ints, b: Ints) -> int:
+    """The hashes that two sketches share."""
+    return len(np.intersect1d(a, b, assume_unique=True))
+
+
+def _line(numbers: Floats) -> Floats:
+    return np.sort(numbers[~np.isnan(numbers)])
+
+
+def by_chance(numbers: Floats, others: Floats) -> float:
+    """The number of `numbers` that are expected among `others` by chance.
+
+    Where the others use every second number of the line, every second number is expected to be
+    among them. Texts are never equal by chance.
+
+    Args:
+        numbers: float64[u], ascending.
+        others: float64[v], ascending. From the same sketch.
+    """
+    if not len(numbers) or len(others) < 2:
+        return float(len(numbers) * len(others) > 0)
+    width = min(N_NEIGHBOURS, len(others) - 1)
+    place = np.searchsorted(others, numbers)
+    first = np.clip(place - width // 2, 0, len(others) - 1 - width)
+    span = others[first + width] - others[first]
+    within = (numbers >= others[0]) & (numbers <= others[-1])
+    return float(np.minimum(1.0, (width + 1) / (span + 1.0))[within].sum())
+
+
+def _overlap_problems(
+    overlaps: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
+) -> Iterator[Problem]:
+    for pair in overlaps:
+        named = privacy.names_unique(pair.column)
+        if pair.shows and distinct[pair.column] > MAX_HARMLESS_VALUES and not named:
+            yield Problem(
+                f"column {pair.column}",
+                f"shows who a person is: it shares more values with column {pair.identifier} than "
+                f"chance explains, and equals it in {pair.n_rows} rows; give it `role: drop` or "
+                "mend the source, or name it under privacy.acknowledge_unique",
+            )
+
+
+def _made_problems(
+    pairs: list[tuple[Column, Column]],
+    sketches: Mapping[str, Sketch],
+    counter: ContentCounter,
+    privacy: PrivacySection,
+) -> Iterator[Problem]:
+    """Columns whose values are made of the identifier in the same row. They are nearly as many."""
+    pairs = [
+        (c, p)
+        for c, p in pairs
+        if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
+        if sketches[c.id].n_values > MAX_HARMLESS_VALUES
+        if sketches[c.id].n_values >= 0.5 * sketches[p.id].n_values
+    ]
+    if not pairs:
+        return
+    shares = (CHANCE_SHARE, 0.5)
+    counts = counter.count_parts(pairs, (MIN_PART, MIN_USUAL_PART))
+    for (c, p), n_made in zip(pairs, counts, strict=True):
+        for n, most in zip(n_made, shares, strict=True):
+            if n <= max(MAX_ACCIDENTS, most * sketches[c.id].n_present):
+                continue
+            yield Problem(
+                f"column {c.name}",
+                f"shows who a person is: in {n} rows it is a part, a hash or another form of "
+                f"column {p.name}; give it `role: drop`, or name it under "
+                "privacy.acknowledge_unique",
+            )
+            break
+
+
+def _key_problems(
+    columns: list[Column],
+    sketches: Mapping[str, Sketch],
+    counter: ContentCounter,
+    privacy: PrivacySection,
+    protected_names: frozenset[str],
+) -> Iterator[Problem]:
+    for c in columns:
+        n, n_values = sketches[c.id].n_present, round(sketches[c.id].n_values)
+        # Combinations of insensitive columns are counted elsewhere.
+        protected = c.role in (Role.QUASI_IDENTIFIER, Role.INSENSITIVE) or c.name in protected_names
+        if protected or privacy.acknowledges_unique(c.name):
+            continue
+        if n_values <= MAX_HARMLESS_VALUES or n_values < 0.9 * NEARLY_ALL * n:
+            continue
+        exact = counter.count_distinct(c)
+        if exact >= NEARLY_ALL * n:
+            yield Problem(
+                f"column {c.name}",
+                f"is a key: {exact} distinct values in {n} rows, published unchanged; give it "
+                "`role: drop` or coarsen it, or name it under privacy.acknowledge_unique",
+            )
+
+
+def _repeated_problems(
+    columns: list[Column],
+    sketches: Mapping[str, Sketch],
+    counter: ContentCounter,
+    privacy: PrivacySection,
+) -> Iterator[Problem]:
+    """Columns that are released unchanged and equal a quasi-identifier, or have one value for each
+    of its values."""
+    quasi = [c for c in columns if c.role is Role.QUASI_IDENTIFIER]
+    for c in columns:
+        if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
+            continue
+        own, n_present, n_values = sketches[c.id], sketches[c.id].n_present, sketches[c.id].n_values
+        rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
+        for q in quasi:
+            other = sketches[q.id]
+            if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
+                n = counter.count_equal(c, q)
+                says = f"equals the quasi-identifier {q.name} in {n} rows"
+                repeats = n >= NEARLY_ALL * max(1, n_present)
+            elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
+                n, n_other, n_pairs = counter.count_pairs(c, q, own.share)
+                n_all = round(n / own.share)
+                says = f"has one value for each of the quasi-identifier {q.name}, {n_all} in all"
+                repeats = NEARLY_ALL * n_pairs <= min(n, n_other)
+            else:
+                continue
+            if repeats:
+                yield Problem(
+                    f"column {c.name}",
+                    f"{says}, and would be published unchanged; give it `role: drop`, or name it "
+                    "under privacy.acknowledge_unique",
+                )
+
+
+def _alike(a: Ints, b: Ints) -> bool:
+    """Whether two columns have nearly the same values, and more than one."""
+    n_shared = _count_shared(a, b)
+    return len(a) > 1 and n_shared >= 0.8 * (len(a) + len(b) - n_shared)
+
+
+def _telling_problems(
+    unit: tuple[str, ...],
+    columns: list[Column],
+    sketches: Mapping[str, Sketch],
+    counter: ContentCounter,
+    privacy: PrivacySection,
+) -> Iterator[Problem]:
+    """Columns with values that several rows have, but only one person."""
+    n_persons = max((sketches[id].n_values for id in unit if id in sketches), default=0.0)
+    if n_persons <= MAX_HARMLESS_VALUES:
+        return
+    for c in columns:
+        if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
+            continue
+        if sketches[c.id].n_values < 0.8 * n_persons:
+            continue
+        n, alone = counter.count_alone(c)
+        if n >= MAX_ACCIDENTS and alone >= NEARLY_ALL * n:
+            yield Problem(
+                f"column {c.name}",
+                f"tells whose a row is: of the {n} values that several rows have, {alone} belong "
+                "to one person each; give it `role: drop` or coarsen it, or name it under "
+                "privacy.acknowledge_unique",
+            )

@@ -1,0 +1,200 @@
+"""Makes a release in memory as a run in Spark makes it: the same sample, encodings, tree,
+blocks and worker. The audit is elsewhere (`anonlib.auditing`)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Floats, Ints
+from anonlib.config.model import Config, PartitionSection
+from anonlib.local.limits import refuse_large, refuse_thin
+from anonlib.local.protected import require_values
+from anonlib.local.rows import Rows
+from anonlib.local.table import fit_column, number_classes
+from anonlib.partition import Sample, send_rows
+from anonlib.partition.chain import grow
+from anonlib.partition.tuples import TuplesPartitioner
+from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
+from anonlib.table.block import Block, part
+from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, TUPLE
+from anonlib.table.encoding import Encoding, fit_encoding
+from anonlib.table.schema import Column, Schema
+from anonlib.worker.losses import value_losses, value_losses_by_column
+from anonlib.worker.setup import TableFit, make_task, output_schema
+from anonlib.worker.task import Task, anonymize_blocks, to_block
+from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
+
+#: The column with the place of each row in the order of the seeded hash.
+PLACE = "__anonlib_place"
+
+
+@dataclass(frozen=True)
+class MemoryRelease:
+    """A release in memory that no audit has seen yet.
+
+    Attributes:
+        table: The released columns by id, and TOKEN if there is a unit. The order of rows is that
+            of the kernel: it tells of the source, and must not be shown.
+        n_blocks: Blocks.
+        n_cells: Cells.
+        losses: By metric: its value; None if it is not defined.
+        losses_by_column: By metric and numeric column: the value.
+    """
+
+    table: pa.Table
+    n_blocks: int
+    n_cells: int
+    losses: dict[str, float | None]
+    losses_by_column: dict[str, dict[str, float]]
+
+
+def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
+    """Anonymizes the rows of a table in memory.
+
+    The released rows are those of a release in Spark. There is one exception: where a block fails
+    a model that looks at the counts of values, at several columns, or where one tuple fills more
+    than a task takes, blocks are merged by the counts of all rows, and may be merged with others.
+    Cost: that of the kernel, and O(n log n).
+
+    Args:
+        rows: The rows, as `read_rows` gives them.
+        config: The config.
+        token_key: The key of the tokens of persons.
+
+    Raises:
+        ConfigError, InfeasibleError: The config does not fit the number of rows, or the models
+            can't hold.
+        InputError: A column has too many categories.
+        BlockError: The kernel can't go on.
+    """
+    table, schema = rows
+    table_fit = _fit(table, schema, config)
+    task = make_task(config, schema, table_fit, output_schema(schema))
+    task = replace(task, token_key=token_key)
+    if config.partition.by_tuples:
+        return _search_tuples(table, schema, config, task)
+    return _release_blocks(table, schema, config, task)
+
+
+def _fit(table: pa.Table, schema: Schema, config: Config) -> TableFit:
+    n_sampled = config.partition.sample_rows
+
+    def fit(column: Column) -> Encoding:
+        values = table.column(column.id)
+        whole = fit_column(column, values, config.max_categories)
+        if whole.nominal or len(values) <= n_sampled:
+            return whole
+        sampled, ends = values.combine_chunks().slice(0, n_sampled), (whole.low, whole.high)
+        return fit_encoding(column, sampled, whole.missing, ends, whole.categories)
+
+    target = schema.target
+    return TableFit(
+        encodings=tuple(map(fit, schema.quasi_identifiers)),
+        target=None if target is None else fit(target),
+        context=tuple(map(fit, schema.context)),
+        values=require_values(table, schema, config),
+    )
+
+
+def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task) -> MemoryRelease:
+    table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
+    block, ordered = to_block(table, task)
+    if config.kernel.needs_classes:
+        from anonlib.kernels.discriminant import class_moments
+
+        task = replace(task, moments=class_moments(block))
+    quasi = [ordered.column(column.id) for column in schema.quasi_identifiers]
+    tuples, place = number_classes(quasi), ordered.column(PLACE).to_numpy()
+    leaf, units = _plan(block, tuples, place, config.partition, task)
+    # A worker adds up the halves of rows' digests; a table in memory can't change meanwhile.
+    ordered = ordered.append_column(LOW, ordered.column(HASH))
+    ordered = ordered.append_column(HIGH, ordered.column(HASH))
+    dealt = ordered.append_column(BLOCK, pa.array(leaf, pa.int32()))
+    released, totals = anonymize_blocks(dealt, replace(task, units=units))
+    if totals.failed:
+        dealt = ordered.append_column(BLOCK, pa.array(_merge(block, leaf), pa.int32()))
+        released, totals = anonymize_blocks(dealt, task)
+    return MemoryRelease(
+        released,
+        totals.n_blocks,
+        totals.n_cells,
+        value_losses(task, totals.states),
+        value_losses_by_column(task, totals.states, schema),
+    )
+
+
+def _plan(
+    block: Block, tuples: Ints, place: Ints, partition: PartitionSection, task: Task
+) -> tuple[Ints, Ints | None]:
+    """The block of each row, and the unit of each block if workers merge those that fail.
+
+    Args:
+        block: All rows.
+        tuples: int64[n]. The number of each row's tuple.
+        place: int64[n]. The place of each row in the order of the seeded hash.
+        partition: How rows become blocks.
+        task: The worker's task.
+    """
+    n, bound = block.n, partition.max_rows
+    refuse_large(partition, np.array([n]))
+    sampled = np.flatnonzero(place < partition.sample_rows)
+    share = 1.0 if len(sampled) == n else len(sampled) / n
+    sample = Sample(part(block, sampled), place[sampled], share)
+    refuse_thin(bound, share, n)
+    roots = np.zeros(len(sampled), np.int64)
+    tree, leaf = grow(sample, partition.steps, bound, task.seed, roots, np.array([n]))
+    leaf_of_row = leaf if share == 1.0 else send_rows(tree, sample, block)
+    n_leaves = len(tree.cuts) + 1
+    heavy: dict[int, int] = {}
+    if not any(step.max_block_rows for step in partition.steps):
+        heavy, leaf = find_heavy(tuples[sampled], IN_TASK * bound * share, leaf, n_leaves)
+        for number, own_leaf in heavy.items():
+            leaf_of_row = np.where(tuples == number, own_leaf, leaf_of_row)
+    n_leaves += len(heavy)
+    sizes = np.rint(np.bincount(leaf, minlength=n_leaves) / share).astype(np.int64)
+    if n_leaves == 1:
+        return leaf_of_row, None  # the table holds the models as a whole
+    small = not heavy and int(sizes.max()) <= IN_TASK * bound
+    if small and not task.joint and not any(model.looks_at == "counts" for model in block.models):
+        return leaf_of_row, group_leaves(tree, sizes, BLOCKS_PER_UNIT * bound)
+    return _merge(block, leaf_of_row), None
+
+
+def _merge(block: Block, leaf: Ints) -> Ints:
+    """int64[n]. The block of each row, after leaves that fail the models were merged."""
+    from anonlib.kernels.merge import merge_failing
+
+    return merge_failing(block, np.unique(leaf, return_inverse=True)[1].astype(np.int64))
+
+
+def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) -> MemoryRelease:
+    """One search over the distinct tuples of the table."""
+    step = next(s for s in config.partition.steps if isinstance(s, TuplesPartitioner))
+    ids = [column.id for column in schema.quasi_identifiers]
+    apart = [id for id in schema.protected if id not in ids]
+    tuples = number_classes([table.column(id) for id in ids])
+    combined = number_classes([table.column(id) for id in [*ids, *apart]])
+    _, first, count = np.unique(combined, return_index=True, return_counts=True)
+    counted = table.take(pa.array(first))
+    number = pa.array(tuples[first])
+    for name, values in ((TUPLE, number), (CHECK, number), (COUNT, pa.array(count))):
+        counted = counted.append_column(name, values)
+    bounds = Bounds(step.max_tuples, config.privacy.may_suppress(table.num_rows))
+    found = search(counted, task, bounds)
+    summary = found.column(SUMMARY).drop_null()[0].as_py()
+    place = np.full(int(tuples.max()) + 1, -1)
+    place[found.column(TUPLE).to_numpy()] = np.arange(found.num_rows)
+    place = place[tuples]
+    kept, its = table.filter(pa.array(place >= 0)), pa.array(place[place >= 0])
+    columns = {
+        n: found.column(n).take(its) if n in ids else kept.column(n) for n in task.output.names
+    }
+    states: list[Floats] = [np.array(state, np.float64) for state in summary["states"]]
+    return MemoryRelease(
+        pa.table(columns, schema=task.output),
+        1,
+        summary["n_cells"],
+        value_losses(task, states),
+        value_losses_by_column(task, states, schema),
+    )

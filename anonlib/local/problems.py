@@ -1,0 +1,194 @@
+"""What is wrong with a table in memory, before anything is made of it: values that can't be
+released, models that all rows together do not hold, and values of single persons that no model
+would protect. The scan of a release in Spark refuses the same."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import MISSING, Bools, Codes, Ints
+from anonlib.config.model import Config
+from anonlib.errors import Problem
+from anonlib.local.protected import list_values
+from anonlib.local.refusals import (
+    MAX_COMBINATIONS,
+    judge_joint,
+    judge_models,
+    refuse_combinations,
+    refuse_infinite,
+    refuse_key,
+    refuse_no_rows,
+    refuse_rare,
+    refuse_target,
+)
+from anonlib.local.table import number_classes
+from anonlib.partition.repair import Joint
+from anonlib.table.encoding import (
+    Values,
+    code_protected,
+    codes_among,
+    one_zero,
+)
+from anonlib.table.schema import Column, Role, Schema
+from anonlib.worker.task import person_codes
+
+
+def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Problem]:
+    """Finds why the rows of a table can't be released.
+
+    Like the scan, it stops at values that can't be used, before it counts for the models.
+    Cost O(n log n).
+
+    Args:
+        table: The schema's columns by id. Quasi-identifiers and identifiers have no NaN. Texts of
+            identifiers and of the unit are identities (`canonical_identity`).
+        schema: The columns.
+        config: The config.
+    """
+    if table.num_rows == 0:
+        return [refuse_no_rows()]
+    if problems := [*_infinite_problems(table, schema)]:
+        return problems
+    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+    values, problems = list_values(table, schema, config, person)
+    if problems:
+        return problems
+    return [
+        *_model_problems(table, schema, config, values, person),
+        *_joint_problems(table, schema, config, values, person),
+        *_disclosure_problems(table, schema, config),
+    ]
+
+
+def _infinite_problems(table: pa.Table, schema: Schema) -> Iterator[Problem]:
+    for column in schema.columns:
+        if column.scale is None or not pa.types.is_floating(column.type):
+            continue
+        if n := pc.sum(pc.is_inf(table.column(column.id))).as_py():
+            yield refuse_infinite(column, n)
+
+
+def _model_problems(
+    table: pa.Table,
+    schema: Schema,
+    config: Config,
+    values: dict[str, Values],
+    person: Codes | None,
+) -> Iterator[Problem]:
+    """The models that the whole table, as one cell, does not hold."""
+    n = table.num_rows
+    somebody = _find_somebody(person, n)
+
+    def codes(column: Column) -> Codes:
+        return _code(table, column, config)[somebody]
+
+    def count_values(column: Column, _: int) -> int:
+        found = codes(column)
+        return _count(found[found != MISSING])
+
+    def count_known(column: Column) -> int | None:
+        return None if person is None else _count(person[somebody][codes(column) != MISSING])
+
+    return judge_models(
+        schema,
+        config.privacy,
+        config.attributes,
+        (n, n if person is None else _count(person[somebody])),
+        values,
+        {id: each.reference for id, each in values.items()},
+        count_values,
+        count_known,
+    )
+
+
+def _find_somebody(person: Codes | None, n: int) -> Bools:
+    """bool[n]. Whether a row is of a person."""
+    return np.ones(n, np.bool_) if person is None else person != MISSING
+
+
+def _count(numbers: Ints | Codes) -> int:
+    """The distinct codes, none of which is MISSING."""
+    return int(np.count_nonzero(np.bincount(numbers)))
+
+
+def _code(table: pa.Table, column: Column, config: Config) -> Codes:
+    """int32[n]. The code of each row's value of a protected column; MISSING for a missing one."""
+    values = table.column(column.id).combine_chunks()
+    return code_protected(values, config.privacy.missing_tokens)
+
+
+def _joint_problems(
+    table: pa.Table,
+    schema: Schema,
+    config: Config,
+    values: dict[str, Values],
+    person: Codes | None,
+) -> Iterator[Problem]:
+    """Models that the whole table does not hold for who knows other protected columns."""
+    if not schema.joint:
+        return
+    columns = [schema.by_id(id) for id in schema.protected]
+    tokens = config.privacy.missing_tokens
+    codes = [
+        codes_among(table.column(c.id).combine_chunks(), tokens, values[c.id].categories)
+        if c.id in values
+        else _code(table, c, config)
+        for c in columns
+    ]
+    somebody = _find_somebody(person, table.num_rows)
+    combination = _combine(codes)[somebody]
+    persons = np.arange(len(combination)) if person is None else person[somebody]
+    # A person counts once for each combination that it has.
+    of_person = np.unique(_combine([combination, persons]), return_index=True)[1]
+    found, first, place = np.unique(combination[of_person], return_index=True, return_inverse=True)
+    if len(found) > MAX_COMBINATIONS:
+        yield refuse_combinations(schema, MAX_COMBINATIONS)
+        return
+    stacked = np.column_stack(codes).astype(np.int64)[somebody][of_person[first]]
+    joint = Joint(schema.protected, np.zeros(len(found), np.int64), stacked, np.bincount(place))
+    yield from judge_joint(joint, schema, values, config.privacy, config.attributes)
+
+
+def _combine(codes: Sequence[Ints | Codes]) -> Ints:
+    """int64[n]. Rows with equal codes get the same number."""
+    number = np.zeros(len(codes[0]), np.int64)
+    for each in codes:
+        both = number * (int(each.max(initial=MISSING)) + 2) + each + 1
+        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Iterator[Problem]:
+    """Values of single persons that would be published although all models hold."""
+    if isinstance(config.one_row_per_person, str):
+        values = table.column(schema[config.one_row_per_person].id)
+        if values.null_count or _count(_number_rows([values])) < table.num_rows:
+            yield refuse_key(config.one_row_per_person)
+    for target in schema.of(Role.TARGET):
+        label = _code(table, target, config)
+        for column in schema.of(Role.SENSITIVE):
+            if _determines(label, _code(table, column, config)):
+                yield refuse_target(target, column)
+    privacy = config.privacy
+    insensitive = [
+        c for c in schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
+    ]
+    if insensitive:
+        n_rows = np.bincount(_number_rows([table.column(c.id) for c in insensitive]))
+        if rare := int((n_rows < config.k).sum()):
+            yield refuse_rare(insensitive, rare, config.k)
+
+
+def _number_rows(columns: Sequence[pa.ChunkedArray]) -> Ints:
+    """int64[n], from 0. Rows with equal values in all columns get the same number. There is one
+    zero."""
+    return number_classes([pa.chunked_array([one_zero(c.combine_chunks())]) for c in columns])
+
+
+def _determines(labels: Codes, values: Codes) -> bool:
+    """Whether each label goes with one value, and not all values are the same."""
+    present = (labels != MISSING) & (values != MISSING)
+    labels, values = labels[present], values[present]
+    return _count(values) > 1 and _count(_combine([labels, values])) == _count(labels)

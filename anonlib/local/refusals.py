@@ -1,0 +1,164 @@
+"""What is said of rows that can't be released, before anything is made of them.
+
+Spark (`anonlib/run/scan.py`, `anonlib/run/feasible.py`) and tables in memory
+(`anonlib/local/problems.py`) count the rows, and say the same of them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from anonlib.config.model import Attribute, PrivacySection
+from anonlib.config.resolve import bind_models, with_ids
+from anonlib.errors import InputError, Problem
+from anonlib.partition.repair import Joint
+from anonlib.privacy import Reference
+from anonlib.privacy.shares import whole_table
+from anonlib.table.encoding import Values
+from anonlib.table.schema import Column, Schema
+
+#: Most distinct values of a column whose distribution models look at.
+MAX_VALUES = 100_000
+#: Most combinations of values of the protected columns.
+MAX_COMBINATIONS = 100_000
+
+
+def refuse_no_rows() -> Problem:
+    """There is nothing to release."""
+    return Problem("source", "has no rows")
+
+
+def refuse_infinite(column: Column, n: int) -> Problem:
+    """The column has n infinite values."""
+    return Problem(
+        f"column {column.name}", f"{n} infinite values; make them missing or leave the rows out"
+    )
+
+
+def refuse_rich(name: str, most: int, model: str) -> Problem:
+    """The column has more than this many distinct values, and a model counts them."""
+    return Problem(
+        f"column {name}",
+        f"has more than {most} distinct values, too many for {model}; coarsen it",
+    )
+
+
+def refuse_unlisted(name: str, field: str, error: InputError) -> Problem:
+    """The column has values that its order or hierarchy lacks: the error says how many."""
+    return Problem(
+        f"attributes.{name}.{field}",
+        f"{error}; add them, or list them under privacy.missing_tokens",
+    )
+
+
+def refuse_key(name: str) -> Problem:
+    """The column does not identify one row per person."""
+    text = f"column {name} repeats or is missing in several rows: it "
+    text += "does not identify one row per person; name a `unit` instead"
+    return Problem("one_row_per_person", text)
+
+
+def refuse_target(target: Column, column: Column) -> Problem:
+    """The target tells the value of a sensitive column."""
+    return Problem(
+        f"attributes.{target.name}",
+        f"determines the sensitive column {column.name}: publishing it publishes both",
+    )
+
+
+def refuse_rare(columns: Sequence[Column], n_rare: int, k: int) -> Problem:
+    """Combinations of insensitive columns single out rows."""
+    names = ", ".join(column.name for column in columns)
+    return Problem(
+        "privacy.acknowledge_unique",
+        f"{n_rare} combinations of the insensitive columns ({names}) are rarer than "
+        f"k = {k}; give them other roles, or list them here",
+    )
+
+
+def refuse_combinations(schema: Schema, most: int) -> Problem:
+    """The protected columns have more than this many combinations of values."""
+    names = ", ".join(schema.by_id(id).name for id in schema.protected)
+    return Problem(
+        "privacy.joint",
+        f"columns {names} have more than {most} combinations "
+        "of values, too many; coarsen or drop some",
+    )
+
+
+def judge_models(
+    schema: Schema,
+    privacy: PrivacySection,
+    attributes: Mapping[str, Attribute],
+    sizes: tuple[int, int],
+    values: Mapping[str, Values],
+    own: Mapping[str, Reference],
+    count_values: Callable[[Column, int], int],
+    count_known: Callable[[Column], int | None],
+) -> Iterator[Problem]:
+    """The models that the whole table, as one cell, does not hold.
+
+    Args:
+        schema: The columns.
+        privacy: The section of the config with the models.
+        attributes: By name: the attribute of each column.
+        sizes: The number of rows, and of persons.
+        values: By id: the values of columns whose distribution models look at.
+        own: By id: how often the rows have them.
+        count_values: From a column to the distinct present values that persons have. If they are
+            more than the given number, it may return any number above.
+        count_known: From a column to the persons with a present value; None without a unit.
+    """
+    n_rows, n = sizes
+    for model in bind_models(privacy.models, attributes):
+        where = f"privacy.models.{model.type}"
+        if model.min_rows > n_rows:
+            yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
+        elif model.min_persons > n:
+            yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
+        name, wanted = model.column, model.min_values
+        if name is not None and wanted:
+            found = count_values(schema[name], wanted)
+            if wanted > found:
+                yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
+                continue
+        if name is not None and model.looks_at == "counts":
+            column = schema[name]
+            cell = whole_table(name, own[column.id], n, count_known(column))
+            cell = replace(cell, references={name: values[column.id].reference})
+            if not model.holds(cell)[0]:
+                yield Problem(where, f"column {name} does not hold it in all rows as one cell")
+
+
+def judge_joint(
+    joint: Joint,
+    schema: Schema,
+    values: Mapping[str, Values],
+    privacy: PrivacySection,
+    attributes: Mapping[str, Attribute],
+) -> Iterator[Problem]:
+    """The models that the whole table, as one cell, does not hold for who knows other columns.
+
+    Args:
+        joint: The combinations of protected values in the whole table, as one leaf.
+        schema: The columns.
+        values: By id: the values of columns whose distribution models look at.
+        privacy: The section of the config with the models.
+        attributes: By name: the attribute of each column.
+    """
+    names = [schema.by_id(id).name for id in schema.protected]
+    references = {id: each.reference for id, each in values.items()}
+    for model in with_ids(bind_models(privacy.models, attributes), schema):
+        if model.column is None:
+            continue
+        known = joint.known(model.column, references, bool(schema.unit))
+        holding = model.holds(known.counts)
+        if not holding.all():
+            name = schema.by_id(model.column).name
+            others = [other for other in names if other != name]
+            verb = "are" if len(others) > 1 else "is"
+            yield Problem(
+                "privacy.joint",
+                f"{model.type}: column {name} does not hold it where {', '.join(others)} "
+                f"{verb} known, in {(~holding).sum()} of {len(holding)} groups of the "
+                "whole table; coarsen or drop a column, or leave joint out",
+            )

@@ -1,0 +1,168 @@
+"""Reads a table in memory as a run reads its source: columns by id, one form for each value, the
+hash of each row."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.config.model import Attribute, Config
+from anonlib.config.resolve import resolve
+from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.table.columns import HASH
+from anonlib.table.encoding import one_zero
+from anonlib.table.schema import Column, Field, Role, Schema
+from anonlib.text import identify
+
+#: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
+WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
+
+#: Arrow's names of types -> Spark's. Parameters of decimals follow.
+_SPARK_NAMES = {
+    "null": "void",
+    "bool": "boolean",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "binary",
+    "date32[day]": "date",
+    "timestamp[us]": "timestamp_ntz",
+    "timestamp[us, tz=UTC]": "timestamp",
+}
+#: Types of Arrow that Spark reads as others.
+_READ_AS = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+class Rows(NamedTuple):
+    """The rows of a table in memory, as a run needs them.
+
+    Attributes:
+        table: The columns of the schema by id, and HASH. The rows are in the order of a seeded
+            hash: the first ones are a random sample.
+        schema: The columns.
+    """
+
+    table: pa.Table
+    schema: Schema
+
+
+def read_rows(table: pa.Table, config: Config) -> Rows:
+    """Reads a table in memory by a config.
+
+    Args:
+        table: The table.
+        config: The config. It must need nothing that only Spark does (`find_unsupported`).
+
+    Raises:
+        ConfigError: All mismatches of config and table.
+        InputError: Values can't be read as Spark would read them.
+    """
+    from anonlib.local.hashes import hash_rows, hash_seeded  # this imports numba
+
+    plain = {f.name: to_plain_type(f.name, table.column(f.name)) for f in table.schema}
+    fields = [_field(name, values.type) for name, values in plain.items()]
+    if problems := [*_find_casts(config.attributes, fields)]:
+        raise ConfigError(problems)
+    schema = resolve(config, fields)
+    _require_atomic(schema)
+    columns = {c.id: _read(plain[c.name], c, schema, config) for c in schema.columns}
+    private = (*schema.unit, schema.controller)
+    hashed = [columns[c.id] for c in schema.columns if c.released or c.id in private]
+    row_hash = hash_rows(hashed)
+    seeded = hash_seeded(config.seed, row_hash)
+    order = pa.array(np.lexsort((row_hash, seeded)))
+    columns[HASH] = pa.array(row_hash)
+    return Rows(pa.table(columns).take(order).combine_chunks(), schema)
+
+
+def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
+    """The column in a type that Spark has. Times are in microseconds, as in Spark.
+
+    Raises InputError if there is none for its values.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    values = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    kind = values.type
+    try:
+        if kind in _READ_AS:
+            return values.cast(_READ_AS[kind])
+        if pa.types.is_timestamp(kind):
+            zone = None if kind.tz is None else "UTC"
+            return values.cast(pa.timestamp("us", kind.tz), safe=False).cast(
+                pa.timestamp("us", zone)
+            )
+    except pa.ArrowException:  # its text may hold values
+        raise InputError(f"column {name}: values of type {kind} can't be read") from None
+    return values
+
+
+def name_type(type: pa.DataType) -> str:
+    """Spark's name of a type; Arrow's where Spark has none."""
+    if pa.types.is_decimal128(type):
+        return f"decimal({type.precision},{type.scale})"
+    return _SPARK_NAMES.get(str(type), str(type))
+
+
+def _field(name: str, type: pa.DataType) -> Field:
+    known = pa.types.is_decimal128(type) or str(type) in _SPARK_NAMES
+    return Field(name, name_type(type), type if known else None)
+
+
+def _find_casts(attributes: dict[str, Attribute], fields: list[Field]) -> Iterator[Problem]:
+    """The columns that the config casts to another type."""
+    for field in fields:
+        attribute = attributes.get(field.name)
+        wanted = None if attribute is None else attribute.type
+        if wanted is not None and wanted.replace(" ", "") != field.type:
+            yield Problem(
+                f"attributes.{field.name}.type",
+                f"a table in memory is not cast: the column is {field.type}; convert it before, "
+                "or leave `type` out",
+            )
+
+
+def _require_atomic(schema: Schema) -> None:
+    """Raises ConfigError for columns of types whose rows can't be hashed here."""
+    nested = [c for c in schema.columns if pa.types.is_nested(c.type)]
+    if nested:
+        raise ConfigError(
+            [
+                Problem(
+                    f"column {column.name}",
+                    f"type {column.source_type} is not supported in memory; give it `role: drop`",
+                )
+                for column in nested
+            ]
+        )
+
+
+def _read(values: pa.Array, column: Column, schema: Schema, config: Config) -> pa.Array:
+    """The values as Spark's source reads them: one zero, null for NaN where it means missing, one
+    text for each person."""
+    if pa.types.is_floating(values.type):
+        values = one_zero(values)
+        if column.role in WITHOUT_NAN:
+            values = pc.if_else(pc.is_nan(values), None, values)
+    identifies = column.role is Role.IDENTIFIER or column.id in schema.unit
+    if identifies and pa.types.is_string(values.type):
+        encoded = values.dictionary_encode()
+        folded = config.person.fold_case
+        known = [identify(text, folded=folded) or None for text in encoded.dictionary.to_pylist()]
+        return pa.array(known, pa.string()).take(encoded.indices)
+    return values

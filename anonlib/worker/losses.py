@@ -1,0 +1,34 @@
+"""The losses of a release, from the states of its metrics."""
+
+from collections.abc import Sequence
+
+from anonlib import registry
+from anonlib.arrays import Floats
+from anonlib.table.schema import Schema
+from anonlib.worker.task import Task
+
+
+def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:
+    """The losses of merged states, by metric."""
+    metrics = [registry.build("metric", spec) for spec in task.metrics]
+    return {
+        metric.type: None if state is None else metric.value(state)
+        for metric, state in zip(metrics, states, strict=True)
+    }
+
+
+def value_losses_by_column(
+    task: Task, states: Sequence[Floats | None], schema: Schema
+) -> dict[str, dict[str, float]]:
+    """By column name: the values of the metrics that have figures of numeric columns."""
+    names = []
+    for e in task.encodings:
+        if not e.nominal:
+            name = schema.by_id(e.id).name
+            names += [name, f"{name} is missing"][: len(e.widths)]
+    found = {}
+    for spec, state in zip(task.metrics, states, strict=True):
+        figures = None if state is None else registry.build("metric", spec).by_column(state)
+        if figures is not None:
+            found[spec["type"]] = dict(zip(names, figures.tolist(), strict=True))
+    return found

@@ -1,0 +1,122 @@
+"""Hashes of rows without Spark are those of Spark."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.local.hashes import hash_rows, hash_seeded
+from anonlib.spark.values import row_hash
+
+pytestmark = pytest.mark.spark
+
+N = 200
+
+
+def mixed(extremes: Sequence[object], random: np.random.Generator, type: pa.DataType) -> pa.Array:
+    """N values: all of `extremes`, then some of them at random, and nulls."""
+    picks = [*range(len(extremes)), *random.integers(0, len(extremes), N - len(extremes))]
+    null = random.random(N) < 0.15
+    return pa.array([None if null[i] else extremes[j] for i, j in enumerate(picks)], type)
+
+
+def numbers(random: np.random.Generator) -> dict[str, pa.Array]:
+    ints = {
+        f"int{bits}": mixed([0, 1, -1, 2 ** (bits - 1) - 1, -(2 ** (bits - 1))], random, type)
+        for bits, type in [(8, pa.int8()), (16, pa.int16()), (32, pa.int32()), (64, pa.int64())]
+    }
+    odd = np.array([0x7FF8 << 48, 0xFFF8 << 48, (0x7FF0 << 48) + 1], "<u8").view("<f8")
+    reals = [0.0, -0.0, np.inf, -np.inf, np.nan, *odd, 1e-310, -1.5, 3e38]
+    whole = [0, 1, -1, 127, 128, -128, -129, 255, 256, 2**63, -(2**63), -(2**64), 10**18 - 1]
+    decimals = {
+        f"decimal{digits}": mixed(
+            [
+                Decimal(f"{x}E-2")
+                for x in [*whole, 10**digits - 1, 1 - 10**digits]
+                if abs(x) < 10**digits
+            ],
+            random,
+            pa.decimal128(digits, 2),
+        )
+        for digits in (4, 9, 18, 19, 38)
+    }
+    return {
+        **ints,
+        "double": mixed(reals, random, pa.float64()),
+        "float": mixed([*reals[:5], -1.5, 1e-40, 3e38], random, pa.float32()),
+        **decimals,
+    }
+
+
+def others(random: np.random.Generator) -> dict[str, pa.Array]:
+    texts = [
+        "",
+        "a",
+        "Zürich",
+        "e\u0301",
+        "日本語",
+        "\0",
+        " ",
+        "😀" * 9,
+        *["xy" * n for n in range(8, 50)],
+    ]
+    days = [date(1970, 1, 1), date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31)]
+    micros = [0, -1, 1, 999_999, -62_135_596_800_000_000, 253_402_300_799_999_999]
+    nanos = [0, -1, 1, 999, 1000, -1001, 2**62]
+    return {
+        "boolean": mixed([True, False], random, pa.bool_()),
+        "date": mixed(days, random, pa.date32()),
+        "seconds": mixed([0, -1, 10**9], random, pa.timestamp("s")),
+        "millis": mixed([0, -1, 10**12], random, pa.timestamp("ms", "UTC")),
+        "micros": mixed(micros, random, pa.timestamp("us", "UTC")),
+        "local": mixed(micros, random, pa.timestamp("us")),
+        "nanos": mixed(nanos, random, pa.timestamp("ns")),
+        "text": mixed(texts, random, pa.string()),
+        "large": mixed(texts, random, pa.large_string()),
+        "coded": mixed(texts, random, pa.string()).dictionary_encode(),
+        "binary": mixed([random.bytes(n) for n in range(70)], random, pa.binary()),
+        "fixed": mixed([random.bytes(20) for _ in range(9)], random, pa.binary(20)),
+        "no text": pa.nulls(N, pa.string()),
+        "void": pa.nulls(N),
+    }
+
+
+def check(spark: SparkSession) -> None:
+    """All columns together, and each alone."""
+    random = np.random.default_rng(11)
+    columns = {**numbers(random), **others(random)}
+    frame = spark.createDataFrame(pa.table({"row": pa.array(range(N)), **columns}))
+    every = {"all": row_hash(frame.drop("row"))}
+    every |= {f"hash of {name}": row_hash(frame.select(name)) for name in columns}
+    found = frame.select("row", *[value.alias(name) for name, value in every.items()]).toArrow()
+    found = found.sort_by("row")
+    assert hash_rows([*columns.values()]).tolist() == found.column("all").to_pylist()
+    wrong = [
+        name
+        for name, column in columns.items()
+        if hash_rows([column]).tolist() != found.column(f"hash of {name}").to_pylist()
+    ]
+    assert wrong == []
+
+
+def test_rows(spark: SparkSession) -> None:
+    check(spark)
+
+
+def test_rows_by_generated_code(compiling: SparkSession) -> None:
+    check(compiling)
+
+
+def test_seeded(spark: SparkSession) -> None:
+    hashes = np.array([0, 1, -1, 2**63 - 1, -(2**63), 4_105_715_581_806_190_027])
+    seeds = [0, 1, -1, 42, 2**31 - 1, -(2**31), 2**31, -(2**31) - 1, 2**63 - 1, -(2**63)]
+    frame = spark.createDataFrame(pa.table({"row": pa.array(range(len(hashes))), "h": hashes}))
+    seeded = [F.xxhash64(F.lit(seed), F.col("h")).alias(str(seed)) for seed in seeds]
+    found = frame.select("row", *seeded).toArrow().sort_by("row")
+    for seed in seeds:
+        assert hash_seeded(seed, hashes).tolist() == found.column(str(seed)).to_pylist(), seed

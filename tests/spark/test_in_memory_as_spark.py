@@ -1,0 +1,151 @@
+"""A release in memory has the rows that a release in Spark has."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.local.engine import make_release
+from anonlib.local.rows import read_rows
+from anonlib.progress import Progress
+from anonlib.run.scan import scan
+from anonlib.run.staging import Marks, Place, stage_release
+from anonlib.source import open_source
+
+QUASI = {"role": "quasi_identifier"}
+
+
+def people(n: int = 1500) -> pa.Table:
+    """Rows of every scale, with missing values, negative zeros and rows that are equal."""
+    random = np.random.default_rng(3)
+    age = random.integers(18, 90, n)
+    gain = np.where(random.random(n) < 0.6, -0.0, random.normal(1000, 300, n).round(1))
+    city = random.choice(list("abcde"), n, p=[0.4, 0.3, 0.2, 0.06, 0.04])
+    return pa.table(
+        {
+            "age": pa.array(age, pa.int32()),
+            "gain": pa.array(np.where(random.random(n) < 0.1, np.nan, gain)),
+            "born": pa.array(random.integers(0, 20_000, n).astype(np.int32)).cast(pa.date32()),
+            "city": pa.array(np.where(random.random(n) < 0.05, None, city), pa.string()),
+            "size": pa.array(random.choice(["S", "M", "L"], n)),
+            "illness": pa.array([f"Ill {i}" for i in random.integers(0, 6, n) + (age > 60) * 2]),
+            "income": pa.array((age + random.normal(0, 9, n) > 50).astype(np.int64)),
+            "person": pa.array([f" p{i} " for i in np.arange(n) // 2]),
+            "number": pa.array(np.arange(n)),
+        }
+    )
+
+
+def config(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+    models = [{"type": "k_anonymity", "k": 4}, {"type": "l_diversity", "l": 2}]
+    return {
+        "source": {"format": "dataframe"},
+        "attributes": {
+            "age": {**QUASI, "scale": "continuous"},
+            "gain": {**QUASI, "scale": "continuous"},
+            "born": {**QUASI, "scale": "continuous"},
+            "city": {**QUASI, "scale": "nominal"},
+            "size": {**QUASI, "scale": "ordinal", "order": ["S", "M", "L"]},
+            "illness": {"role": "sensitive"},
+            "income": {"role": "target", "public": True},
+            "person": {"role": "identifier"},
+            "number": {"role": "identifier"},
+        },
+        "one_row_per_person": "number",
+        "privacy": {"models": models},
+        "partition": {"steps": [{"type": "kmeans"}], "max_rows": 200, "sample_rows": 1000},
+        "release": {"path": str(tmp_path / "table")},
+        "seed": 11,
+        **changes,
+    }
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    """The rows as text, sorted."""
+    return sorted(map(repr, table.to_pylist()))
+
+
+def staged(spark: SparkSession, tmp_path: Path, table: pa.Table, chosen: Any) -> pa.Table:
+    """The rows that a run in Spark stages."""
+    source = open_source(spark, chosen, spark.createDataFrame(table).repartition(3))
+    seen = scan(source, chosen)
+    names = {column.id: column.name for column in source.schema.released}
+    place = Place(str(tmp_path / "staging"), names, "run")
+    staging = stage_release(source, seen, chosen, place, b"", b"key", Marks(), Progress())
+    return staging.rows.select(*names).toArrow().rename_columns([*names.values()])
+
+
+def in_memory(table: pa.Table, chosen: Any) -> pa.Table:
+    rows = read_rows(table, chosen)
+    made = make_release(rows, chosen, b"key").table
+    names = {column.id: column.name for column in rows.schema.released}
+    return made.select([*names]).rename_columns([*names.values()])
+
+
+def partition(*steps: str, **more: Any) -> dict[str, Any]:
+    kinds = [{"type": step} for step in steps]
+    return {"partition": {"steps": kinds, "max_rows": 200, "sample_rows": 1000, **more}}
+
+
+def models(*more: dict[str, Any]) -> dict[str, Any]:
+    return {"privacy": {"models": [{"type": "k_anonymity", "k": 4}, *more]}}
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "sampled": {**partition("kmeans", "target_clusters"), "unit": ["person"]},
+    "whole": {**partition("target_tree", sample_rows=5000), "kernel": {"type": "lda_mdav"}},
+    "mondrian": {
+        **partition("mondrian"),
+        "kernel": {"type": "mondrian"},
+        "recode": {"continuous": "interval", "nominal": "set"},
+    },
+    "blocks_that_fail": models({"type": "l_diversity", "l": 6}),
+    "counts": models(
+        {"type": "t_closeness", "t": 0.6}, {"type": "l_diversity", "l": 2, "attribute": "income"}
+    ),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", CASES)
+def test_same_rows(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    table = people()
+    changes = CASES[case]
+    persons = {"one_row_per_person": False} if "unit" in changes else {}
+    chosen = anonlib.parse(config(tmp_path, **changes, **persons))
+    found = in_memory(table, chosen)
+    assert found.num_rows == table.num_rows
+    assert rows_of(found) == rows_of(staged(spark, tmp_path, table, chosen))
+
+
+@pytest.mark.spark
+def test_same_rows_by_tuples(spark: SparkSession, tmp_path: Path) -> None:
+    """One search over the distinct tuples, which suppresses some."""
+    (tmp_path / "city.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*\ne;e;*\n")
+    (tmp_path / "size.csv").write_text("S;*\nM;*\nL;*\n")
+    nominal = {**QUASI, "scale": "nominal"}
+    attributes = {
+        "city": {**nominal, "hierarchy": str(tmp_path / "city.csv")},
+        "size": {**nominal, "hierarchy": str(tmp_path / "size.csv")},
+        "illness": {"role": "sensitive"},
+        "number": {"role": "identifier"},
+        **{name: {"role": "drop"} for name in ("age", "gain", "born", "person", "income")},
+    }
+    chosen = anonlib.parse(
+        config(
+            tmp_path,
+            attributes=attributes,
+            kernel={"type": "full_domain"},
+            partition={"steps": [{"type": "tuples"}]},
+            recode={"nominal": "lca"},
+            privacy={"models": [{"type": "k_anonymity", "k": 30}], "suppression_limit": 0.05},
+        )
+    )
+    table = people()
+    found = in_memory(table, chosen)
+    assert 0.95 * table.num_rows <= found.num_rows < table.num_rows
+    assert rows_of(found) == rows_of(staged(spark, tmp_path, table, chosen))

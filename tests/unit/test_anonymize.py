@@ -1,0 +1,283 @@
+"""`anonlib.anonymize` for tables in memory."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import yaml
+
+import anonlib
+from anonlib.anonymizing import Release
+from anonlib.auditing import AuditReport
+from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
+
+
+def people(n: int = 400) -> pd.DataFrame:
+    random = np.random.default_rng(4)
+    return pd.DataFrame(
+        {
+            "name": [f"Person {i:04d}" for i in range(n)],
+            "age": random.integers(18, 90, n),
+            "wage": random.normal(3000, 500, n).round(2),
+            "city": random.choice(["Aberdeen", "Bonn", "Cork"], n),
+            "born": pd.Timestamp("1970-01-01") + pd.to_timedelta(random.integers(0, 9999, n), "D"),
+            "illness": random.choice(["flu", "cold", "none"], n),
+            "row": np.arange(n),
+        }
+    )
+
+
+GIVEN: dict[str, Any] = {
+    "quasi_identifiers": ["age", "wage", "city"],
+    "sensitive": ["illness"],
+    "identifiers": ["name"],
+    "one_row_per_person": "row",
+    "k": 5,
+    "l": 2,
+    "seed": 3,
+}
+
+
+def released(data: Any, **changes: Any) -> Release:
+    return anonlib.anonymize(data, **{**GIVEN, **changes})
+
+
+def test_three_lines() -> None:
+    found = released(people())
+    table = found.table
+    assert isinstance(table, pd.DataFrame)
+    assert [*table.columns] == ["age", "wage", "city", "illness"]
+    assert len(table) == 400
+    classes = table.groupby(["age", "wage", "city"])
+    assert classes.size().min() >= 5
+    assert classes["illness"].nunique().min() >= 2
+    assert isinstance(found.audit, AuditReport)
+    assert found.audit.passed
+    assert found.audit.n_classes == len(classes)
+    assert found.risk == {
+        "prosecutor_max": 1 / classes.size().min(),
+        "marketer": len(classes) / 400,
+    }
+    assert 0 < (found.losses["sse"] or 0) < 1
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (pl.from_pandas, pl.DataFrame),
+        (pa.Table.from_pandas, pa.Table),
+        (pa.RecordBatch.from_pandas, pa.Table),
+        (lambda frame: duckdb.sql("from frame"), pa.Table),
+    ],
+)
+def test_the_type_that_came_in(make: Any, kind: type) -> None:
+    found = released(make(people())).table
+    assert isinstance(found, kind)
+    expected = released(people()).table
+    rows = found.rows() if kind is pl.DataFrame else [tuple(r.values()) for r in found.to_pylist()]
+    assert sorted(rows) == sorted(expected.itertuples(index=False, name=None))
+
+
+def test_the_order_of_rows_tells_nothing() -> None:
+    """Neither the source's nor the kernel's: each call has a new one, with the same rows."""
+    one, two = released(people()).table, released(people()).table
+    assert not one.equals(two)
+    names = [*one.columns]
+    same = [t.sort_values(names).reset_index(drop=True) for t in (one, two)]
+    assert same[0].equals(same[1])
+
+
+def test_what_was_guessed_is_said() -> None:
+    data = people()
+    data["size"] = pd.Categorical(["S", "M", "L", "M"] * 100, ["S", "M", "L"], ordered=True)
+    found = released(data, quasi_identifiers=["age", "city", "born", "size"])
+    attributes = found.config.attributes
+    scales = {n: str(a.scale) for n, a in attributes.items() if a.scale is not None}
+    assert scales == {
+        "age": "continuous",
+        "city": "nominal",
+        "born": "continuous",
+        "size": "ordinal",
+    }
+    assert attributes["size"].order == ("S", "M", "L")
+    notes = "\n".join(found.notes)
+    assert "taken as continuous: age, born; `scales` can say otherwise" in notes
+    assert "not in the release, since no argument names them: wage" in notes
+    said = released(people(), scales={"age": "ordinal"})
+    assert said.config.attributes["age"].scale == "ordinal"
+
+
+def test_a_person_with_many_rows() -> None:
+    data = people()
+    data["patient"] = np.arange(400) // 4
+    found = released(data, unit=["patient"], one_row_per_person=False)
+    classes = found.table.groupby(["age", "wage", "city"])
+    assert classes.size().min() >= 5
+    assert found.audit.verdicts[0].value is not None
+    assert found.audit.verdicts[0].value >= 5
+    assert "marketer" not in found.risk
+    assert "patient" not in found.table.columns
+
+
+def test_the_config_makes_the_same_release(tmp_path: Path) -> None:
+    one = released(people(), recode={"columns": {"age": "interval"}}, partition={"max_rows": 150})
+    raw = yaml.safe_load(one.config_yaml)
+    assert anonlib.parse(raw) == one.config
+    (tmp_path / "c.yaml").write_text(one.config_yaml)
+    for config in (one.config, raw, tmp_path / "c.yaml"):
+        two = anonlib.anonymize(people(), config)
+        assert sorted(map(repr, two.table.to_dict("records"))) == sorted(
+            map(repr, one.table.to_dict("records"))
+        )
+
+
+def test_what_it_writes(tmp_path: Path) -> None:
+    found = released(people())
+    found.to_parquet(tmp_path / "t.parquet")
+    assert pd.read_parquet(tmp_path / "t.parquet").equals(found.table)
+    found.to_delta(tmp_path / "delta")
+    page = found.report(tmp_path / "page.html")
+    assert "Release in memory" in page
+    assert "holds" in page
+    assert (tmp_path / "page.html").read_text() == page
+    for write in (found.to_parquet, found.to_delta, found.report):
+        there = tmp_path / ("delta" if write == found.to_delta else "t.parquet")
+        with pytest.raises(InputError, match="is there already"):
+            write(there)
+
+
+def test_how_it_shows_itself() -> None:
+    found = released(people())
+    for text in (repr(found), found._repr_html_()):
+        assert "k_anonymity k=5" in text
+        assert "400 in" in text
+        assert "Aberdeen" not in text
+        assert "Person" not in text
+
+
+def test_without_spark() -> None:
+    """Nothing of Spark is imported, and nothing heavy on import."""
+    code = (
+        "import sys; sys.modules['pyspark'] = None; import anonlib, tests.unit.test_anonymize as t;"
+        "t.released(t.people(60)); assert 'delta' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    code = (
+        "import sys, anonlib; heavy = {'pandas', 'numba', 'sklearn', 'pyspark', 'pyarrow'};"
+        "assert not heavy & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(
+        ("changes", "text"),
+        [
+            ({"quasi_identifiers": []}, "quasi_identifiers: name the columns"),
+            ({"one_row_per_person": False}, "one_row_per_person: say that"),
+            ({"quasi_identifiers": ["aeg"]}, "column aeg: not in the table; did you mean age?"),
+            ({"sensitive": ["age"]}, "column age: has 2 roles"),
+            ({"scales": {"illness": "nominal"}}, "illness is no quasi-identifier"),
+        ],
+    )
+    def test_arguments(self, changes: dict[str, Any], text: str) -> None:
+        with pytest.raises(InputError, match=text.replace("?", r"\?")):
+            released(people(), **changes)
+
+    def test_all_at_once(self) -> None:
+        with pytest.raises(InputError) as caught:
+            anonlib.anonymize(people(), sensitive=["ilness"])
+        for text in ("quasi_identifiers:", "one_row_per_person:", "did you mean illness?"):
+            assert text in str(caught.value)
+
+    def test_config_and_arguments(self) -> None:
+        with pytest.raises(InputError, match="k, unit: give a config or arguments"):
+            anonlib.anonymize(people(), {}, k=3, unit=["name"])
+
+    def test_no_table(self) -> None:
+        with pytest.raises(InputError, match="a list is no table"):
+            released([1, 2, 3])
+        with pytest.raises(InputError, match="LazyFrame is no table"):
+            released(pl.from_pandas(people()).lazy())
+
+    def test_mixed_values_are_not_shown(self) -> None:
+        data = people()
+        data["city"] = data["city"].where(data.index > 0, 5)
+        with pytest.raises(InputError) as caught:
+            released(data)
+        assert "column city: its values are not of one type" in str(caught.value)
+        assert "Bonn" not in str(caught.value)
+
+    def test_unknown_kernels_and_sections(self) -> None:
+        with pytest.raises(ConfigError, match="did you mean mdav"):
+            released(people(), kernel="mdva")
+        with pytest.raises(ConfigError, match="did you mean recode"):
+            released(people(), recoed={})
+
+    def test_who_is_not_unique(self) -> None:
+        data = people()
+        data.loc[3, "row"] = 4
+        with pytest.raises(InfeasibleError, match="one_row_per_person: column row repeats"):
+            released(data)
+
+    def test_a_column_that_names_persons(self) -> None:
+        data = people()
+        data["illness"] = data["name"].str.upper()
+        with pytest.raises(InfeasibleError, match="column illness"):
+            released(data)
+
+    def test_models_that_cannot_hold(self) -> None:
+        with pytest.raises(InfeasibleError, match="asks for 500 rows"):
+            released(people(), k=500)
+
+    def test_what_only_spark_does(self) -> None:
+        raw = yaml.safe_load(released(people()).config_yaml)
+        raw["release"]["partition_by"] = ["illness"]
+        raw["evaluate"] = {}
+        raw["source"]["where"] = "age > 20"
+        with pytest.raises(ConfigError) as caught:
+            anonlib.anonymize(people(), raw)
+        places = [problem.where for problem in caught.value.problems]
+        assert places == ["evaluate", "release.partition_by", "source.where"]
+
+    def test_casts(self) -> None:
+        raw = yaml.safe_load(released(people()).config_yaml)
+        raw["attributes"]["age"]["type"] = "double"
+        with pytest.raises(
+            ConfigError, match="a table in memory is not cast: the column is bigint"
+        ):
+            anonlib.anonymize(people(), raw)
+
+    def test_a_result_that_does_not_hold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The audit sees what the worker made, not what it meant to make."""
+        from anonlib.local import engine
+
+        def careless(table: pa.Table, task: Any) -> Any:
+            made, totals = anonymize_blocks(table, task)
+            first = made.column("c1").combine_chunks().to_pylist()
+            place = made.schema.get_field_index("c1")
+            return made.set_column(place, "c1", pa.array([first[0] + 1, *first[1:]])), totals
+
+        anonymize_blocks = engine.anonymize_blocks
+        monkeypatch.setattr(engine, "anonymize_blocks", careless)
+        with pytest.raises(AuditError, match="k_anonymity k=5"):
+            released(people())
+
+    def test_a_result_that_lost_a_row(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from anonlib.local import engine
+
+        def careless(table: pa.Table, task: Any) -> Any:
+            made, totals = anonymize_blocks(table, task)
+            return made.slice(20), totals
+
+        anonymize_blocks = engine.anonymize_blocks
+        monkeypatch.setattr(engine, "anonymize_blocks", careless)
+        with pytest.raises(AuditError):
+            released(people())

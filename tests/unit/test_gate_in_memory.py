@@ -1,0 +1,278 @@
+"""The content gate for tables in memory: columns that show who a person is."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonlib.config.reading import parse
+from anonlib.config.resolve import resolve
+from anonlib.local import gate
+from anonlib.local.gate import find_disclosing_columns
+from anonlib.table.schema import Field
+from tests.content_cases import HARMLESS, MADE, PUBLIC, SENSITIVE, SHOWS, N, config_of, table
+
+
+def judged(rows: pd.DataFrame | pa.Table, **changes: Any) -> dict[str, list[str]]:
+    """What the gate says of each column, by name. The changes are those of the config."""
+    data = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)
+    config = parse(config_of(Path("nowhere"), None, **changes))
+    schema = resolve(config, [Field(f.name, str(f.type), f.type) for f in data.schema])
+    by_id = data.rename_columns([f"c{i}" for i in range(data.num_columns)])
+    said: dict[str, list[str]] = {name: [] for name in data.column_names}
+    for problem in find_disclosing_columns(by_id, schema, config.privacy):
+        said[problem.where.removeprefix("column ")].append(problem.text)
+    return said
+
+
+def judged_cases(
+    cases: Sequence[tuple[str, Any, Any]], *, with_models: bool = False
+) -> dict[str, list[str]]:
+    """What the gate says of cases, each a column of one table. with_models: whether a model names
+    each of them."""
+    rows = table()
+    for name, x, _ in cases:
+        rows[name] = x(rows)
+    models = [{"type": "l_diversity", "l": 2, "attribute": name} for name, *_ in cases]
+    privacy = {"models": [{"type": "k_anonymity", "k": 4}, *(models if with_models else [])]}
+    said = judged(rows, privacy=privacy, attributes={name: role for name, _, role in cases})
+    return {name: said[name] for name, *_ in cases}
+
+
+@pytest.mark.parametrize("case", SHOWS, ids=[case[0] for case in SHOWS])
+def test_what_shows_persons(case: tuple[str, Any, dict[str, Any], str]) -> None:
+    name, x, role, said = case
+    found = judged_cases([(name, x, role)])[name]
+    assert any(said in text for text in found)
+    assert "P-0" not in str(found)
+
+
+@pytest.mark.parametrize("made", MADE, ids=[made[0] for made in MADE])
+def test_what_is_made_of_an_identifier(made: tuple[str, Any]) -> None:
+    name, x = made
+    found = judged_cases([(name, x, SENSITIVE)], with_models=True)[name]
+    says = re.compile(r"shows who a person is: in \d+ rows")
+    assert any(map(says.match, found))
+
+
+@pytest.mark.parametrize("harmless", HARMLESS, ids=[harmless[0] for harmless in HARMLESS])
+def test_what_chance_explains(harmless: tuple[str, Any, dict[str, Any]]) -> None:
+    assert judged_cases([harmless]) == {harmless[0]: []}
+
+
+X = {"attributes": {"x": SENSITIVE}}
+KEY = [f"k{i * i}" for i in range(N)]
+
+
+class TestAcknowledgements:
+    @pytest.mark.parametrize(
+        "x",
+        [
+            lambda t: t["id"],
+            lambda t: t["id"].str[::-1],
+            lambda t: t["age"],
+            lambda t: (t["age"] * 7 + 3).map("c{}".format),
+        ],
+    )
+    def test_columns_that_show_persons_must_be_listed(self, x: Any) -> None:
+        rows = table()
+        rows["x"] = x(rows)
+        assert judged(rows, **X)["x"]
+        assert judged(rows, privacy={"acknowledge_unique": True}, **X)["x"]
+        assert judged(rows, privacy={"acknowledge_unique": ["id"]}, **X)["x"]
+        assert not judged(rows, privacy={"acknowledge_unique": ["x"]}, **X)["x"]
+
+    def test_keys_need_not_be_listed(self) -> None:
+        rows = table().assign(x=KEY)
+        assert judged(rows, **X)["x"]
+        assert not judged(rows, privacy={"acknowledge_unique": True}, **X)["x"]
+        assert not judged(rows, privacy={"acknowledge_unique": ["x"]}, **X)["x"]
+
+    def test_a_model_protects_a_key(self) -> None:
+        models = [{"type": "k_anonymity", "k": 4}]
+        models += [{"type": "l_diversity", "l": 3, "attribute": "x"}]
+        assert not judged(table().assign(x=KEY), privacy={"models": models}, **X)["x"]
+
+    def test_insensitive_keys_are_counted_elsewhere(self) -> None:
+        attributes = {"x": {"role": "insensitive"}}
+        assert not judged(table().assign(x=KEY), attributes=attributes)["x"]
+
+    def test_quasi_identifiers_are_recoded(self) -> None:
+        quasi = {"x": {"role": "quasi_identifier", "scale": "nominal"}}
+        assert not judged(table().assign(x=KEY), attributes=quasi)["x"]
+
+
+UNIT: dict[str, Any] = {"unit": ["id"], "one_row_per_person": False}
+
+
+class TestPersonsWithSeveralRows:
+    def rows(self, n_persons: int = N // 4) -> pd.DataFrame:
+        rows = table()
+        return rows.assign(id=rows["id"].to_numpy()[np.arange(N) % n_persons])
+
+    @pytest.mark.parametrize("model", [False, True])
+    def test_what_tells_whose_a_row_is(self, *, model: bool) -> None:
+        rows = self.rows()
+        names = {id: f"h{i * i}" for i, id in enumerate(rows["id"].unique())}
+        rows["x"] = rows["id"].map(names)
+        models = [{"type": "k_anonymity", "k": 4}]
+        models += [{"type": "l_diversity", "l": 2, "attribute": "x"}] if model else []
+        privacy = {"models": models}
+        says = "tells whose a row is: of the 100 values that several rows have, 100 belong"
+        assert says in str(judged(rows, privacy=privacy, **UNIT, **X)["x"])
+        listed = {**privacy, "acknowledge_unique": ["x"]}
+        assert not judged(rows, privacy=listed, **UNIT, **X)["x"]
+        # Half of the values have rows of two persons.
+        rows["x"] = np.where(np.arange(N) % 8 < 4, rows["x"].to_numpy(), np.roll(rows["x"], 1))
+        assert not judged(rows, privacy=privacy, **UNIT, **X)["x"]
+
+    def test_few_persons(self) -> None:
+        rows = self.rows(20)
+        names = {id: f"h{i * i}" for i, id in enumerate(rows["id"].unique())}
+        assert not judged(rows.assign(x=rows["id"].map(names)), **UNIT, **X)["x"]
+
+    def test_a_boolean_is_part_of_a_person(self) -> None:
+        """Its values are not compared: the persons are still counted by it."""
+        rows = self.rows()
+        rows["flag"] = np.arange(N) // 100 % 2 == 0
+        names = {id: f"h{i * i}" for i, id in enumerate(rows["id"].unique())}
+        rows["x"] = rows["id"].map(names)
+        unit = {"unit": ["id", "flag"], "one_row_per_person": False}
+        attributes = {"x": SENSITIVE, "flag": {"role": "identifier"}}
+        assert not judged(rows, attributes=attributes, **unit)["x"]
+        rows["x"] += rows["flag"].astype(str)
+        assert "tells whose" in str(judged(rows, attributes=attributes, **unit)["x"])
+
+
+class TestTexts:
+    """Values that people take for one have one text."""
+
+    #: Values, and their text.
+    VALUES: tuple[tuple[Any, pa.DataType, str | None], ...] = (
+        (7, pa.int64(), "7"),
+        (7, pa.uint8(), "7"),
+        (7.0, pa.float64(), "7"),
+        (7.0, pa.float32(), "7"),
+        (-0.0, pa.float64(), "0"),
+        (1e15, pa.float64(), "1000000000000000"),
+        (7.25, pa.float32(), "7.25"),
+        (float("nan"), pa.float64(), None),
+        (float("inf"), pa.float64(), "inf"),
+        (Decimal("7.00"), pa.decimal128(9, 2), "7"),
+        (Decimal("7.50"), pa.decimal128(9, 2), "7.50"),
+        (Decimal("0"), pa.decimal128(20, 9), "0"),
+        (Decimal("0.000000001"), pa.decimal128(20, 9), "1E-9"),
+        (" 007", pa.string(), "7"),
+        ("+7", pa.string(), "7"),
+        ("-07", pa.string(), "-7"),
+        ("-0", pa.string(), "0"),
+        ("7.0", pa.string(), "7.0"),
+        ("0" * 19, pa.string(), "0" * 19),
+        ("\uff17", pa.string(), "7"),
+        ("  Ab\u200b  C ", pa.string(), "ab c"),
+        ("\u00a0", pa.string(), None),
+        (datetime(2020, 5, 1, tzinfo=UTC).date(), pa.date32(), "2020-05-01"),
+        (datetime(2020, 5, 1), pa.timestamp("us"), "2020-05-01"),  # noqa: DTZ001
+        (datetime(2020, 5, 1, tzinfo=UTC), pa.timestamp("ns", "Asia/Tokyo"), "2020-05-01"),
+        (datetime(2020, 5, 1, 2, 3, 4, 50_000), pa.timestamp("us"), "2020-05-01 02:03:04.05"),  # noqa: DTZ001
+        (None, pa.float64(), None),
+    )
+
+    @pytest.mark.parametrize(("value", "type", "text"), VALUES)
+    def test_texts(self, value: Any, type: pa.DataType, text: str | None) -> None:
+        lines = gate._as_lines(pa.table({"c0": pa.array([value, None], type)}), ["c0"])
+        texts = [*lines["c0"].texts.to_pylist(), None]
+        assert [texts[i] for i in lines["c0"].place] == [text, None]
+
+    def test_times_and_dates(self) -> None:
+        days = pd.date_range("1950-01-01", periods=N * 40, freq="D")[::40]
+        rows = table().assign(number=days.date, x=days)
+        found = judged(rows, **X)["x"]
+        assert "more values with column number" in str(found)
+        assert "equals it in 400 rows" in str(found)
+
+    def test_times_near_each_other_agree_by_chance(self) -> None:
+        random = np.random.default_rng(0)
+        days = pd.date_range("2020-01-01", periods=1000, freq="D")
+        rows = table().assign(
+            number=days[random.permutation(1000)[:N]].date, x=days[random.integers(0, 1000, N)].date
+        )
+        assert judged(rows, **X)["x"] == []
+
+    def test_missing_values_are_no_values(self) -> None:
+        rows = table()
+        blank = ["", None, "\u200b", " "]
+        rows = rows.assign(id=[*rows["id"][:200], *blank * 50], x=[*rows["ill"][:200], *blank * 50])
+        assert judged(rows, **X)["x"] == []
+        rows["x"] = rows["age"].astype(float).where(rows.index % 2 == 0)
+        assert "age in 200 rows" in str(judged(rows, **X)["x"])
+
+    def test_a_time_is_hashed_as_a_machine_writes_it(self) -> None:
+        from hashlib import md5
+
+        days = pd.date_range("1950-01-01", periods=N, freq="40D")
+        rows = table().assign(number=days)
+        rows["x"] = [md5(f"{day:%Y-%m-%d %H:%M:%S}".encode()).hexdigest() for day in days]
+        assert "a hash or another form of column number" in str(judged(rows, **X)["x"])
+        rows["x"] = [md5(f"{i} and salt".encode()).hexdigest() for i in range(N)]
+        models = [{"type": "k_anonymity", "k": 4}]
+        models += [{"type": "l_diversity", "l": 3, "attribute": "x"}]
+        assert judged(rows, privacy={"models": models}, **X)["x"] == []
+
+
+def test_a_copy_of_a_quasi_identifier_may_be_the_target_if_it_is_listed() -> None:
+    rows = table()
+    rows["x"] = rows["town"].str.upper()
+    attributes = {"x": PUBLIC}
+    assert "equals the quasi-identifier town" in str(judged(rows, attributes=attributes)["x"])
+    listed = {"acknowledge_unique": ["x"]}
+    assert judged(rows, attributes=attributes, privacy=listed)["x"] == []
+
+
+def test_tables_without_rows_or_identifiers() -> None:
+    none = pa.Table.from_pandas(table(), preserve_index=False)[:0]
+    assert judged(none) == {name: [] for name in table()}
+    rows = table().assign(x=KEY)
+    attributes = {name: {"role": "drop"} for name in ("id", "number", "serial")} | {"x": SENSITIVE}
+    found = judged(rows, attributes=attributes, one_row_per_person=True)
+    assert "is a key: 400 distinct values in 400 rows" in str(found["x"])
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_the_order_of_rows_does_not_matter(seed: int) -> None:
+    rows = table()
+    rows["x"] = rows["id"].where(rows.index % 20 == 0, rows["ill"])
+    rows["y"] = rows["age"] * 7
+    attributes = {"x": SENSITIVE, "y": SENSITIVE}
+    moved = rows.sample(frac=1.0, random_state=np.random.default_rng(seed))
+    assert judged(moved, attributes=attributes) == judged(rows, attributes=attributes)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["id", "number"]), st.integers(12, N))
+@settings(max_examples=30, deadline=None)
+def test_copies_of_identifiers_are_found(seed: int, column: str, n: int) -> None:
+    """Wherever they are, and however few."""
+    random = np.random.default_rng(seed)
+    rows = table()
+    chosen = rows[column].to_numpy()[random.permutation(N)].astype(str)
+    rows["x"] = np.where(random.permutation(N) < n, chosen, random.choice(["a", "b"], N))
+    found = str(judged(rows, **X)["x"])
+    assert (f"more values with column {column}" in found) == (n + 2 > 20)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_random_values_show_nobody(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    top = int(random.choice([60, 110, 150]))
+    assert judged(table().assign(x=random.integers(0, top, N)), **X)["x"] == []
