@@ -96,7 +96,7 @@ def models(*more: dict[str, Any]) -> dict[str, Any]:
 
 
 CASES: dict[str, dict[str, Any]] = {
-    "sampled": {**partition("kmeans", "target_clusters"), "unit": ["person"]},
+    "sampled": {"unit": ["person"]},
     "whole": {**partition("target_tree", sample_rows=5000), "kernel": {"type": "lda_mdav"}},
     "mondrian": {
         **partition("mondrian"),
@@ -142,7 +142,7 @@ def test_same_rows_by_tuples(spark: SparkSession, tmp_path: Path) -> None:
             kernel={"type": "full_domain"},
             partition={"steps": [{"type": "tuples"}]},
             recode={"nominal": "lca"},
-            privacy={"models": [{"type": "k_anonymity", "k": 30}], "suppression_limit": 0.05},
+            privacy={"models": [{"type": "k_anonymity", "k": 20}], "suppression_limit": 0.05},
         )
     )
     table = people()

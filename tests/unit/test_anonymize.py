@@ -1,5 +1,6 @@
 """`anonlib.anonymize` for tables in memory."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ import anonlib
 from anonlib.anonymizing import Release
 from anonlib.auditing import AuditReport
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
+from tests.support import data_dir
+from tests.texts import ROOT
 
 
 def people(n: int = 400) -> pd.DataFrame:
@@ -61,10 +64,14 @@ def test_three_lines() -> None:
     assert isinstance(found.audit, AuditReport)
     assert found.audit.passed
     assert found.audit.n_classes == len(classes)
-    assert found.risk == {
-        "prosecutor_max": 1 / classes.size().min(),
-        "marketer": len(classes) / 400,
-    }
+    chance = 1 / classes["age"].transform("size")
+    assert found.risk == pytest.approx(
+        {
+            "prosecutor_max": chance.max(),
+            "marketer": chance.mean(),
+            "prosecutor_at_risk": (chance > 0.09).mean(),
+        }
+    )
     assert 0 < (found.losses["sse"] or 0) < 1
 
 
@@ -83,6 +90,18 @@ def test_the_type_that_came_in(make: Any, kind: type) -> None:
     expected = released(people()).table
     rows = found.rows() if kind is pl.DataFrame else [tuple(r.values()) for r in found.to_pylist()]
     assert sorted(rows) == sorted(expected.itertuples(index=False, name=None))
+
+
+def test_the_first_lines_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data").symlink_to(data_dir())
+    monkeypatch.chdir(tmp_path)
+    (snippet, *_) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(snippet, names)
+    assert len(names["release"].table) == len(names["people"]) == 32_561
+    assert "holds" in str(names["release"])
 
 
 def test_the_order_of_rows_tells_nothing() -> None:
@@ -122,7 +141,7 @@ def test_a_person_with_many_rows() -> None:
     assert classes.size().min() >= 5
     assert found.audit.verdicts[0].value is not None
     assert found.audit.verdicts[0].value >= 5
-    assert "marketer" not in found.risk
+    assert found.risk == {}  # rows are no persons
     assert "patient" not in found.table.columns
 
 

@@ -325,10 +325,24 @@ class TestMissing:
         assert "<h2" in render(record)
 
     def test_what_was_not_measured_is_said(self) -> None:
-        text = render(reports.unevaluated())
-        assert "Nothing else was measured" in text
-        assert "Not measured: the config names no such measures" in text
+        record = reports.unevaluated()
+        text = render(record)
+        assert text.count("Nothing else was measured") == 2  # beside losses, and chances
+        record["settings"]["persons"] = "unit of 1 columns: patient"
+        by_unit = render(record)
+        assert "Not measured: the config names no such measures" in by_unit
         assert "No distributions were measured." in text
+
+    def test_chances_to_be_found_again(self) -> None:
+        """By the sizes of classes, whatever was measured: not if rows are no persons."""
+        record = reports.unevaluated()
+        record["audit"] |= {"sizes": [[4, 5], [12, 10]], "n_rows": 140, "n_classes": 15}
+        text = Page(render(record)).inside("table")
+        for row in ("largest chance of a person 0.25", "mean chance of all persons 0.1071"):
+            assert row in " ".join(text.split())
+        assert "share of persons with a chance above 0.09 0.1429" in " ".join(text.split())
+        record["settings"]["persons"] = "unit of 1 columns: patient"
+        assert "largest chance" not in render(record)
 
     def test_losses_that_are_not_computable(self, page: Page) -> None:
         tables = page.inside("table")
