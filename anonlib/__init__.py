@@ -6,7 +6,7 @@ The verbs, each also one of the command line (`python -m anonlib --help`):
     check       resolve a config against its source; publishes nothing
     release     partition, anonymize, audit and publish a table
     evaluate    measure what a published table is worth, and how risky it is
-    audit       count again whether a Delta table holds the privacy models of a config
+    audit       count again whether a table, Delta or in hand, holds the privacy models of a config
     sweep       try many configs on small tables in memory
     report      write the page of a run
     cells       group the rows of a table in memory, without Spark
@@ -19,17 +19,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anonlib.anonymizing import anonymize
     from anonlib.config.reading import load, parse
+    from anonlib.in_hand import anonymize, audit
     from anonlib.local import cells
     from anonlib.pages.output import report
-    from anonlib.pipeline import audit, check, evaluate, release, sweep
+    from anonlib.pipeline import check, evaluate, release, sweep
 
     __version__: str
 
 _HOMES = {
-    "anonymize": "anonlib.anonymizing",
-    "audit": "anonlib.pipeline",
+    "anonymize": "anonlib.in_hand",
+    "audit": "anonlib.in_hand",
     "cells": "anonlib.local",
     "check": "anonlib.pipeline",
     "evaluate": "anonlib.pipeline",

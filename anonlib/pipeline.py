@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,7 +22,7 @@ from anonlib.config.keys import (
 from anonlib.config.minimum_k import PROPERTY, check_minimum_k
 from anonlib.config.model import Attribute, Config, PrivacySection
 from anonlib.config.places import check_overlaps, private_places
-from anonlib.config.reading import add_usual_measures, as_config
+from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
@@ -60,9 +60,6 @@ from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
 from anonlib.sweeps.settings import Sweep, sweep_problems
 from anonlib.table.schema import Column, Schema
-
-#: A config as verbs take it: a Config, a dict, or the path of a YAML file.
-GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
 
 
 def release(
@@ -212,27 +209,10 @@ def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -
     return scan(source, config, prior_rows)
 
 
-def audit(
+def audit_delta(
     table: str, config: GivenConfig, progress: Progress | None = None, version: int | None = None
 ) -> AuditReport:
-    """Counts on a Delta table whether it holds a config's privacy models, whoever published it.
-
-    Args:
-        table: The folder of the table.
-        config: A dict, the path of a YAML file, or a Config.
-        progress: Hears of every stage; silent by default.
-        version: The version of the table; the latest by default.
-
-    Returns:
-        A verdict for each model, and what is wrong with the columns.
-
-    Raises:
-        ConfigError: The config is not valid.
-        InputError, StorageError: The table can't be read.
-
-    Example:
-        assert anonlib.audit("out/adult", "conf/adult.yaml").passed
-    """
+    """Audits a Delta table, as `anonlib.audit` says."""
     config = as_config(config)
     progress = progress or Progress()
     progress.target = progress.target or spell_path(table)
@@ -319,7 +299,8 @@ def _evaluate(
 def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
     """What the published table is worth, as far as it can be told without links to its source."""
     config, schema = run.config, source.schema
-    report = run.account.report = audit(run.target.path, config, run.progress, run.target.version)
+    report = audit_delta(run.target.path, config, run.progress, run.target.version)
+    run.account.report = report
     table = run.target.published()
     place = {name: f"p{i}" for i, name in enumerate(table.columns)}
     if missing := [column.name for column in schema.released if column.name not in place]:

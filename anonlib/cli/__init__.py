@@ -97,7 +97,7 @@ def _audit(args: argparse.Namespace) -> int:
     from anonlib import pipeline
 
     with progress_of(args) as progress:
-        report = pipeline.audit(args.table, config, progress, version=args.version)
+        report = pipeline.audit_delta(args.table, config, progress, version=args.version)
     if args.json:
         print_json(report.to_dict())
     else:

@@ -6,7 +6,7 @@ All problems are reported together.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -19,6 +19,9 @@ from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_size
 from anonlib.errors import ConfigError, InputError, Problem, join_path, problems_of
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
+
+#: A config as verbs take it: a Config, a dict, or the path of a YAML file.
+GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
 
 DEFAULTS: dict[str, Any] = {
     "partition": {"steps": [{"type": "kmeans"}]},
@@ -145,7 +148,7 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     return build_config(interpolate(tree, problems), folder, problems)
 
 
-def as_config(config: Config | Mapping[str, Any] | str | Path) -> Config:
+def as_config(config: GivenConfig) -> Config:
     """Turns the argument of a verb into a Config: a Config, a dict, or the path of a YAML file.
 
     Raises as `load` and `parse`.

@@ -1,5 +1,7 @@
 """What the audit demands of a published table."""
 
+from dataclasses import replace
+
 from anonlib.auditing import AuditSpec
 from anonlib.config.model import Config
 from anonlib.config.resolve import (
@@ -10,6 +12,11 @@ from anonlib.config.resolve import (
     read_protected_hierarchies,
 )
 from anonlib.table.schema import Role
+
+CONTROLLERS = (
+    "the table does not tell whose a row is: that the rows of each data controller hold the "
+    "models, and those of its own, was audited when they were released"
+)
 
 
 def make_published_spec(config: Config) -> AuditSpec:
@@ -41,3 +48,26 @@ def make_published_spec(config: Config) -> AuditSpec:
         joint=find_joint_columns(config.all_models, config.attributes, joint=config.privacy.joint),
         shares=shares,
     )
+
+
+def make_auditable_spec(config: Config) -> AuditSpec:
+    """The same, as far as it can be counted by the columns of the table: persons of a unit only if
+    the unit is one column with a released pseudonym."""
+    spec = make_published_spec(config)
+    named = _find_pseudonym(config)
+    return spec if named is None else replace(spec, persons="token", token=named)
+
+
+def counts_persons(config: Config) -> bool:
+    """Whether persons can be counted in the published table itself."""
+    return not config.unit or _find_pseudonym(config) is not None
+
+
+def _find_pseudonym(config: Config) -> str | None:
+    """The published pseudonym that identifies persons, if there is one."""
+    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
+    # Who was released twice has two pseudonyms then, and would count as two.
+    changed = by_release and config.release.acknowledge_returning
+    unit = config.unit
+    named = len(unit) == 1 and config.attributes[unit[0]].pseudonym
+    return unit[0] if named and not changed else None

@@ -1,7 +1,7 @@
 """Makes a config from the arguments of `anonlib.anonymize`, and guesses what they leave open."""
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -10,34 +10,39 @@ import pyarrow as pa
 
 from anonlib.config.draft import ColumnProfile, guess_scale
 from anonlib.config.model import Config
-from anonlib.config.reading import parse
-from anonlib.errors import InputError, did_you_mean
+from anonlib.config.reading import build_config, copy_tree
+from anonlib.errors import InputError, Problem, did_you_mean
 from anonlib.local.rows import name_type, to_plain_type
-from anonlib.table.schema import Role
+from anonlib.table.schema import Role, is_atomic
 
 #: The call that an error shows, for who does not know what is needed.
 EXAMPLE = (
     'for example anonlib.anonymize(table, quasi_identifiers=["age", "city"], '
     'sensitive=["illness"], k=10, l=2, one_row_per_person=True)'
 )
+#: The k of a call that names none.
+USUAL_K = 10
+#: Sections of a config that arguments stand for.
+ARGUED = ("source", "attributes", "unit", "one_row_per_person", "kernel", "release")
 
 
 @dataclass(frozen=True)
 class Arguments:
     """The arguments of `anonlib.anonymize`, which explains them."""
 
-    quasi_identifiers: tuple[str, ...] = ()
-    sensitive: tuple[str, ...] = ()
-    identifiers: tuple[str, ...] = ()
-    insensitive: tuple[str, ...] = ()
+    quasi_identifiers: Sequence[str] | None = None
+    sensitive: Sequence[str] | None = None
+    identifiers: Sequence[str] | None = None
+    insensitive: Sequence[str] | None = None
     target: str | None = None
-    k: int = 10
+    target_is_public: bool = False
+    k: int | None = None
     l: int | None = None  # noqa: E741 (the name in the literature)
-    unit: tuple[str, ...] = ()
-    one_row_per_person: bool | str = False
-    scales: Mapping[str, str] = field(default_factory=dict)
-    hierarchies: Mapping[str, str | Path] = field(default_factory=dict)
-    kernel: str | Mapping[str, Any] = "mdav"
+    unit: Sequence[str] | None = None
+    one_row_per_person: bool | str | None = None
+    scales: Mapping[str, str] | None = None
+    hierarchies: Mapping[str, str | Path] | None = None
+    kernel: str | Mapping[str, Any] | None = None
     path: str | None = None
     sections: Mapping[str, Any] = field(default_factory=dict)
 
@@ -50,12 +55,24 @@ class Arguments:
             Role.SENSITIVE: self.sensitive,
             Role.IDENTIFIER: self.identifiers,
             Role.INSENSITIVE: self.insensitive,
-            Role.TARGET: () if self.target is None else (self.target,),
+            Role.TARGET: None if self.target is None else [self.target],
         }
         for role, names in named.items():
-            for name in names:
+            for name in names or ():
                 roles.setdefault(name, []).append(role)
         return roles
+
+    @property
+    def persons(self) -> list[str]:
+        """The columns that identify persons. They are identifiers, unless another argument names
+        them."""
+        named = self.one_row_per_person
+        return [*(self.unit or ()), *([named] if isinstance(named, str) else [])]
+
+    @property
+    def names(self) -> set[str]:
+        """The columns that are read."""
+        return {*self.roles, *self.persons}
 
     def refuse_beside_config(self) -> None:
         """Raises InputError if arguments are given beside a whole config."""
@@ -63,65 +80,87 @@ class Arguments:
         named = [f.name for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name)]
         if named:
             raise InputError(
-                f"{', '.join(named)}: give a config or arguments, not both; write these into "
-                "the config"
+                f"{', '.join(named)}: give a config or arguments, not both; write these into the "
+                "config"
             )
 
+    def require_kinds(self) -> None:
+        """Raises InputError with all arguments that are of a wrong kind."""
+        given: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        wrong = [
+            f"{name}: must be a list of names of columns"
+            for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "unit")
+            if given[name] is not None and not _is_list(given[name])
+        ]
+        kinds = {
+            "target": (str, "the name of a column"),
+            "one_row_per_person": (bool | str, "True, or the name of a column"),
+            "scales": (Mapping, "a mapping by column"),
+            "hierarchies": (Mapping, "a mapping by column"),
+            "privacy": (Mapping, "a mapping of fields"),
+        }
+        given["privacy"] = self.sections.get("privacy")
+        for name, (kind, words) in kinds.items():
+            if given[name] is not None and not isinstance(given[name], kind):
+                wrong.append(f"{name}: must be {words}")
+        if wrong:
+            raise InputError("; ".join(wrong))
 
-def config_from_arguments(table: pa.Table, arguments: Arguments) -> tuple[Config, tuple[str, ...]]:
-    """Makes the config of a call.
+
+def _is_list(names: Any) -> bool:
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    return listed and all(isinstance(name, str) for name in names)
+
+
+def config_from_arguments(
+    table: pa.Table, names: Sequence[str], arguments: Arguments
+) -> tuple[Config, tuple[str, ...]]:
+    """Makes the config of a call. Nothing in it is read from the environment: names of columns and
+    categories may look like variables.
 
     Args:
-        table: The table, or a part of it.
+        table: The columns that the arguments name, or some of their rows.
+        names: All columns of the table.
         arguments: The arguments.
 
     Returns:
         The config, and notes on what was guessed.
 
     Raises:
-        InputError: Arguments are missing, or name no column.
+        InputError: Arguments are missing, contradict each other, or name no column.
         ConfigError: What they say is no valid config.
     """
-    _check(table, arguments)
+    wrong = [*_find_problems(table, names, arguments)]
+    if wrong:
+        raise InputError("; ".join(wrong))
     attributes: dict[str, dict[str, Any]] = {}
     guesses: dict[str, list[str]] = {}
-    roles = {name: [Role.IDENTIFIER] for name in _persons(arguments)} | arguments.roles
+    roles = {name: [Role.IDENTIFIER] for name in arguments.persons} | arguments.roles
+    scales, hierarchies = arguments.scales or {}, arguments.hierarchies or {}
     for name, (role,) in roles.items():
         attributes[name] = {"role": str(role)}
         if role is Role.QUASI_IDENTIFIER:
-            attributes[name] |= _scale(table, name, arguments)
-            if name not in arguments.scales:
+            attributes[name] |= _guess_scale(table, name, scales, hierarchies)
+            if name not in scales:
                 guesses.setdefault(attributes[name]["scale"], []).append(name)
-        if name in arguments.hierarchies:
-            attributes[name]["hierarchy"] = str(arguments.hierarchies[name])
+        if name in hierarchies:
+            attributes[name]["hierarchy"] = str(hierarchies[name])
+        if role is Role.TARGET and arguments.target_is_public:
+            attributes[name]["public"] = True
     notes = [
-        f"taken as {scale}: {', '.join(names)}; `scales` can say otherwise"
-        for scale, names in guesses.items()
+        f"taken as {scale}: {', '.join(guessed)}; `scales` can say otherwise"
+        for scale, guessed in guesses.items()
     ]
-    left_out = [name for name in table.column_names if name not in attributes]
+    left_out = [name for name in names if name not in attributes]
     attributes |= {name: {"role": "drop"} for name in left_out}
     if left_out:
         notes.append(f"not in the release, since no argument names them: {', '.join(left_out)}")
-    if arguments.one_row_per_person is True:
-        notes.append("each row counts as another person: declared, not checked")
-    return parse(_sections(arguments, attributes)), tuple(notes)
+    problems: list[Problem] = []
+    tree = copy_tree(_list_sections(arguments, attributes), "", problems)
+    return build_config(tree, None, problems), tuple(notes)
 
 
-def _persons(arguments: Arguments) -> list[str]:
-    """The columns that identify persons. They are identifiers, unless another argument names
-    them."""
-    named = arguments.one_row_per_person
-    return [*arguments.unit, *([named] if isinstance(named, str) else [])]
-
-
-def _check(table: pa.Table, arguments: Arguments) -> None:
-    """Raises InputError with all that is wrong with the arguments."""
-    wrong = [*_find_problems(table, arguments)]
-    if wrong:
-        raise InputError("; ".join(wrong))
-
-
-def _find_problems(table: pa.Table, arguments: Arguments) -> Iterator[str]:
+def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) -> Iterator[str]:
     if not arguments.quasi_identifiers:
         yield f"quasi_identifiers: name the columns by which persons can be recognised, {EXAMPLE}"
     if not arguments.unit and not arguments.one_row_per_person:
@@ -132,58 +171,111 @@ def _find_problems(table: pa.Table, arguments: Arguments) -> Iterator[str]:
     for name, roles in arguments.roles.items():
         if len(roles) > 1:
             yield f"column {name}: has {len(roles)} roles ({', '.join(roles)}); give it one"
-    named = [*arguments.roles, *_persons(arguments), *arguments.scales, *arguments.hierarchies]
+    scales = arguments.scales or {}
+    named = [*arguments.roles, *arguments.persons, *scales, *(arguments.hierarchies or {})]
     for name in dict.fromkeys(named):
-        if name not in table.column_names:
-            yield f"column {name}: not in the table{did_you_mean(name, table.column_names)}"
-    for name in arguments.scales:
-        if name in table.column_names and name not in arguments.quasi_identifiers:
+        if name not in names:
+            yield f"column {name}: not in the table{did_you_mean(name, names)}"
+    for name, scale in scales.items():
+        if name in names and name not in (arguments.quasi_identifiers or ()):
             yield f"scales: column {name} is no quasi-identifier: only these have a scale"
+        elif name in names and scale == "ordinal" and _is_text(table.column(name)):
+            yield (
+                f"scales: column {name} is text, whose order is not known; make it an ordered "
+                "category (in pandas `pd.Categorical(..., categories=[...], ordered=True)`)"
+            )
+    modelled = arguments.l is not None or "models" in (arguments.sections.get("privacy") or {})
+    if arguments.target is not None and not modelled and not arguments.target_is_public:
+        yield "target: it is published; protect it with l, or accept that: target_is_public=True"
+    yield from _find_contradictions(arguments)
 
 
-def _scale(table: pa.Table, name: str, arguments: Arguments) -> dict[str, Any]:
-    """The scale of a column: what is named, or a guess; with the order of an ordered column."""
+def _find_contradictions(arguments: Arguments) -> Iterator[str]:
+    for name in ARGUED:
+        if name in arguments.sections:
+            yield f"{name}: arguments stand for this section; leave it out, or give a whole config"
+    if "models" in (arguments.sections.get("privacy") or {}):
+        for name in ("k", "l"):
+            if getattr(arguments, name) is not None:
+                yield f"{name}: privacy.models has the models; leave one of the two out"
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        if kind.ordered:
+            return False
+        kind = kind.value_type
+    at = pa.types
+    return any(holds(kind) for holds in (at.is_string, at.is_large_string, at.is_string_view))
+
+
+def _guess_scale(
+    table: pa.Table, name: str, scales: Mapping[str, str], hierarchies: Mapping[str, str | Path]
+) -> dict[str, Any]:
+    """The scale of a column: what the arguments say, or a guess; with the order of an ordered
+    category."""
     column = table.column(name)
-    ordered: dict[str, Any] = {}
-    if pa.types.is_dictionary(column.type) and column.type.ordered and column.num_chunks:
-        ordered = {"scale": "ordinal"}
-        categories = column.chunk(0).dictionary
-        if pa.types.is_string(categories.type) or pa.types.is_large_string(categories.type):
-            ordered["order"] = categories.to_pylist()
-    wanted = arguments.scales.get(name)
-    if wanted not in (None, "ordinal"):
-        return {"scale": wanted}
-    if ordered or wanted:
-        return ordered or {"scale": wanted}
-    if name in arguments.hierarchies:
-        return {"scale": "nominal"}
+    scale = scales.get(name)
+    if scale in (None, "ordinal") and pa.types.is_dictionary(column.type) and column.type.ordered:
+        return {"scale": "ordinal", **_list_order(name, column)}
+    if scale is not None or name in hierarchies:
+        return {"scale": scale or "nominal"}
     values = to_plain_type(name, column)
     present = values.drop_null()
-    n_distinct = 0 if pa.types.is_nested(values.type) else len(present.unique())
+    n_distinct = len(present.unique()) if is_atomic(values.type) else 0
     profile = ColumnProfile(name, name_type(values.type), len(present), n_distinct)
     return {"scale": str(guess_scale(profile).scale)}
 
 
-def _sections(arguments: Arguments, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of the config. What is given under `sections` goes before."""
-    models: list[dict[str, Any]] = [{"type": "k_anonymity", "k": arguments.k}]
-    if arguments.l is not None:
-        models.append({"type": "l_diversity", "l": arguments.l})
-        if arguments.target is not None:
-            models.append({"type": "l_diversity", "l": arguments.l, "attribute": arguments.target})
-    kernel = arguments.kernel
+def _list_order(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
+    """The order of an ordered category: of the values that occur, and of text only. Numbers have
+    their own.
+
+    Raises InputError if that is another one, or parts of the column have different categories.
+    """
+    first, *others = [pa.chunked_array([chunk.dictionary]) for chunk in column.chunks]
+    if any(not each.equals(first) for each in others):
+        raise InputError(
+            f"column {name}: parts of the table have different categories, whose common order is "
+            "not known; call unify_dictionaries() on the table"
+        )
+    categories = to_plain_type(name, first).to_pylist()
+    occurring = {*to_plain_type(name, column).unique().to_pylist()}
+    order = [each for each in dict.fromkeys(categories) if each is not None and each in occurring]
+    if all(isinstance(each, str) for each in order):
+        return {"order": order}
+    if order != sorted(order):
+        raise InputError(
+            f"column {name}: its categories are numbers in an order of their own; make them text"
+        )
+    return {}
+
+
+def _list_sections(arguments: Arguments, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of the config."""
+    models: list[dict[str, Any]] = [
+        {"type": "k_anonymity", "k": USUAL_K if arguments.k is None else arguments.k}
+    ]
+    diversity = {"type": "l_diversity", "l": arguments.l}
+    if arguments.l is not None and arguments.sensitive:
+        models.append(diversity)
+    if arguments.l is not None and arguments.target is not None:
+        models.append({**diversity, "attribute": arguments.target})
+    kernel = arguments.kernel or "mdav"
     persons: dict[str, Any] = {"unit": list(arguments.unit)} if arguments.unit else {}
     if arguments.one_row_per_person:
         persons["one_row_per_person"] = arguments.one_row_per_person
-    known: dict[str, Any] = {
+    sections = dict(arguments.sections)
+    if sections.get("seed") is None:
+        # Drawn: who knows the seed can test guesses at how cells were made.
+        sections["seed"] = secrets.randbits(31)
+    return {
+        **sections,
         "source": {"format": "dataframe"},
         "attributes": dict(attributes),
         **persons,
         "kernel": {"type": kernel} if isinstance(kernel, str) else dict(kernel),
+        "privacy": {"models": models, **(sections.get("privacy") or {})},
         "release": {"path": arguments.path or "released"},
-        # Who knows the seed can test guesses at how cells were made.
-        "seed": secrets.randbits(31),
     }
-    sections = {name: value for name, value in arguments.sections.items() if name != "privacy"}
-    privacy = {"models": models, **arguments.sections.get("privacy", {})}
-    return {**known, **sections, "privacy": privacy}

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Config, PartitionSection
+from anonlib.errors import ConfigError, Problem
 from anonlib.local.limits import refuse_large, refuse_thin
 from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
@@ -19,7 +20,7 @@ from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_
 from anonlib.table.block import Block, part
 from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, TUPLE
 from anonlib.table.encoding import Encoding, fit_encoding
-from anonlib.table.schema import Column, Schema
+from anonlib.table.schema import Schema
 from anonlib.worker.losses import value_losses, value_losses_by_column
 from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, anonymize_blocks, to_block
@@ -63,9 +64,8 @@ def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
         token_key: The key of the tokens of persons.
 
     Raises:
-        ConfigError, InfeasibleError: The config does not fit the number of rows, or the models
-            can't hold.
-        InputError: A column has too many categories.
+        ConfigError: The config does not fit the rows: their number, or the categories of a column.
+        InfeasibleError: The models can't hold.
         BlockError: The kernel can't go on.
     """
     table, schema = rows
@@ -79,20 +79,27 @@ def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
 
 def _fit(table: pa.Table, schema: Schema, config: Config) -> TableFit:
     n_sampled = config.partition.sample_rows
-
-    def fit(column: Column) -> Encoding:
+    target = [] if schema.target is None else [schema.target]
+    encodings: dict[str, Encoding] = {}
+    problems: list[Problem] = []
+    for column in (*schema.quasi_identifiers, *target, *schema.context):
         values = table.column(column.id)
-        whole = fit_column(column, values, config.max_categories)
-        if whole.nominal or len(values) <= n_sampled:
-            return whole
-        sampled, ends = values.combine_chunks().slice(0, n_sampled), (whole.low, whole.high)
-        return fit_encoding(column, sampled, whole.missing, ends, whole.categories)
-
-    target = schema.target
+        try:
+            whole = fit_column(column, values, config.max_categories)
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        encodings[column.id] = whole
+        if not whole.nominal and len(values) > n_sampled:
+            sampled, ends = values.combine_chunks().slice(0, n_sampled), (whole.low, whole.high)
+            fit = fit_encoding(column, sampled, whole.missing, ends, whole.categories)
+            encodings[column.id] = fit
+    if problems:
+        raise ConfigError(problems)
     return TableFit(
-        encodings=tuple(map(fit, schema.quasi_identifiers)),
-        target=None if target is None else fit(target),
-        context=tuple(map(fit, schema.context)),
+        encodings=tuple(encodings[column.id] for column in schema.quasi_identifiers),
+        target=encodings[target[0].id] if target else None,
+        context=tuple(encodings[column.id] for column in schema.context),
         values=require_values(table, schema, config),
     )
 

@@ -1,5 +1,7 @@
 """Tables of pandas, polars and other libraries as Arrow tables, and back."""
 
+import sys
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
@@ -7,66 +9,89 @@ import pyarrow as pa
 from anonlib.errors import InputError
 
 
-def to_arrow(data: Any) -> pa.Table:
-    """The rows of a table in memory, as an Arrow table.
+def require_table(data: Any) -> Any:
+    """A table of pandas, polars or Arrow, as it is; any other table that speaks Arrow's PyCapsule
+    interface (duckdb and many more), read into an Arrow table.
 
-    Args:
-        data: A pandas DataFrame, an Arrow table or record batch, or any table that speaks Arrow's
-            PyCapsule interface, as polars and duckdb do. An index of pandas is left out.
-
-    Raises:
-        InputError: It is no table, its names are not text or repeat, or a column of pandas has
-            values of several types.
+    Raises InputError if it is no table, or its columns are not told apart by names of text.
     """
-    if is_pandas(data):
-        table = _of_pandas(data)
-    elif isinstance(data, pa.Table):
-        table = data
-    elif isinstance(data, pa.RecordBatch):
-        table = pa.Table.from_batches([data])
-    elif hasattr(data, "__arrow_c_stream__"):
-        table = pa.table(data)
-    else:
-        raise InputError(
-            f"data: a {type(data).__name__} is no table; give a pandas, polars or Arrow table, or "
-            "a Spark DataFrame (of a lazy table, call .collect() first)"
-        )
-    names = table.column_names
+    if not (_is_of("pandas", data) or _is_of("polars", data) or isinstance(data, pa.Table)):
+        data = _read_stream(data)
+    names = [*data.columns] if not isinstance(data, pa.Table) else data.column_names
+    if not all(isinstance(name, str) for name in names):
+        raise InputError("data: the names of columns must be text; rename the others")
     if len(set(names)) < len(names):
         raise InputError("data: several columns have the same name; rename them")
-    return table
+    if not len(data):
+        raise InputError("data: has no rows")
+    return data
 
 
-def is_pandas(data: Any) -> bool:
-    """Whether this is a DataFrame of pandas. pandas is not imported for other tables."""
-    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+def list_names(data: Any) -> list[str]:
+    """The names of the columns of a table, as `require_table` returns it."""
+    return [*data.columns] if not isinstance(data, pa.Table) else list(data.column_names)
+
+
+def to_arrow(data: Any, names: Collection[str]) -> pa.Table:
+    """Columns of a table, as `require_table` returns it. An index of pandas is left out.
+
+    Raises InputError if Arrow has no type for the values of a column.
+    """
+    wanted = [name for name in list_names(data) if name in names]
+    if isinstance(data, pa.Table):
+        return data.select(wanted)
+    if _is_of("pandas", data):
+        return pa.table({name: _of_pandas(name, data[name]) for name in wanted})
+    try:
+        return pa.table(data.select(wanted))
+    except pa.ArrowException:  # its text may hold values
+        raise InputError(
+            f"data: Arrow has no type for one of the columns {', '.join(wanted)}; cast it, or "
+            "leave it out"
+        ) from None
+
+
+def is_of_spark(data: Any) -> bool:
+    """Whether this is a DataFrame of Spark. Spark is not imported for other tables."""
+    return type(data).__module__.startswith("pyspark.sql")
 
 
 def like(table: pa.Table, data: Any) -> Any:
     """An Arrow table as a table of the type of `data`: of pandas or polars; else an Arrow table."""
-    if is_pandas(data):
+    if _is_of("pandas", data):
         return _to_pandas(table)
-    if type(data).__module__.partition(".")[0] == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
+    if _is_of("polars", data):
+        return sys.modules["polars"].from_arrow(table)
     return table
 
 
-def _of_pandas(data: Any) -> pa.Table:
-    if not all(isinstance(name, str) for name in data.columns):
-        raise InputError("data: the names of columns must be text; rename the others")
-    columns = {}
-    for name, values in data.items():
-        try:
-            columns[name] = pa.Array.from_pandas(values)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):  # may quote values
-            raise InputError(
-                f"column {name}: its values are not of one type; convert them (`astype`)"
-            ) from None
-    if len(columns) < len(data.columns):
-        raise InputError("data: several columns have the same name; rename them")
-    return pa.table(columns)
+def _is_of(library: str, data: Any) -> bool:
+    """Whether this is a DataFrame of a library, which is not imported for that."""
+    frame = getattr(sys.modules.get(library), "DataFrame", None)
+    return frame is not None and isinstance(data, frame)
+
+
+def _read_stream(data: Any) -> pa.Table:
+    try:
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+        if not isinstance(data, pa.ChunkedArray) and hasattr(data, "__arrow_c_stream__"):
+            return pa.table(data)
+    except (pa.ArrowException, TypeError):  # of a single column, for example
+        pass
+    raise InputError(
+        f"data: a {type(data).__name__} is no table; give a pandas, polars or Arrow table, or a "
+        "Spark DataFrame (of a lazy table, call .collect() first)"
+    )
+
+
+def _of_pandas(name: str, values: Any) -> pa.Array:
+    try:
+        return pa.Array.from_pandas(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # may quote values
+        raise InputError(
+            f"column {name}: its values are not of one type that Arrow has; convert them (`astype`)"
+        ) from None
 
 
 def _to_pandas(table: pa.Table) -> Any:

@@ -1,13 +1,16 @@
 """What can't be done: with a number of rows, and in memory."""
 
+import os
 from collections.abc import Iterator
 from math import ceil
 
 from anonlib.arrays import Ints
-from anonlib.config.model import Config, PartitionSection
+from anonlib.config.model import AccountabilitySection, Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.chain import FILL
 
+#: The environment variables by which an operator asks for an account of every run.
+ACCOUNTS = ("ANONLIB_RUNS", "ANONLIB_EVENTS")
 #: The fewest sampled rows of a leaf that plans aim at.
 MIN_PER_LEAF = 8
 
@@ -57,14 +60,19 @@ def refuse_thin(max_rows: int, share: float, n_rows: int) -> None:
 
 
 def find_unsupported(config: Config) -> Iterator[Problem]:
-    """What a config asks for that only a run in Spark does, with a table to publish."""
+    """What a config asks for that only a run in Spark does. Sections that say where and how a run
+    works (source, spark, the rest of release) are not among it: they are not used in memory."""
     text = "only a release in Spark does this; leave it out for a table in memory"
+    release, nobody = config.release, AccountabilitySection()
     asked = {
         "source.where": config.source.where is not None,
-        "release.ledger": config.release.ledger is not None,
-        "release.backlog": config.release.backlog is not None,
-        "release.mode": config.release.mode == "append",
-        "release.partition_by": bool(config.release.partition_by),
+        "release.ledger": release.ledger is not None,
+        "release.backlog": release.backlog is not None,
+        "release.mode": release.mode == "append",
+        "release.partition_by": bool(release.partition_by),
+        "release.register": release.catalog_table is not None,
+        "accountability": config.accountability != nobody,
+        "events": config.events is not None,
         "evaluate": config.evaluate is not None,
         "gates": bool(config.gates),
         "partition.steps": config.partition.controller is not None,
@@ -74,3 +82,9 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
     for name, attribute in config.attributes.items():
         if attribute.pseudonym:
             yield Problem(f"attributes.{name}.pseudonym", text)
+    for variable in ACCOUNTS:
+        if os.environ.get(variable):
+            yield Problem(
+                f"environment variable {variable}",
+                "the operator keeps account of all runs, which only a release in Spark does",
+            )

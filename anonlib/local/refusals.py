@@ -14,7 +14,7 @@ from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
 from anonlib.privacy.shares import whole_table
 from anonlib.table.encoding import Values
-from anonlib.table.schema import Column, Schema
+from anonlib.table.schema import Column, Role, Schema
 
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
@@ -31,6 +31,17 @@ def refuse_infinite(column: Column, n: int) -> Problem:
     """The column has n infinite values."""
     return Problem(
         f"column {column.name}", f"{n} infinite values; make them missing or leave the rows out"
+    )
+
+
+def refuse_categories(column: Column, most: int) -> Problem:
+    """Too many categories of a nominal or ordinal column."""
+    advice = "choose another scale, coarsen the column"
+    if column.role is Role.INSENSITIVE:
+        advice = "target_clusters looks at insensitive columns: coarsen or drop this one"
+    return Problem(
+        f"column {column.name}",
+        (f"more than max_categories = {most} distinct values; {advice}, or raise max_categories"),
     )
 
 

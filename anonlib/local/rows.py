@@ -1,13 +1,14 @@
 """Reads a table in memory as a run reads its source: columns by id, one form for each value, the
 hash of each row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonlib.arrays import MISSING
 from anonlib.config.model import Attribute, Config
 from anonlib.config.resolve import resolve
 from anonlib.errors import ConfigError, InputError, Problem
@@ -15,6 +16,7 @@ from anonlib.table.columns import HASH
 from anonlib.table.encoding import one_zero
 from anonlib.table.schema import Column, Field, Role, Schema
 from anonlib.text import identify
+from anonlib.worker.task import person_codes
 
 #: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
 WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
@@ -35,15 +37,19 @@ _SPARK_NAMES = {
     "timestamp[us]": "timestamp_ntz",
     "timestamp[us, tz=UTC]": "timestamp",
 }
+#: Other names of Spark's types.
+_OTHER_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 #: Types of Arrow that Spark reads as others.
 _READ_AS = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
+    pa.uint64(): pa.int64(),
     pa.float16(): pa.float32(),
     pa.large_string(): pa.string(),
     pa.string_view(): pa.string(),
     pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
     pa.date64(): pa.date32(),
 }
 
@@ -60,12 +66,25 @@ class Rows(NamedTuple):
     table: pa.Table
     schema: Schema
 
+    @property
+    def n_nobody(self) -> int:
+        """Rows without a person: a column of the unit is missing."""
+        codes = person_codes([self.table.column(id).combine_chunks() for id in self.schema.unit])
+        return 0 if codes is None else int((codes == MISSING).sum())
 
-def read_rows(table: pa.Table, config: Config) -> Rows:
+
+def list_needed(config: Config) -> set[str]:
+    """The columns that a run reads."""
+    kept = {name for name, a in config.attributes.items() if a.role is not Role.DROP}
+    return kept | {*config.unit}
+
+
+def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:
     """Reads a table in memory by a config.
 
     Args:
-        table: The table.
+        table: The columns that the run needs (`list_needed`), as far as they are there.
+        names: All columns that are there.
         config: The config. It must need nothing that only Spark does (`find_unsupported`).
 
     Raises:
@@ -75,7 +94,10 @@ def read_rows(table: pa.Table, config: Config) -> Rows:
     from anonlib.local.hashes import hash_rows, hash_seeded  # this imports numba
 
     plain = {f.name: to_plain_type(f.name, table.column(f.name)) for f in table.schema}
-    fields = [_field(name, values.type) for name, values in plain.items()]
+    fields = [
+        _field(name, plain[name].type) if name in plain else Field(name, "not read", None)
+        for name in names
+    ]
     if problems := [*_find_casts(config.attributes, fields)]:
         raise ConfigError(problems)
     schema = resolve(config, fields)
@@ -91,25 +113,36 @@ def read_rows(table: pa.Table, config: Config) -> Rows:
 
 
 def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
-    """The column in a type that Spark has. Times are in microseconds, as in Spark.
+    """The column in a type that Spark has. Times are in microseconds, and in UTC if they have a
+    zone, as in Spark.
 
     Raises InputError if there is none for its values.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    values = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    kind = values.type
+    chunks = column.chunks or [pa.array([], column.type)]
     try:
-        if kind in _READ_AS:
-            return values.cast(_READ_AS[kind])
-        if pa.types.is_timestamp(kind):
-            zone = None if kind.tz is None else "UTC"
-            return values.cast(pa.timestamp("us", kind.tz), safe=False).cast(
-                pa.timestamp("us", zone)
-            )
+        if pa.types.is_dictionary(column.type):
+            chunks = [_cast(chunk.dictionary).take(chunk.indices) for chunk in chunks]
+        return _cast(pa.concat_arrays(chunks))
     except pa.ArrowException:  # its text may hold values
-        raise InputError(f"column {name}: values of type {kind} can't be read") from None
-    return values
+        raise InputError(
+            f"column {name}: has values of type {column.type} that Spark has no type for; cast it"
+        ) from None
+
+
+def _cast(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if kind in _READ_AS:
+        return values.cast(_READ_AS[kind])
+    if pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
+    if not pa.types.is_timestamp(kind):
+        return values
+    if kind.unit == "ns":  # rounded down, as Spark does
+        moments = values.cast(pa.int64())
+        rest = pa.array(moments.fill_null(0).to_numpy() % 1000)
+        values = pc.subtract(moments, rest).cast(pa.timestamp("ns", kind.tz))
+    zone = None if kind.tz is None else "UTC"
+    return values.cast(pa.timestamp("us", kind.tz)).cast(pa.timestamp("us", zone))
 
 
 def name_type(type: pa.DataType) -> str:
@@ -128,8 +161,10 @@ def _find_casts(attributes: dict[str, Attribute], fields: list[Field]) -> Iterat
     """The columns that the config casts to another type."""
     for field in fields:
         attribute = attributes.get(field.name)
-        wanted = None if attribute is None else attribute.type
-        if wanted is not None and wanted.replace(" ", "") != field.type:
+        if attribute is None or attribute.type is None or attribute.role is Role.DROP:
+            continue
+        wanted = attribute.type.replace(" ", "")
+        if _OTHER_NAMES.get(wanted, wanted) != field.type:
             yield Problem(
                 f"attributes.{field.name}.type",
                 f"a table in memory is not cast: the column is {field.type}; convert it before, "

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import Config, PartitionSection
-from anonlib.errors import AuditError, InfeasibleError, InputError, Problem
+from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, Problem
 from anonlib.kernels import Kernel, KernelResult
 from anonlib.local.protected import require_values
+from anonlib.local.refusals import refuse_categories
 from anonlib.loss import ReleasedBlock
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells
@@ -113,12 +114,10 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
 
 
 def fit_column(column: Column, column_values: pa.ChunkedArray, max_categories: int) -> Encoding:
-    """The encoding of a column of the whole table. Raises InputError for too many categories."""
+    """The encoding of a column of the whole table. Raises ConfigError for too many categories."""
     values = column_values.combine_chunks()
     if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
-        raise InputError(
-            f"column {column.name}: more than max_categories = {max_categories} distinct values"
-        )
+        raise ConfigError([refuse_categories(column, max_categories)])
     return fit_whole(column, values)
 
 

@@ -21,6 +21,7 @@ from anonlib.config.resolve import bind_models, find_orders, read_protected_hier
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.local.refusals import (
     MAX_VALUES,
+    refuse_categories,
     refuse_infinite,
     refuse_no_rows,
     refuse_rich,
@@ -230,16 +231,6 @@ def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
             )
 
 
-def _too_many(column: Column, most: int) -> Problem:
-    advice = "choose another scale, coarsen the column"
-    if column.role is Role.INSENSITIVE:
-        advice = "target_clusters looks at insensitive columns: coarsen or drop this one"
-    return Problem(
-        f"column {column.name}",
-        (f"more than max_categories = {most} distinct values; {advice}, or raise max_categories"),
-    )
-
-
 def _categories(
     source: Source, most: int, sample: pa.Table
 ) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
@@ -253,7 +244,7 @@ def _categories(
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
     if many := [c for c, n in seen.items() if n > most + 1]:
-        raise ConfigError([_too_many(column, most) for column in many])
+        raise ConfigError([refuse_categories(column, most) for column in many])
     sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
     hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
@@ -262,7 +253,7 @@ def _categories(
         values = table.column(column.id).combine_chunks().flatten()
         hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
         if len(values) > most:
-            problems.append(_too_many(column, most))
+            problems.append(refuse_categories(column, most))
         try:
             categories[column.id] = sort_categories(column, values)
         except ConfigError as error:

@@ -11,7 +11,7 @@ from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
-from anonlib.evaluation.published_spec import make_published_spec
+from anonlib.evaluation.published_spec import counts_persons, make_published_spec
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
@@ -29,7 +29,6 @@ from anonlib.run.suppression import find_released
 from anonlib.run.verify import (
     audit_staged,
     audit_with_published,
-    counts_persons,
     find_released_nodes,
     require,
 )

@@ -12,17 +12,12 @@ from anonlib.auditing import AuditReport, AuditSpec, by_parts
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
-from anonlib.evaluation.published_spec import make_published_spec
+from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
 from anonlib.table.columns import CONTROLLER, FILE, TOKEN
 from anonlib.table.schema import Schema
-
-CONTROLLERS = (
-    "the table does not tell whose a row is: that the rows of each data controller hold the "
-    "models, and those of its own, was audited when they were released"
-)
 
 
 def audit_published(table: DataFrame, config: Config) -> AuditReport:
@@ -31,26 +26,8 @@ def audit_published(table: DataFrame, config: Config) -> AuditReport:
     Persons of a unit are counted only if the unit is one column with a released pseudonym. Rows of
     different controllers can't be separated.
     """
-    spec = make_published_spec(config)
-    if named := _pseudonym_of_unit(config):
-        spec = replace(spec, persons="token", token=named)
-    report = auditing.audit_table(table, spec)
+    report = auditing.audit_table(table, make_auditable_spec(config))
     return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
-
-
-def counts_persons(config: Config) -> bool:
-    """Whether persons can be counted in the published table itself."""
-    return not config.unit or _pseudonym_of_unit(config) is not None
-
-
-def _pseudonym_of_unit(config: Config) -> str | None:
-    """The published pseudonym that identifies persons, if there is one."""
-    by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
-    # Who was released twice has two pseudonyms then, and would count as two.
-    changed = by_release and config.release.acknowledge_returning
-    unit = config.unit
-    named = len(unit) == 1 and config.attributes[unit[0]].pseudonym
-    return unit[0] if named and not changed else None
 
 
 def audit_staged(

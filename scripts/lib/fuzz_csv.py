@@ -105,7 +105,7 @@ def released(given: tuple[bytes, int], folder: Path) -> None:
     published = spark.read.format("delta").load(result.table).count()
     if (result.n_rows_in, published) != (there, there - result.n_suppressed):
         raise AssertionError("rows in are not rows out and rows suppressed")
-    if not pipeline.audit(result.table, checked).passed:
+    if not pipeline.audit_delta(result.table, checked).passed:
         raise AssertionError("the audit of the published table fails")
 
 

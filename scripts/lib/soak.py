@@ -225,7 +225,7 @@ def soak(n: int, folder: Path, note: Callable[[int, dict[str, float]], None]) ->
     n_rows = spark.read.format("delta").load(str(table)).count()
     if n_rows != N_ROWS * -(-(n - 1) // len(KINDS)):
         raise AssertionError(f"the table that lasted has {n_rows} rows")
-    if not pipeline.audit(str(table), anonlib.parse(config(folder, table))).passed:
+    if not pipeline.audit_delta(str(table), anonlib.parse(config(folder, table))).passed:
         raise AssertionError("the table that lasted does not pass its audit")
     spark.stop()
     return measures

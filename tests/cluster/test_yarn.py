@@ -43,7 +43,7 @@ def require_right(hadoop: Hadoop, spark: SparkSession, folder: Path, raw: dict[s
     is staged any more."""
     config = {**raw, "kernel": {"type": "mdav"}}  # this process does not know the other
     table = hadoop.hdfs + config["release"]["path"]
-    assert pipeline.audit(table, parse(config)).passed
+    assert pipeline.audit_delta(table, parse(config)).passed
     logs = hadoop.logs()
     # A driver and its executor, and their successors.
     assert sum(name.endswith("/stderr") and "INFO" in text for name, text in logs.items()) >= 4

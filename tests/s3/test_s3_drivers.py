@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from anonlib.config.reading import parse
-from anonlib.pipeline import audit
+from anonlib.pipeline import audit_delta
 from anonlib.run.run_table import past_runs
 from anonlib.spark.storage import Storage
 from tests.s3.servers import BUCKET, ON_A_REAL_STORE
@@ -53,7 +53,7 @@ def outcomes() -> list[tuple[str, str]]:
 
 def require_audited(folder: Path, path: str) -> None:
     raw = yaml.safe_load((folder / "driver-0" / "config.yaml").read_text())
-    assert audit(f"s3a://{BUCKET}/{path}", parse(raw)).passed
+    assert audit_delta(f"s3a://{BUCKET}/{path}", parse(raw)).passed
 
 
 def test_one_target(s3: Store, storage: Storage, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_release_by_name(
     assert len(left(folder / "it's out" / "table.private")) > 0  # the run is recorded
 
     assert shell.release(config(folder)).code == 0
-    assert pipeline.audit(table(folder), parsed(folder)).passed
+    assert pipeline.audit_delta(table(folder), parsed(folder)).passed
     by_name = spark.table(NAME)
     assert by_name.count() == 60
     assert catalog.is_registered(spark, parsed(folder).release)

@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
+from anonlib.errors import InputError
 from anonlib.local.engine import make_release
-from anonlib.local.rows import read_rows
+from anonlib.local.rows import list_needed, read_rows
 from anonlib.progress import Progress
 from anonlib.run.scan import scan
 from anonlib.run.staging import Marks, Place, stage_release
@@ -80,7 +81,8 @@ def staged(spark: SparkSession, tmp_path: Path, table: pa.Table, chosen: Any) ->
 
 
 def in_memory(table: pa.Table, chosen: Any) -> pa.Table:
-    rows = read_rows(table, chosen)
+    needed = [name for name in table.column_names if name in list_needed(chosen)]
+    rows = read_rows(table.select(needed), table.column_names, chosen)
     made = make_release(rows, chosen, b"key").table
     names = {column.id: column.name for column in rows.schema.released}
     return made.select([*names]).rename_columns([*names.values()])
@@ -149,3 +151,27 @@ def test_same_rows_by_tuples(spark: SparkSession, tmp_path: Path) -> None:
     found = in_memory(table, chosen)
     assert 0.95 * table.num_rows <= found.num_rows < table.num_rows
     assert rows_of(found) == rows_of(staged(spark, tmp_path, table, chosen))
+
+
+@pytest.mark.spark
+def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """It is published; the call is the same, and so are the rows."""
+    table = people(300)
+    given: dict[str, Any] = {
+        "quasi_identifiers": ["age", "city"],
+        "sensitive": ["illness"],
+        "one_row_per_person": "number",
+        "k": 4,
+        "l": 2,
+        "seed": 5,
+    }
+    with pytest.raises(InputError, match="path: name the folder"):
+        anonlib.anonymize(spark.createDataFrame(table), **given)
+    found = anonlib.anonymize(spark.createDataFrame(table), **given, path=str(tmp_path / "t"))
+    here = anonlib.anonymize(table, **given)
+    assert rows_of(found.table.toArrow()) == rows_of(here.table)
+    assert {**found.risk} == {**here.risk}
+    assert "Published 300 rows" in found.report()
+    assert anonlib.audit(found.table, found.config).passed
+    with pytest.raises(InputError, match="a Delta table already"):
+        found.to_parquet(tmp_path / "x.parquet")

@@ -84,7 +84,7 @@ def test_parts_are_the_whole_table(
     same = settings(folder, attributes=part, release={"path": str(folder / "same")})
     assert shell.release(same).code == 0
     path = str(folder / "out" / "table")
-    assert pipeline.audit(path, parse(config(folder))).passed
+    assert pipeline.audit_delta(path, parse(config(folder))).passed
     found = spark.read.format("delta").load(path)
     assert multiset(found) == multiset(spark.read.format("delta").load(str(folder / "same")))
 

@@ -86,7 +86,7 @@ def test_kill(shell: Shell, spark: SparkSession, tmp_path: Path, moment: str, se
     assert shell.release(config).code == 0
     assert left(out) == {"table", "table.private"}
     assert sum(table(spark, target).values()) == 60
-    assert pipeline.audit(target, parse(config)).passed
+    assert pipeline.audit_delta(target, parse(config)).passed
 
 
 @pytest.mark.cluster
@@ -107,7 +107,7 @@ def test_kill_after_the_commit(shell: Shell, spark: SparkSession, tmp_path: Path
         assert said.code == 0
         assert f"Run {run_id} is done already" in said.out
         assert "is not there" not in said.out
-        assert pipeline.audit(str(target), parse(config)).passed
+        assert pipeline.audit_delta(str(target), parse(config)).passed
         record = json.loads((out / "table.private" / f"{run_id}.json").read_text())
         assert (record["outcome"], record["table_version"]) == ("published", version)
         assert record["n_rows_out"] == 60

@@ -128,5 +128,5 @@ def test_killed_while_purging(shell: Shell, spark: SparkSession, tmp_path: Path)
     assert shell.release(config(tmp_path, batch(30, 9))).code == 0
     assert holding("before", path) == []
     assert table(spark, tmp_path).count() == 39
-    assert pipeline.audit(str(path), parse(config(tmp_path, batch(30, 9)))).passed
+    assert pipeline.audit_delta(str(path), parse(config(tmp_path, batch(30, 9)))).passed
     assert left(tmp_path / "out") == {"table", "table.private"}

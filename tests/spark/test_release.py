@@ -92,7 +92,7 @@ def test_release(spark: SparkSession, tmp_path: Path, kernel: str) -> None:
     assert found["capital_gain"].sum() == pytest.approx(gain, rel=0.2)  # null where most are
     manifest = json.loads((tmp_path / "table/_anonlib/manifest.json").read_text("utf-8"))
     assert manifest["rows_released"] == 3000
-    assert pipeline.audit(str(tmp_path / "table"), parsed).passed
+    assert pipeline.audit_delta(str(tmp_path / "table"), parsed).passed
     leftovers = {path.name for path in tmp_path.iterdir()}
     assert leftovers == {"table", "table.private"}
 
@@ -155,7 +155,7 @@ def test_unit_counts_persons(
     files = [p.read_bytes() for p in (tmp_path / "table").rglob("*") if p.is_file()]
     assert not any(name.encode() in data for name in (TOKEN,) for data in files)
     # Nobody can count persons on what is published, unless they have pseudonyms there.
-    assert not pipeline.audit(str(tmp_path / "table"), parsed).passed
+    assert not pipeline.audit_delta(str(tmp_path / "table"), parsed).passed
     monkeypatch.setenv("UNIT_KEY", "0123456789abcdef")
     raw["attributes"]["person"]["pseudonym"] = True
     raw["privacy"]["acknowledge_linked"] = True
@@ -163,15 +163,15 @@ def test_unit_counts_persons(
     parsed = anonlib.parse(raw)
     anonlib.release(parsed, dataframe=spark.createDataFrame(frame))
     named = str(tmp_path / "named")
-    audited = pipeline.audit(named, parsed)
+    audited = pipeline.audit_delta(named, parsed)
     assert audited.passed
     assert audited.verdicts[0].value == result.audit.verdicts[0].value
     asked = raw | {"privacy": {**raw["privacy"], "models": [{"type": "k_anonymity", "k": 9}]}}
-    assert not pipeline.audit(named, anonlib.parse(asked)).passed  # of 10 rows and more
+    assert not pipeline.audit_delta(named, anonlib.parse(asked)).passed  # of 10 rows and more
     # Who comes again has another pseudonym.
     twice = raw | {"release": {"path": named, "mode": "append", "acknowledge_returning": True}}
     twice["release"]["ledger"] = {"key_env": "UNIT_LEDGER"}
-    assert not pipeline.audit(named, anonlib.parse(twice)).passed
+    assert not pipeline.audit_delta(named, anonlib.parse(twice)).passed
 
 
 @pytest.mark.spark

@@ -127,6 +127,34 @@ def test_privacy_model(added: Path) -> None:
     assert (built.label, built.required) == ("present_values n=4 attribute=illness", 4)
 
 
+def test_release_in_memory(added: Path) -> None:
+    """All of them together, and the audit's half without Spark."""
+    random = np.random.default_rng(2)
+    illness = np.where(random.random(400) < 0.7, random.choice(["flu", "cold"], 400), None)
+    table = pa.table(
+        {"wage": random.normal(3000, 500, 400), "age": random.integers(18, 90, 400)}
+    ).append_column("illness", pa.array(illness.tolist()))
+    release = anonlib.anonymize(
+        table,
+        quasi_identifiers=["age", "wage"],
+        sensitive=["illness"],
+        one_row_per_person=True,
+        kernel="neighbours",
+        partition={"steps": [{"type": "halves"}], "max_rows": 100},
+        recode={"columns": {"wage": "lowest"}},
+        privacy={
+            "models": [
+                {"type": "k_anonymity", "k": 3},
+                {"type": "present_values", "n": 4, "attribute": "illness"},
+            ]
+        },
+    )
+    present = release.table.to_pandas().groupby(["age", "wage"])["illness"].count()
+    last = release.audit.verdicts[-1]
+    assert (last.model, last.value) == ("present_values n=4 attribute=illness", present.min())
+    assert present.min() >= 4
+
+
 def test_recoder(added: Path) -> None:
     lowest = made("recoder", "lowest")
     recoders.test_declares_scales_and_describes_its_parameters(lowest)

@@ -35,7 +35,7 @@ LAYERS = [
     ["run"],
     ["sweeps"],
     ["pipeline"],
-    ["anonymizing"],
+    ["in_hand"],
     ["__init__"],  # the public names
     ["cli"],
 ]

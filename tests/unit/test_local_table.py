@@ -180,7 +180,7 @@ class TestWhatCannotBe:
 
     def test_too_many_categories(self) -> None:
         chosen = config(max_categories=2)
-        with pytest.raises(InputError, match="max_categories"):
+        with pytest.raises(ConfigError, match="max_categories"):
             anonymize_table(*as_source(frame(), chosen), chosen)
 
 

@@ -12,6 +12,7 @@ from anonlib.auditing import AuditReport, AuditSpec, Verdict
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, Problem
+from anonlib.evaluation.published_spec import counts_persons
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import verify
 from anonlib.spark.digest import Digest
@@ -194,7 +195,7 @@ def test_persons_of_a_published_table(
     found = verify.audit_published(table, made)
     ((_, spec, _),) = asked
     assert (spec.persons, spec.token) == (persons, "name" if persons == "token" else None)
-    assert verify.counts_persons(made) == counts
+    assert counts_persons(made) == counts
     assert found.notes == ()
 
 

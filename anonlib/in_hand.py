@@ -1,9 +1,11 @@
-"""The verb for a table in hand: `anonymize` takes a DataFrame or an Arrow table, and returns a
-release of the same type."""
+"""The verbs for a table in hand, a DataFrame or an Arrow table: `anonymize` returns a release of
+the same type, `audit` counts whether a table holds its models."""
 
+import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +14,25 @@ import pyarrow as pa
 
 from anonlib.auditing.report import AuditReport, value_risk
 from anonlib.config.dump import format_config
-from anonlib.config.model import Config
-from anonlib.config.reading import as_config
+from anonlib.config.minimum_k import check_minimum_k
+from anonlib.config.model import Config, SourceSection
+from anonlib.config.reading import GivenConfig, as_config
 from anonlib.config.summary import digest_config, software, summarize_config
-from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
+from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, without_cause
+from anonlib.evaluation.published_spec import (
+    CONTROLLERS,
+    make_auditable_spec,
+    make_published_spec,
+)
 from anonlib.local.arguments import Arguments, config_from_arguments
-from anonlib.local.frames import like, to_arrow
+from anonlib.local.frames import is_of_spark, like, list_names, require_table, to_arrow
 from anonlib.local.limits import find_unsupported
 from anonlib.table.columns import TOKEN
 
 if TYPE_CHECKING:
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
+    from anonlib.progress import Progress
 
 #: The most rows of a DataFrame in Spark that scales are guessed from.
 GUESS_ROWS = 10_000
@@ -57,10 +66,11 @@ class Release:
         """The config as YAML, for `anonlib release`. Its source is to be filled in."""
         return format_config(self.config)
 
+    @without_cause
     def report(self, path: str | Path | None = None) -> str:
         """The page of the release, as HTML. It is private: it has exact counts and the seed.
 
-        path: A new file that gets the page, too.
+        path: A new file that gets the page, too. Only its owner can read it.
 
         Raises InputError if the file is there, or can't be written.
         """
@@ -68,32 +78,41 @@ class Release:
 
         page = render(self.record)
         if path is not None:
-            try:
-                with Path(path).open("x", encoding="utf-8") as file:
+            with _writing(path):
+                handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
                     file.write(page)
-            except FileExistsError:
-                raise InputError(f"{path}: is there already; name another file") from None
-            except OSError as error:
-                raise InputError(f"{path}: can't be written ({error.strerror})") from None
         return page
 
+    @without_cause
     def to_parquet(self, path: str | Path) -> None:
-        """Writes the released rows to a new Parquet file. For a table in memory."""
+        """Writes the released rows to a new Parquet file. For a table in memory.
+
+        Raises InputError if the file is there, or can't be written.
+        """
         from pyarrow import parquet
 
-        if Path(path).exists():
-            raise InputError(f"{path}: is there already; name another file")
-        parquet.write_table(to_arrow(self.table), path)
+        with _writing(path), Path(path).open("xb") as file:
+            parquet.write_table(self._rows(), file)
 
+    @without_cause
     def to_delta(self, path: str | Path) -> None:
-        """Writes the released rows to a new Delta table, by deltalake. For a table in memory."""
+        """Writes the released rows to a new Delta table, by deltalake. For a table in memory.
+
+        Raises InputError if the folder is there, or deltalake is not installed.
+        """
         try:
             from deltalake import write_deltalake
         except ImportError:
             raise InputError("to_delta: needs deltalake: pip install deltalake") from None
-        if Path(path).exists():
-            raise InputError(f"{path}: is there already; name another folder")
-        write_deltalake(str(path), to_arrow(self.table))
+        with _writing(path):
+            Path(path).mkdir()
+            write_deltalake(str(path), self._rows())
+
+    def _rows(self) -> pa.Table:
+        if is_of_spark(self.table):
+            raise InputError("the release is a Delta table already: release.path in its config")
+        return to_arrow(self.table, list_names(self.table))
 
     def __repr__(self) -> str:
         return "\n".join(["Release:", *[f"  {name}: {text}" for name, text in self._lines()]])
@@ -122,22 +141,34 @@ class Release:
             yield "note", note
 
 
+@contextmanager
+def _writing(path: str | Path) -> Iterator[None]:
+    """Turns errors of the disk into InputError."""
+    try:
+        yield
+    except FileExistsError:
+        raise InputError(f"{path}: is there already; name another place") from None
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
+
+
 def anonymize(
     data: Any,
-    config: Config | Mapping[str, Any] | str | Path | None = None,
+    config: GivenConfig | None = None,
     *,
-    quasi_identifiers: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
+    quasi_identifiers: Sequence[str] | None = None,
+    sensitive: Sequence[str] | None = None,
+    identifiers: Sequence[str] | None = None,
+    insensitive: Sequence[str] | None = None,
     target: str | None = None,
-    k: int = 10,
+    target_is_public: bool = False,
+    k: int | None = None,
     l: int | None = None,  # noqa: E741 (the name in the literature)
-    unit: Sequence[str] = (),
-    one_row_per_person: bool | str = False,
+    unit: Sequence[str] | None = None,
+    one_row_per_person: bool | str | None = None,
     scales: Mapping[str, str] | None = None,
     hierarchies: Mapping[str, str | Path] | None = None,
-    kernel: str | Mapping[str, Any] = "mdav",
+    kernel: str | Mapping[str, Any] | None = None,
     path: str | None = None,
     **sections: Any,
 ) -> Release:
@@ -147,7 +178,8 @@ def anonymize(
     Columns that no argument names are not in the release. Scales are guessed, and notes say so.
     Tables in memory need no Spark. The released rows are those of a release in Spark of the same
     rows, config and seed (`anonlib.local.engine.make_release` has the one exception), in a new
-    random order, since the order of a table can tell whose a row is.
+    random order, since the order of a table can tell whose a row is. Times are in microseconds and
+    UTC, as in Spark.
 
     Args:
         data: A pandas, polars or Arrow table, or a Spark DataFrame.
@@ -159,16 +191,18 @@ def anonymize(
             show them.
         insensitive: Columns that are released as they are.
         target: The column that models predict. It is protected like a sensitive column.
-        k: The fewest persons who share their quasi-identifiers.
+        target_is_public: Accepts that the target is released as it is, also without a model.
+        k: The fewest persons who share their quasi-identifiers; 10 by default.
         l: The fewest values of each sensitive column and the target that these persons have.
         unit: Columns that together identify a person, who may have several rows.
         one_row_per_person: True: declared; or the column that is checked to identify a person. This
             or `unit` is required.
         scales: By column: continuous, ordinal or nominal, where the guess is wrong.
         hierarchies: By column: the file of its hierarchy.
-        kernel: The kernel: its `type`, or a mapping with parameters.
-        path: The folder of the Delta table. Only a Spark DataFrame needs it.
-        sections: Further sections of a config, such as recode, partition, privacy or seed.
+        kernel: The kernel: its `type`, or a mapping with parameters; mdav by default.
+        path: The folder of the Delta table that a Spark DataFrame is published as.
+        sections: Further sections of a config, such as recode, partition or privacy. Without a
+            seed one is drawn.
 
     Raises:
         InputError: Data or arguments can't be used.
@@ -183,56 +217,118 @@ def anonymize(
         ).table
     """
     arguments = Arguments(
-        quasi_identifiers=tuple(quasi_identifiers),
-        sensitive=tuple(sensitive),
-        identifiers=tuple(identifiers),
-        insensitive=tuple(insensitive),
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        identifiers=identifiers,
+        insensitive=insensitive,
         target=target,
+        target_is_public=target_is_public,
         k=k,
         l=l,
-        unit=tuple(unit),
+        unit=unit,
         one_row_per_person=one_row_per_person,
-        scales=scales or {},
-        hierarchies=hierarchies or {},
+        scales=scales,
+        hierarchies=hierarchies,
         kernel=kernel,
         path=path,
         sections=sections,
     )
+    arguments.require_kinds()
     if config is not None:
         arguments.refuse_beside_config()
-    in_spark = type(data).__module__.startswith("pyspark.sql")
-    table = to_arrow(data.limit(GUESS_ROWS).toArrow() if in_spark else data)
+    if is_of_spark(data):
+        return _release_in_spark(data, config, arguments)
+    data = require_table(data)
     if config is None:
-        chosen, notes = config_from_arguments(table, arguments)
+        table = to_arrow(data, arguments.names)
+        chosen, notes = config_from_arguments(table, list_names(data), arguments)
     else:
         chosen, notes = as_config(config), ()
-    if in_spark:
-        return _release_in_spark(data, chosen, notes)
-    return _release_in_memory(table, data, chosen, notes)
+    return _release_in_memory(data, chosen, notes)
 
 
-def _release_in_spark(data: Any, config: Config, notes: tuple[str, ...]) -> Release:
+def audit(
+    table: Any,
+    config: GivenConfig,
+    progress: "Progress | None" = None,
+    version: int | None = None,
+) -> AuditReport:
+    """Counts whether a table holds a config's privacy models, whoever published it.
+
+    Args:
+        table: The folder of a Delta table; or a table in hand: of pandas, polars or Arrow, which
+            needs no Spark, or a Spark DataFrame.
+        config: A dict, the path of a YAML file, or a Config.
+        progress: Hears of every stage; silent by default. For a Delta table.
+        version: The version of a Delta table; the latest by default.
+
+    Returns:
+        A verdict for each model, and what is wrong with the columns.
+
+    Raises:
+        ConfigError: The config is not valid.
+        InputError, StorageError: The table can't be read.
+
+    Example:
+        assert anonlib.audit("out/adult", "conf/adult.yaml").passed
+    """
+    if isinstance(table, str | Path):
+        from anonlib.pipeline import audit_delta
+
+        return audit_delta(str(table), config, progress, version)
+    if version is not None:
+        raise InputError("version: only a Delta table has versions")
+    chosen = as_config(config)
+    if is_of_spark(table):
+        from anonlib.run.verify import audit_published
+
+        return audit_published(table, chosen)
+    from anonlib.auditing.in_memory import audit_in_memory
+
+    if problems := [*check_minimum_k(chosen.all_models)]:
+        raise ConfigError(problems)
+    data = require_table(table)
+    report = audit_in_memory(to_arrow(data, list_names(data)), make_auditable_spec(chosen))
+    return replace(report, notes=(CONTROLLERS,)) if chosen.partition.controller else report
+
+
+def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Arguments) -> Release:
     from anonlib.pipeline import release
 
-    result = release(config, dataframe=data)
-    assert result.audit is not None  # a release without one is not published
+    notes: tuple[str, ...] = ()
+    if config is not None:
+        chosen = as_config(config)
+        plain = {"format": "dataframe", "where": chosen.source.where}
+        source = SourceSection.model_validate(plain)
+        chosen = chosen.model_copy(update={"source": source})
+    elif arguments.path is None:
+        raise InputError("path: name the folder of the Delta table that is published")
+    else:
+        names = data.columns
+        kept = [name for name in names if name in arguments.names]
+        some = data.select(*[data[f"`{name}`"] for name in kept]).limit(GUESS_ROWS).toArrow()
+        chosen, notes = config_from_arguments(some, names, arguments)
+    result = release(chosen, dataframe=data)
+    if result.audit is None:
+        raise InputError(
+            "no release was made: these rows wait in the backlog, or the run was published before; "
+            "anonlib.release says which"
+        )
     table = data.sparkSession.read.format("delta").load(result.table)
-    record = {**result.to_dict(), "anonlib_record": 1, "settings": summarize_config(config)}
-    risk = _value_risk(result.audit, config)
-    return Release(
-        table, result.audit, result.losses, risk, (*notes, *result.notes), config, record
-    )
+    record = {**result.to_dict(), "anonlib_record": 1, "settings": summarize_config(chosen)}
+    risk = _value_risk(result.audit, chosen)
+    notes = (*notes, *result.notes)
+    return Release(table, result.audit, result.losses, risk, notes, chosen, record)
 
 
-def _release_in_memory(
-    table: pa.Table, data: Any, config: Config, notes: tuple[str, ...]
-) -> Release:
+def _release_in_memory(data: Any, config: Config, notes: tuple[str, ...]) -> Release:
     from anonlib.local.engine import make_release
-    from anonlib.local.rows import read_rows
+    from anonlib.local.rows import list_needed, read_rows
 
-    if problems := [*find_unsupported(config)]:
+    problems = [*find_unsupported(config), *check_minimum_k(config.all_models)]
+    if problems:
         raise ConfigError(problems)
-    rows = read_rows(table, config)
+    rows = read_rows(to_arrow(data, list_needed(config)), list_names(data), config)
     _require_harmless(rows, config)
     release = make_release(rows, config, secrets.token_bytes(32))
     report = _audit(release, rows, config)
@@ -240,10 +336,21 @@ def _release_in_memory(
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
-    notes = (*notes, *schema.notes)
+    notes = (*notes, *schema.notes, *_note(rows, config))
     record = _make_record(release, rows, report, config, notes)
     risk = _value_risk(report, config)
     return Release(like(released, data), report, release.losses, risk, notes, config, record)
+
+
+def _note(rows: "Rows", config: Config) -> Iterator[str]:
+    """What of the config and the rows a reader has to know."""
+    if config.one_row_per_person is True:
+        yield "each row counts as another person: declared, not checked"
+    if n_nobody := rows.n_nobody:
+        count = f"fewer than {config.k}" if n_nobody < config.k else f"{n_nobody:,}"
+        yield f"{count} rows have no person: no model counts them"
+    if config.seed == Config.model_fields["seed"].default:
+        yield "seed: it is the default; who knows it can test guesses at how cells were made"
 
 
 def _require_harmless(rows: "Rows", config: Config) -> None:
@@ -259,10 +366,7 @@ def _require_harmless(rows: "Rows", config: Config) -> None:
 
 def _audit(release: "MemoryRelease", rows: "Rows", config: Config) -> AuditReport:
     """Audits a release. Raises AuditError unless all models hold and no row is lost."""
-    from dataclasses import replace
-
     from anonlib.auditing.in_memory import audit_in_memory
-    from anonlib.evaluation.published_spec import make_published_spec
 
     spec = make_published_spec(config)
     columns = {c.name: release.table.column(c.id) for c in rows.schema.released}
@@ -297,6 +401,7 @@ def _make_record(
         "n_rows_in": n_in,
         "n_rows_out": report.n_rows,
         "n_suppressed": n_in - report.n_rows,
+        "n_nobody": rows.n_nobody,
         "n_blocks": release.n_blocks,
         "n_cells": release.n_cells,
         "audit": report.to_dict(),
