@@ -1,4 +1,4 @@
-"""Makes the README's picture anew: runs the quickstart and saves what it prints.
+"""Makes the docs' picture anew: runs the quickstart and saves what it prints.
 
 .venv/bin/python scripts/lib/picture.py
 """
@@ -20,7 +20,7 @@ with tempfile.TemporaryDirectory() as folder:
         name: getattr(result, name).replace(f"file:{folder}", "out")
         for name in ("table", "manifest", "record", "report")
     }
-    picture = root / ".readme/summary.svg"
+    picture = root / "docs/images/summary.svg"
     picture.parent.mkdir(exist_ok=True)
     summary_svg(replace(result, **places), picture, config)
 # Pages that show it load no fonts from elsewhere.

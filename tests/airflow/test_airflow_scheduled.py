@@ -1,4 +1,4 @@
-"""The DAG of jobs/airflow under a scheduler, triggered as README.md says."""
+"""The DAG of jobs/airflow under a scheduler, triggered as docs/operations/running.md says."""
 
 import json
 import re
@@ -26,8 +26,9 @@ def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 
 def trigger(airflow: Airflow, config: str, date: str) -> None:
-    """The command of README.md, with another config and date."""
-    [said] = re.findall(r"`(airflow dags trigger\s[^`]+)`", (ROOT / "README.md").read_text())
+    """The command of the docs, with another config and date."""
+    text = (ROOT / "docs/operations/running.md").read_text("utf-8")
+    [said] = re.findall(r"`(airflow dags trigger\s[^`]+)`", text)
     assert "people.yaml" in said
     assert "2026-01-31" in said
     said = said.replace("people.yaml", config).replace("2026-01-31", date)

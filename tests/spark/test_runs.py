@@ -113,8 +113,8 @@ def test_figures_name_their_run(released: Released, spark: SparkSession) -> None
     assert [list(row) for row in found] == [wanted]
 
 
-def test_the_dashboard_of_the_readme(released: Released, spark: SparkSession) -> None:
-    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+def test_the_dashboard_of_the_docs(released: Released, spark: SparkSession) -> None:
+    text = " ".join((ROOT / "docs/operations/running.md").read_text("utf-8").split())
     (query,) = re.findall("``(SELECT .*?)``", text)
     place = f"{released.folder}/out/table.private/metrics"
     found = spark.sql(query.replace("out/adult.private/metrics", place)).collect()

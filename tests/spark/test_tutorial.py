@@ -1,4 +1,4 @@
-"""TUTORIAL.md: its commands, run in their order on the table it names, print what it shows."""
+"""docs/guide/tutorial.md: its commands, run in their order on its table, print what it shows."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def test_the_tutorial(shell: Shell, checkout: Path, monkeypatch: pytest.MonkeyPa
     data_dir()
     monkeypatch.setattr("anonlib.cli.show.program", lambda: "scripts/anonlib")
     n_commands, code = 0, 0
-    for block in fenced((ROOT / "TUTORIAL.md").read_text("utf-8")):
+    for block in fenced((ROOT / "docs/guide/tutorial.md").read_text("utf-8")):
         if block.language == "yaml":
             (checkout / block.name).write_text(block.text, "utf-8")
             continue

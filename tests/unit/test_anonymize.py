@@ -1,6 +1,5 @@
 """`anonlib.anonymize` for tables in memory."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from anonlib.auditing import AuditReport
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
 from anonlib.in_hand import Release
 from tests.support import data_dir
-from tests.texts import ROOT
+from tests.texts import ROOT, fenced
 
 
 def people(n: int = 400) -> pd.DataFrame:
@@ -92,12 +91,12 @@ def test_the_type_that_came_in(make: Any, kind: type) -> None:
     assert sorted(rows) == sorted(expected.itertuples(index=False, name=None))
 
 
-def test_the_first_lines_of_the_readme(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("text", ["README.md", "docs/guide/tables.md"])
+def test_the_snippets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     (tmp_path / "data").symlink_to(data_dir())
     monkeypatch.chdir(tmp_path)
-    (snippet, *_) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    page = (ROOT / text).read_text("utf-8")
+    (snippet,) = [block.text for block in fenced(page) if block.language == "python"]
     names: dict[str, Any] = {}
     exec(snippet, names)
     assert len(names["release"].table) == len(names["people"]) == 32_561

@@ -1,7 +1,12 @@
 """What tests of texts go by: blocks, commands, and whether shown output is what was said."""
 
-import pytest
+import re
+from pathlib import Path
 
+import pytest
+import yaml
+
+import anonlib
 from tests.texts import ROOT, Fenced, Shown, commands, fenced, not_said
 
 OUTPUT = "a table\n\nrows   1,200\nclasses  40\ndone\n"
@@ -48,10 +53,54 @@ def test_what_was_not_said(shown: str, missing: list[str]) -> None:
     assert set(missing) <= set(not_said(shown.splitlines(), OUTPUT))
 
 
-def test_texts_name_files_that_are_there() -> None:
-    """Links of the texts to files of this repository."""
-    for name in ("README.md", "TUTORIAL.md", "CONTRIBUTING.md", "SECURITY.md"):
-        text = (ROOT / name).read_text("utf-8")
-        links = [part.partition(")")[0] for part in text.split("](")[1:]]
-        own = [link.partition("#")[0] for link in links if "://" not in link]
-        assert [link for link in own if link and not (ROOT / link).exists()] == []
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\(([^)\s]*)\)")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings."""
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """In the checkout; scripts/docs looks at those of the site. Its reference is made there."""
+    text = page.read_text("utf-8")
+    broken = []
+    for link in LINK.findall(text):
+        name, _, anchor = link.partition("#")
+        if "://" in name or "reference/" in name:
+            continue
+        place = (page.parent / name) if name else page
+        if not place.exists() or (anchor and anchor not in anchors(place.read_text("utf-8"))):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_is_in_the_site() -> None:
+    listed = set(re.findall(r": ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    own = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    made = {page for page in listed if page.startswith("reference/")}
+    assert own <= listed
+    assert listed - own - made == {"security.md", "contributing.md", "changelog.md"}
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_yaml_is_yaml(page: Path) -> None:
+    blocks = [block for block in fenced(page.read_text("utf-8")) if block.language == "yaml"]
+    for block in blocks:
+        assert yaml.safe_load(block.text)
+
+
+def test_the_config_of_the_guide() -> None:
+    """Whole and valid, but for an order that it shortens."""
+    (block, *_) = [b for b in fenced((ROOT / "docs/guide/config.md").read_text()) if b.language]
+    raw = yaml.safe_load(block.text)
+    raw["attributes"]["education"]["order"] = ["Preschool", "Masters", "Doctorate"]
+    raw["attributes"]["national_id"]["pseudonym"] = True
+    assert anonlib.parse(raw).k == 10
