@@ -3,6 +3,7 @@
 The verbs, each also one of the command line (`python -m anonlib --help`):
 
     anonymize   anonymize a table in hand: pandas, polars, Arrow (without Spark), or Spark
+    suggest     try kernels and k on a sample of a table in hand, and suggest three
     check       resolve a config against its source; publishes nothing
     release     partition, anonymize, audit and publish a table
     evaluate    measure what a published table is worth, and how risky it is
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonlib.config.reading import load, parse
-    from anonlib.in_hand import anonymize, audit
+    from anonlib.in_hand import anonymize, audit, suggest
     from anonlib.local import cells
     from anonlib.pages.output import report
     from anonlib.pipeline import check, evaluate, release, sweep
@@ -37,6 +38,7 @@ _HOMES = {
     "parse": "anonlib.config.reading",
     "release": "anonlib.pipeline",
     "report": "anonlib.pages.output",
+    "suggest": "anonlib.in_hand",
     "sweep": "anonlib.pipeline",
 }
 
@@ -51,6 +53,7 @@ __all__ = [
     "parse",
     "release",
     "report",
+    "suggest",
     "sweep",
 ]
 

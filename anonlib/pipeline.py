@@ -3,13 +3,15 @@ command line, from a job and from a notebook, on the session that is there."""
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from anonlib import registry
 from anonlib.auditing import AuditReport
@@ -20,7 +22,14 @@ from anonlib.config.keys import (
     require_master_keys,
 )
 from anonlib.config.minimum_k import PROPERTY, check_minimum_k
-from anonlib.config.model import Attribute, Config, PrivacySection
+from anonlib.config.model import (
+    AccountabilitySection,
+    Attribute,
+    Config,
+    PrivacySection,
+    ReleaseSection,
+    SourceSection,
+)
 from anonlib.config.places import check_overlaps, private_places
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
@@ -43,7 +52,7 @@ from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
-from anonlib.run.scan import Scan, scan
+from anonlib.run.scan import Scan, require_readable, scan
 from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
@@ -365,6 +374,58 @@ def sweep(
         spark = session(sweep.file.spark.conf)
         _require_minimum_k(spark, sweep)
     return run_sweep(spark, sweep, progress, retry=retry)
+
+
+def read_sample(config: Config, most: int, progress: Progress) -> tuple[pa.Table, Config]:
+    """Reads a sample of a config's source into memory, to try settings on.
+
+    Args:
+        config: The config.
+        most: About the most rows. All rows of a person are in the sample, or none.
+        progress: Hears of every stage.
+
+    Returns:
+        The rows, and the config of a release of them in memory: without what only a run in Spark
+        does, and without casts, since the values are cast.
+
+    Raises:
+        ConfigError, InputError: As `check`.
+    """
+    with progress.stage("start"):
+        spark = session(config.spark.conf)
+        _require_minimum_k(spark, config.privacy)
+    with progress.stage("open", spark):
+        source = open_source(spark, config)
+    with closing(source), progress.stage("scan", spark), translate_errors("source"):
+        require_readable(source, config.privacy.missing_tokens)
+        rows = source.raw.select(*[column.alias(id) for id, column in source.columns.items()])
+        n = rows.count()
+        if n > most:
+            person = F.xxhash64(F.lit(config.seed), *(source.schema.unit or rows.columns))
+            rows = rows.where(person < F.lit(int(2**64 * most / n) - 2**63))
+        table = rows.toArrow()
+    names = [source.schema.by_id(id).name for id in table.column_names]
+    return table.rename_columns(names), _in_memory(config, names)
+
+
+def _in_memory(config: Config, names: Sequence[str]) -> Config:
+    """The config of a release in memory of these columns."""
+    plain = {"type": None, "pseudonym": False}
+    attributes = {n: config.attributes[n].model_copy(update=plain) for n in names}
+    source = SourceSection.model_validate({"format": "dataframe"})
+    release = ReleaseSection.model_validate({"path": config.release.path})
+    return config.model_copy(
+        update={
+            "source": source,
+            "attributes": attributes,
+            "release": release,
+            "accountability": AccountabilitySection(),
+            "pseudonyms": None,
+            "evaluate": None,
+            "gates": (),
+            "events": None,
+        }
+    )
 
 
 def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:

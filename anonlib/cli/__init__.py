@@ -140,6 +140,34 @@ def _check(args: argparse.Namespace) -> int:
     return 0
 
 
+def _suggest(args: argparse.Namespace) -> int:
+    config = config_of(args)
+    from anonlib.in_hand import suggest
+    from anonlib.pages.output import write_page
+    from anonlib.pipeline import read_sample
+
+    with progress_of(args) as progress:
+        sample, changed = read_sample(config, args.rows, progress)
+        with progress.stage("suggest"):
+            found = suggest(
+                sample,
+                changed,
+                seconds=args.seconds,
+                rows=args.rows,
+                ks=args.k,
+                kernels=args.kernels,
+            )
+        if args.page is not None:
+            write_page(args.page, found.report())
+    if args.json:
+        print_json(found.to_dict())
+    else:
+        from anonlib.cli.show.suggestions import print_suggestion
+
+        print_suggestion(found, args.conf, args.overrides, args.page)
+    return 0
+
+
 def _sweep(args: argparse.Namespace) -> int:
     from anonlib.sweeps.file import load_sweep
 
@@ -233,6 +261,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "audit": _audit,
     "evaluate": _evaluate,
     "check": _check,
+    "suggest": _suggest,
     "sweep": _sweep,
     "init": _init,
     "schema": _schema,

@@ -59,6 +59,7 @@ def make_parser(version: str) -> Parser:
             examples:
               anonlib init people.csv --out people.yaml     draft a config, then review it
               anonlib check people.yaml                     compare it with the table
+              anonlib suggest people.yaml                   which kernel, which k
               anonlib release people.yaml                   anonymize, audit, publish
               anonlib release people.yaml --set seed=8 --set privacy.models.0.k=20
               anonlib evaluate people.yaml --trial          what a release would be worth
@@ -81,6 +82,7 @@ def make_parser(version: str) -> Parser:
         _audit,
         _evaluate,
         _check,
+        _suggest,
         _sweep,
         _init,
         _schema,
@@ -188,6 +190,54 @@ def _check(verbs: Any) -> None:
     add_conf(parser, "conf")
     add_json(parser)
     _add_environment(parser, _MIN_K, _REQUIRE)
+
+
+def _suggest(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "suggest",
+        "try kernels and k on a sample of a config's source, and suggest three of them",
+        f"""
+            Nothing is published. Each attempt is a release of the sample in memory,
+            audited as any other. Losses are of the sample: those of the whole table
+            are smaller.
+
+            examples:
+              anonlib suggest conf/adult.yaml
+              anonlib suggest conf/adult.yaml --k 5 10 20 --seconds 120 --page tried.html
+
+            {EXIT_CODES}
+        """,
+    )
+    add_conf(parser, "conf")
+    parser.add_argument(
+        "--k",
+        nargs="+",
+        type=whole_number(2),
+        default=[5, 10, 20, 50],
+        metavar="K",
+        help="the k to try, besides the config's (default: 5 10 20 50)",
+    )
+    parser.add_argument(
+        "--kernels", nargs="+", default=[], metavar="NAME", help="the kernels to try"
+    )
+    parser.add_argument(
+        "--rows",
+        type=whole_number(100),
+        default=20_000,
+        metavar="N",
+        help="about the most rows of the sample (default: 20000)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=whole_number(1),
+        default=60,
+        metavar="N",
+        help="no attempt is begun after this time (default: 60)",
+    )
+    parser.add_argument("--page", metavar="FILE", help="a file for the page, private")
+    add_json(parser)
+    _add_environment(parser, _MIN_K)
 
 
 def _sweep(verbs: Any) -> None:

@@ -82,6 +82,10 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
     for name, attribute in config.attributes.items():
         if attribute.pseudonym:
             yield Problem(f"attributes.{name}.pseudonym", text)
+
+
+def find_accounts() -> Iterator[Problem]:
+    """The accounts of runs that an operator asks for, which no release in memory keeps."""
     for variable in ACCOUNTS:
         if os.environ.get(variable):
             yield Problem(

@@ -112,6 +112,24 @@ def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:
     return Rows(pa.table(columns).take(order).combine_chunks(), schema)
 
 
+def sample_rows(rows: Rows, most: int) -> Rows:
+    """At most about this many rows, of persons who are chosen at random. All rows of a person are
+    in the sample, or none."""
+    table, n = rows.table, rows.table.num_rows
+    if n <= most:
+        return rows
+    if not rows.schema.unit:
+        return Rows(table.slice(0, most), rows.schema)  # in the order of a hash
+    codes = person_codes([table.column(id).combine_chunks() for id in rows.schema.unit])
+    assert codes is not None  # there is a unit
+    # Persons in the order of their first rows.
+    persons, first, person = np.unique(codes, return_index=True, return_inverse=True)
+    rank = np.empty(len(persons), np.int64)
+    rank[np.argsort(first)] = np.arange(len(persons))
+    kept = rank[person] < most / n * len(persons)
+    return Rows(table.filter(pa.array(kept)).combine_chunks(), rows.schema)
+
+
 def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
     """The column in a type that Spark has. Times are in microseconds, and in UTC if they have a
     zone, as in Spark.

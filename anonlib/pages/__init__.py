@@ -27,7 +27,7 @@ def render(record: Mapping[str, Any]) -> str:
     """
     if record.get("anonlib_record") != 1:
         raise InputError("no run record of anonlib, or one of another version")
-    template = _environment().get_template("release.html")
+    template = environment().get_template("release.html")
     try:
         return template.render(page=release_page(record))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -67,10 +67,11 @@ def render_sweep(
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
     page = replace(page, summary=(*page.summary, *map(printable, notes)))
-    return _environment().get_template("sweep.html").render(page=page)
+    return environment().get_template("sweep.html").render(page=page)
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of pages, and what they may call."""
     environment = Environment(
         loader=PackageLoader("anonlib.pages"),
         autoescape=True,

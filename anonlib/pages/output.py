@@ -61,6 +61,19 @@ def report(
     return place
 
 
+def write_page(path: str | Path, page: str) -> None:
+    """Writes a page to a new local file that only its owner can read. Raises InputError if the file
+    is there, or can't be written."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+    except FileExistsError:
+        raise InputError(f"{path}: is there already; name another file") from None
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
+
+
 def _record_path(run: str, folder: str) -> str:
     """The path of a run's private record. Raises InputError if `run` is no id of a run."""
     if not _RUN_ID.fullmatch(run):

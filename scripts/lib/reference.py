@@ -33,8 +33,8 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def python() -> str:
     verbs = [name for name in anonlib.__all__ if name != "__version__"]
     homes = [f"::: {anonlib._HOMES[name]}.{name}" for name in verbs]
-    release = "::: anonlib.in_hand.Release"
-    return "# Python\n\n" + "\n\n".join([*homes, release]) + "\n"
+    classes = ["::: anonlib.in_hand.Release", "::: anonlib.in_hand.suggestion.Suggestion"]
+    return "# Python\n\n" + "\n\n".join([*homes, *classes]) + "\n"
 
 
 def section(model: type[BaseModel], path: str) -> str:

@@ -29,6 +29,7 @@ VERBS = (
     "release",
     "audit",
     "check",
+    "suggest",
     "sweep",
     "init",
     "schema",

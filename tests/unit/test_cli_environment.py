@@ -36,6 +36,7 @@ def test_help_names_every_variable_that_is_read(capsys: pytest.CaptureFixture[st
         ("evaluate", {"MIN_K", "RUNS", "EVENTS"}),
         ("check", {"MIN_K", "REQUIRE"}),
         ("audit", {"MIN_K"}),
+        ("suggest", {"MIN_K"}),
         ("sweep", {"MIN_K"}),
         ("runs", {"RUNS"}),
         ("show", set()),

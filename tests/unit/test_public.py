@@ -31,7 +31,7 @@ CONFIG: dict[str, Any] = {
 
 
 def test_names() -> None:
-    names = [*VERBS, "__version__", "anonymize", "cells", "load", "parse"]
+    names = [*VERBS, "__version__", "anonymize", "cells", "load", "parse", "suggest"]
     assert sorted(anonlib.__all__) == sorted(names) == sorted(dir(anonlib))
     assert anonlib.__version__
     with pytest.raises(AttributeError, match="no attribute 'relase'"):

@@ -1,11 +1,10 @@
 """The verbs for a table in hand, a DataFrame or an Arrow table: `anonymize` returns a release of
-the same type, `audit` counts whether a table holds its models."""
+the same type, `suggest` tries several, `audit` counts whether a table holds its models."""
 
-import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +17,21 @@ from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.reading import GivenConfig, as_config
 from anonlib.config.summary import digest_config, software, summarize_config
-from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, without_cause
-from anonlib.evaluation.published_spec import (
-    CONTROLLERS,
-    make_auditable_spec,
-    make_published_spec,
-)
+from anonlib.errors import ConfigError, InputError, without_cause
+from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
+from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.local.arguments import Arguments, config_from_arguments
 from anonlib.local.frames import is_of_spark, like, list_names, require_table, to_arrow
-from anonlib.local.limits import find_unsupported
-from anonlib.table.columns import TOKEN
+from anonlib.local.limits import find_accounts, find_unsupported
 
 if TYPE_CHECKING:
+    from anonlib.in_hand.suggestion import Suggestion
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
 
+#: The arguments of `anonymize`, without sections.
+_ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 #: The most rows of a DataFrame in Spark that scales are guessed from.
 GUESS_ROWS = 10_000
 
@@ -75,13 +73,11 @@ class Release:
         Raises InputError if the file is there, or can't be written.
         """
         from anonlib.pages import render
+        from anonlib.pages.output import write_page
 
         page = render(self.record)
         if path is not None:
-            with _writing(path):
-                handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(page)
+            write_page(path, page)
         return page
 
     @without_cause
@@ -233,18 +229,54 @@ def anonymize(
         path=path,
         sections=sections,
     )
-    arguments.require_kinds()
-    if config is not None:
-        arguments.refuse_beside_config()
     if is_of_spark(data):
         return _release_in_spark(data, config, arguments)
-    data = require_table(data)
-    if config is None:
-        table = to_arrow(data, arguments.names)
-        chosen, notes = config_from_arguments(table, list_names(data), arguments)
-    else:
-        chosen, notes = as_config(config), ()
-    return _release_in_memory(data, chosen, notes)
+    return _release_in_memory(data, config, arguments)
+
+
+def suggest(
+    data: Any,
+    config: GivenConfig | None = None,
+    *,
+    seconds: float = 60.0,
+    rows: int = 20_000,
+    ks: Sequence[int] = (5, 10, 20, 50),
+    kernels: Sequence[str] = (),
+    **arguments: Any,
+) -> "Suggestion":
+    """Tries kernels and k on a sample of a table in hand, and suggests at most three configs: of
+    the least loss, a safer one, and a quicker one.
+
+    Losses are of the sample. Those of the whole table are smaller, and in about the same order.
+
+    Args:
+        data: A pandas, polars or Arrow table.
+        config: A whole config, or none and the arguments of `anonymize`.
+        seconds: The time after which no attempt is begun.
+        rows: The most rows of the sample. All rows of a person are in it, or none.
+        ks: The k to try, besides that of the config.
+        kernels: The kernels to try; by default some that suit the config.
+        arguments: The arguments of `anonymize`.
+
+    Raises:
+        As `anonymize`. An attempt that fails raises nothing: its error is in a note.
+
+    Example:
+        found = anonlib.suggest(frame, quasi_identifiers=["age", "city"], one_row_per_person=True)
+        anonlib.anonymize(frame, found.choices[0].config)
+    """
+    from anonlib.in_hand.suggestion import require_positive, suggest_settings
+    from anonlib.local.rows import sample_rows
+
+    require_positive(seconds, rows, ks)
+    if is_of_spark(data):
+        raise InputError(
+            "suggest: takes a table in memory; give a sample: df.sample(0.01).toArrow()"
+        )
+    names = {name: arguments.pop(name) for name in [*arguments] if name in _ARGUMENTS}
+    given = Arguments(**names, sections=arguments)
+    chosen, _, read = _read(data, config, given)
+    return suggest_settings(sample_rows(read, rows), chosen, ks, kernels, seconds)
 
 
 def audit(
@@ -295,8 +327,10 @@ def audit(
 def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Arguments) -> Release:
     from anonlib.pipeline import release
 
+    arguments.require_kinds()
     notes: tuple[str, ...] = ()
     if config is not None:
+        arguments.refuse_beside_config()
         chosen = as_config(config)
         plain = {"format": "dataframe", "where": chosen.source.where}
         source = SourceSection.model_validate(plain)
@@ -321,17 +355,38 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     return Release(table, result.audit, result.losses, risk, notes, chosen, record)
 
 
-def _release_in_memory(data: Any, config: Config, notes: tuple[str, ...]) -> Release:
-    from anonlib.local.engine import make_release
+def _read(
+    data: Any, config: GivenConfig | None, arguments: Arguments
+) -> tuple[Config, tuple[str, ...], "Rows"]:
+    """The config of a call, notes on what was guessed, and the rows of a table in memory."""
     from anonlib.local.rows import list_needed, read_rows
 
-    problems = [*find_unsupported(config), *check_minimum_k(config.all_models)]
+    arguments.require_kinds()
+    notes: tuple[str, ...] = ()
+    data = require_table(data)
+    if config is None:
+        table = to_arrow(data, arguments.names)
+        chosen, notes = config_from_arguments(table, list_names(data), arguments)
+    else:
+        arguments.refuse_beside_config()
+        chosen = as_config(config)
+    problems = [*find_unsupported(chosen), *check_minimum_k(chosen.all_models)]
     if problems:
         raise ConfigError(problems)
-    rows = read_rows(to_arrow(data, list_needed(config)), list_names(data), config)
-    _require_harmless(rows, config)
+    return chosen, notes, read_rows(to_arrow(data, list_needed(chosen)), list_names(data), chosen)
+
+
+def _release_in_memory(
+    data: Any, whole_config: GivenConfig | None, arguments: Arguments
+) -> Release:
+    from anonlib.local.engine import make_release
+
+    if problems := [*find_accounts()]:
+        raise ConfigError(problems)
+    config, notes, rows = _read(data, whole_config, arguments)
+    require_harmless(rows, config)
     release = make_release(rows, config, secrets.token_bytes(32))
-    report = _audit(release, rows, config)
+    report = audit_release(release, rows, config)
     # The kernel's order tells of the source, and so does the source's own.
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
@@ -351,34 +406,6 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
         yield f"{count} rows have no person: no model counts them"
     if config.seed == Config.model_fields["seed"].default:
         yield "seed: it is the default; who knows it can test guesses at how cells were made"
-
-
-def _require_harmless(rows: "Rows", config: Config) -> None:
-    """Raises InfeasibleError for all that the values rule out."""
-    from anonlib.local.gate import find_disclosing_columns
-    from anonlib.local.problems import find_problems
-
-    problems = find_problems(rows.table, rows.schema, config)
-    problems += find_disclosing_columns(rows.table, rows.schema, config.privacy)
-    if problems:
-        raise InfeasibleError(problems)
-
-
-def _audit(release: "MemoryRelease", rows: "Rows", config: Config) -> AuditReport:
-    """Audits a release. Raises AuditError unless all models hold and no row is lost."""
-    from anonlib.auditing.in_memory import audit_in_memory
-
-    spec = make_published_spec(config)
-    columns = {c.name: release.table.column(c.id) for c in rows.schema.released}
-    if rows.schema.unit:
-        columns[TOKEN] = release.table.column(TOKEN)
-        spec = replace(spec, persons="token", token=TOKEN)
-    report = audit_in_memory(pa.table(columns), spec)
-    report.require_passed("the audit")
-    n_in, n_out = rows.table.num_rows, report.n_rows
-    if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):
-        raise AuditError(f"rows don't add up, nothing is released: {n_in} read, {n_out} audited")
-    return report
 
 
 def _value_risk(report: AuditReport, config: Config) -> dict[str, float]:

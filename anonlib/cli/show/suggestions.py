@@ -1,0 +1,62 @@
+"""Prints what `anonlib suggest` tried and chose."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from anonlib.cli.show import console, program
+from anonlib.cli.show.parts import bullets, new_table, places
+from anonlib.config.model import Config
+from anonlib.privacy.k_anonymity import KAnonymity
+
+if TYPE_CHECKING:
+    from anonlib.in_hand.suggestion import Suggestion
+
+
+def print_suggestion(
+    suggestion: "Suggestion",
+    config: str,
+    overrides: Sequence[str] = (),
+    page: str | None = None,
+    to: Console | None = None,
+) -> None:
+    """Prints the attempts, the choices, and the commands that release by them.
+
+    Args:
+        suggestion: The suggestion.
+        config: The path of the config.
+        overrides: Its overrides, as given with `--set`.
+        page: The file of the page, if it was written.
+        to: Where to print; by default stdout.
+    """
+    to = to or console()
+    table = new_table("kernel", ">k", ">loss", ">mean chance", ">seconds")
+    for each in suggestion.attempts:
+        loss = "failed" if each.loss is None else f"{each.loss:.4g}"
+        chance = "" if each.chance is None else f"{each.chance:.4g}"
+        table.add_row(each.kernel, str(each.k), loss, chance, f"{each.seconds:.1f}")
+    to.print(table)
+    for choice in suggestion.choices:
+        to.print()
+        to.print(Text(choice.name, style="bold"))
+        to.print(Text(choice.reason))
+        more = [*overrides, *_list_overrides(choice.config, suggestion.config)]
+        words = [shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in more]]
+        places(to, [("release it", f"{program()} release {' '.join(words)}")])
+    bullets(to, "notes", suggestion.notes)
+    if page is not None:
+        to.print()
+        places(to, [("page", f"{page} (private)")])
+
+
+def _list_overrides(new: Config, own: Config) -> Iterator[str]:
+    """What `--set` needs to make one config of another: its kernel and its k."""
+    if new.kernel != own.kernel:
+        yield f"kernel={new.kernel.type}"
+    models = zip(new.privacy.models, own.privacy.models, strict=True)
+    for i, (model, before) in enumerate(models):
+        if isinstance(model, KAnonymity) and model != before:
+            yield f"privacy.models.{i}.k={model.k}"

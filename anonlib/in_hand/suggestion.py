@@ -1,0 +1,242 @@
+"""Tries kernels and k on a sample of a table in hand, and suggests three of them."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from anonlib import registry
+from anonlib.auditing.report import value_risk
+from anonlib.config.checks import check_config
+from anonlib.config.dump import format_config
+from anonlib.config.model import Config
+from anonlib.errors import AnonlibError, InputError
+from anonlib.in_hand.proof import audit_release, require_harmless
+from anonlib.privacy.k_anonymity import KAnonymity
+
+if TYPE_CHECKING:
+    from anonlib.local.rows import Rows
+
+#: The kernels that are tried, besides that of the config: along hierarchies, and others.
+ALONG_HIERARCHIES = ("peel", "greedy", "full_domain")
+OTHERS = ("mondrian", "mdav", "refine")
+#: What a choice may lose, as a multiple of the least loss at the k that was asked for.
+SAFER, FASTER = 1.5, 1.25
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One release of the sample, which nobody gets.
+
+    Attributes:
+        kernel: The kernel.
+        k: The fewest persons of a class.
+        config: The config.
+        loss: The metric ncp: the mean extent of a row's cell; None if the attempt failed.
+        chance: The mean chance of a person to be found again; None if the attempt failed, or with
+            a unit.
+        n_suppressed: Rows that were suppressed.
+        seconds: The time that it took.
+        error: Why it failed, without raw values; empty if it did not.
+    """
+
+    kernel: str
+    k: int
+    config: Config
+    loss: float | None = None
+    chance: float | None = None
+    n_suppressed: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def risk(self) -> float:
+        """The chance; with a unit 1 / k, which bounds it."""
+        return 1 / self.k if self.chance is None else self.chance
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A suggested config.
+
+    Attributes:
+        name: What it is best at.
+        reason: A sentence with its figures.
+        config: The config, for the whole table. `config_yaml` is its text.
+    """
+
+    name: str
+    reason: str
+    config: Config
+
+    @property
+    def config_yaml(self) -> str:
+        """The config as YAML."""
+        return format_config(self.config)
+
+
+@dataclass(frozen=True, repr=False)
+class Suggestion:
+    """What was tried, and what is best.
+
+    Attributes:
+        config: The config that was given.
+        choices: At most three configs.
+        attempts: All attempts, in the order in which they were made.
+        notes: How many rows and attempts there were.
+    """
+
+    config: Config
+    choices: tuple[Choice, ...]
+    attempts: tuple[Attempt, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def frontier(self) -> tuple[Attempt, ...]:
+        """The attempts that no other one is better than in loss and in risk, by risk."""
+        done = [each for each in self.attempts if each.loss is not None]
+        best: list[Attempt] = []
+        for each in sorted(done, key=lambda a: (a.risk, a.loss)):
+            if not best or (each.loss or 0.0) < (best[-1].loss or 0.0):
+                best.append(each)
+        return tuple(best)
+
+    def report(self) -> str:
+        """The page: loss against risk, the choices, all attempts. It is private."""
+        from anonlib.pages.choices import render_suggestion
+
+        return render_suggestion(self.choices, self.attempts, self.frontier, self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        names = ("kernel", "k", "loss", "chance", "n_suppressed", "seconds", "error")
+        return {
+            "choices": [
+                {
+                    "name": c.name,
+                    "reason": c.reason,
+                    "kernel": c.config.kernel.type,
+                    "k": c.config.k,
+                }
+                for c in self.choices
+            ],
+            "attempts": [{name: getattr(a, name) for name in names} for a in self.attempts],
+            "notes": list(self.notes),
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"  {choice.name}: {choice.reason}" for choice in self.choices]
+        return "\n".join(["Suggestion:", *lines, *[f"  note: {note}" for note in self.notes]])
+
+    def _repr_html_(self) -> str:
+        from markupsafe import escape
+
+        rows = [
+            f"<tr><th>{escape(choice.name)}</th><td>{escape(choice.reason)}</td></tr>"
+            for choice in self.choices
+        ]
+        return f"<table>{''.join(rows)}</table>"
+
+
+def suggest_settings(
+    rows: "Rows", config: Config, ks: Sequence[int], kernels: Sequence[str], seconds: float
+) -> Suggestion:
+    """Tries kernels and k on rows, until the time is up.
+
+    Args:
+        rows: The rows, or a sample of them.
+        config: The config that attempts differ from in kernel and k only.
+        ks: The k to try, besides that of the config.
+        kernels: The kernels to try; by default some that suit the config.
+        seconds: The time after which no attempt is begun. The first one is always made.
+
+    Raises:
+        InfeasibleError: The values rule out the config.
+    """
+    require_harmless(rows, config)
+    candidates = [*_list_candidates(config, ks, kernels)]
+    attempts: list[Attempt] = []
+    begun = perf_counter()
+    for each in candidates:
+        if attempts and perf_counter() - begun > seconds:
+            break
+        attempts.append(_attempt(rows, each))
+    notes = [f"{len(attempts)} of {len(candidates)} attempts, on {rows.table.num_rows:,} rows"]
+    notes += sorted({f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error})
+    return Suggestion(config, tuple(_choose(attempts, config.k)), tuple(attempts), tuple(notes))
+
+
+def _list_candidates(
+    config: Config, ks: Sequence[int], kernels: Sequence[str]
+) -> Iterator[Attempt]:
+    """All combinations, first those of the config's own k."""
+    own = config.kernel
+    usual = ALONG_HIERARCHIES if own.needs_hierarchies else OTHERS
+    names = dict.fromkeys([own.type, *(kernels or usual)])
+    for k in dict.fromkeys([config.k, *sorted(ks)]):
+        models = tuple(
+            model.model_copy(update={"k": k}) if isinstance(model, KAnonymity) else model
+            for model in config.privacy.models
+        )
+        privacy = config.privacy.model_copy(update={"models": models})
+        for name in names:
+            kernel = own if name == own.type else registry.build("kernel", {"type": name})
+            changed = config.model_copy(update={"privacy": privacy, "kernel": kernel})
+            yield Attempt(name, k, changed)
+
+
+def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
+    from anonlib.local.engine import make_release
+
+    begun, config = perf_counter(), attempt.config
+    if problems := check_config(config):
+        return replace(attempt, error="; ".join(map(str, problems)))
+    try:
+        release = make_release(rows, config, secrets.token_bytes(32))
+        report = audit_release(release, rows, config)
+    except AnonlibError as error:
+        return replace(attempt, error=str(error), seconds=perf_counter() - begun)
+    risk = value_risk(report.sizes, report.n_classes, report.n_rows)
+    return replace(
+        attempt,
+        loss=release.losses["ncp"],
+        chance=None if config.unit else risk["marketer"],
+        n_suppressed=rows.table.num_rows - report.n_rows,
+        seconds=perf_counter() - begun,
+    )
+
+
+def _choose(attempts: Sequence[Attempt], k: int) -> Iterator[Choice]:
+    """The least loss and the quickest at the k that was asked for, and what is safer for little
+    loss."""
+    done = [(each.loss, each) for each in attempts if each.loss is not None]
+    own = [(loss, each) for loss, each in done if each.k == k]
+    if not own:
+        return
+    least, best = min(own, key=lambda pair: pair[0])
+    yield Choice("least loss", f"{_describe(best)}.", best.config)
+    chosen = [best]
+    safer = [each for loss, each in done if each.risk < best.risk and loss <= SAFER * least]
+    if safer:
+        safest = min(safer, key=lambda each: (each.risk, each.loss))
+        text = f"{_describe(safest)}, {(safest.loss or 0.0) / least:.2g} times the least."
+        yield Choice("safer", text, safest.config)
+        chosen.append(safest)
+    quick = [each for loss, each in own if loss <= FASTER * least and each not in chosen]
+    faster = [each for each in quick if each.seconds < best.seconds / 2]
+    if faster:
+        fastest = min(faster, key=lambda each: each.seconds)
+        text = f"{_describe(fastest)}, {best.seconds / fastest.seconds:.2g} times as fast."
+        yield Choice("quicker", text, fastest.config)
+
+
+def _describe(attempt: Attempt) -> str:
+    found = "" if attempt.chance is None else f", mean chance to be found {attempt.chance:.3g}"
+    return f"Kernel {attempt.kernel} with k = {attempt.k}: loss {attempt.loss:.3g}{found}"
+
+
+def require_positive(seconds: float, n_rows: int, ks: Sequence[int]) -> None:
+    """Raises InputError for a time, a number of rows or a k that can't be tried."""
+    if seconds <= 0 or n_rows < 100 or any(k < 2 for k in ks):
+        raise InputError("suggest: seconds must be above 0, rows at least 100, every k at least 2")

@@ -1,0 +1,58 @@
+"""`anonlib suggest`: a sample of a config's source, tried in memory."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.pipeline import read_sample
+from anonlib.progress import Progress
+from tests.spark.support import Shell
+from tests.spark.test_release import config
+
+pytestmark = pytest.mark.spark
+
+
+def test_suggest(shell: Shell, tmp_path: Path) -> None:
+    raw = config(tmp_path, evaluate={"measures": ["moments"]})
+    (tmp_path / "c.yaml").write_text(json.dumps(raw))
+    given = ["suggest", str(tmp_path / "c.yaml"), "--k", "7", "--kernels", "mondrian"]
+    said = shell(*given, "--rows", "500", "--page", str(tmp_path / "page.html"))
+    assert said.code == 0, said.err
+    assert "least loss" in said.out
+    assert f"release {tmp_path}/c.yaml" in said.out
+    assert "4 of 4 attempts" in said.out
+    page = tmp_path / "page.html"
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert "Loss against risk" in page.read_text()
+    assert not Path(raw["release"]["path"]).exists()
+    again = shell(*given, "--page", str(page))
+    assert again.code == 2
+    assert "is there already" in again.err
+
+
+def test_a_sample_has_whole_persons(spark: SparkSession, tmp_path: Path) -> None:
+    """And the values of the source after its casts."""
+    rows = "".join(f"p{i // 4},{20 + i % 60},{'ab'[i % 2]}\n" for i in range(2000))
+    (tmp_path / "t.csv").write_text(f"person,age,ill\n{rows}")
+    parsed = anonlib.parse(
+        {
+            "source": {"format": "csv", "path": f"{tmp_path}/t.csv", "options": {"header": "true"}},
+            "attributes": {
+                "person": {"role": "identifier"},
+                "age": {"role": "quasi_identifier", "scale": "continuous", "type": "int"},
+                "ill": {"role": "sensitive"},
+            },
+            "unit": ["person"],
+            "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+            "release": {"path": str(tmp_path / "out")},
+        }
+    )
+    table, changed = read_sample(parsed, 600, Progress())
+    counts = table.to_pandas().groupby("person").size()
+    assert set(counts) == {4}
+    assert 400 < len(table) < 800
+    assert str(table.schema.field("age").type) == "int32"
+    assert anonlib.anonymize(table, changed).audit.passed

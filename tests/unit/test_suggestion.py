@@ -1,0 +1,128 @@
+"""`anonlib.suggest`: what it tries, what it chooses, and its page."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+
+import anonlib
+from anonlib.errors import InfeasibleError, InputError
+from anonlib.in_hand.suggestion import Suggestion
+from anonlib.local.rows import Rows, sample_rows
+from anonlib.table.schema import Schema
+from tests.unit.test_anonymize import GIVEN, people
+
+
+def suggested(data: Any = None, **changes: Any) -> Suggestion:
+    frame = people(600) if data is None else data
+    return anonlib.suggest(frame, **{**GIVEN, "ks": [3, 10, 20], "seconds": 600, **changes})
+
+
+def test_what_is_tried() -> None:
+    found = suggested(kernels=["mondrian"])
+    tried = [(each.k, each.kernel) for each in found.attempts]
+    # The call's own k and kernel are first.
+    assert tried[:2] == [(5, "mdav"), (5, "mondrian")]
+    assert set(tried) == {(k, kernel) for k in (3, 5, 10, 20) for kernel in ("mdav", "mondrian")}
+    assert not any(each.error for each in found.attempts)
+    assert found.notes == ("8 of 8 attempts, on 600 rows",)
+    by_k = {each.k: each for each in found.attempts if each.kernel == "mdav"}
+    losses = [by_k[k].loss or 0.0 for k in (3, 5, 10, 20)]
+    assert losses == sorted(losses)
+    assert [by_k[k].risk > by_k[2 * k].risk for k in (5, 10)] == [True, True]
+
+
+def test_an_attempt_is_what_its_config_makes() -> None:
+    found = suggested(kernels=["mondrian"], ks=[])
+    for each in found.attempts:
+        release = anonlib.anonymize(people(600), each.config)
+        assert each.loss == release.losses["ncp"]
+        assert each.chance == release.risk["marketer"]
+
+
+def test_choices() -> None:
+    found = suggested()
+    own = [each for each in found.attempts if each.k == 5]
+    least = min(each.loss or 1.0 for each in own)
+    best, *others = found.choices
+    assert best.name == "least loss"
+    assert next(each.loss for each in own if each.config is best.config) == least
+    for choice in others:
+        chosen = next(each for each in found.attempts if each.config is choice.config)
+        assert choice.name in ("safer", "quicker")
+        if choice.name == "safer":
+            assert chosen.risk < min(each.risk for each in own if each.loss == least)
+            assert (chosen.loss or 1.0) <= 1.5 * least
+    table = anonlib.anonymize(people(600), best.config).table
+    assert table.groupby(["age", "wage", "city"]).size().min() >= 5
+    assert anonlib.parse(yaml.safe_load(best.config_yaml)) == best.config
+
+
+def test_the_frontier() -> None:
+    found = suggested()
+    done = [each for each in found.attempts if each.loss is not None]
+    better = [
+        each
+        for each in done
+        if not any(
+            (o.risk <= each.risk and (o.loss or 0) < (each.loss or 0))
+            or (o.risk < each.risk and (o.loss or 0) <= (each.loss or 0))
+            for o in done
+        )
+    ]
+    assert {id(each) for each in found.frontier} <= {id(each) for each in better}
+    points = {(each.risk, each.loss) for each in better}
+    assert {(each.risk, each.loss) for each in found.frontier} == points
+
+
+def test_what_fails_is_a_note() -> None:
+    found = suggested(ks=[500], kernels=["mondrian", "peel"])
+    failed = {each.kernel: each.error for each in found.attempts if each.k == 5 and each.error}
+    assert [*failed] == ["peel"]  # it needs hierarchies
+    assert any(note.startswith("mdav, k = 700: ") for note in suggested(ks=[700]).notes)
+
+
+def test_the_time_is_up() -> None:
+    found = suggested(seconds=1e-9)
+    assert len(found.attempts) == 1
+    assert found.notes[0].startswith("1 of ")
+
+
+def test_a_sample_has_whole_persons() -> None:
+    frame = people(3000)
+    frame["patient"] = np.arange(3000) // 5
+    found = suggested(frame, unit=["patient"], one_row_per_person=None, rows=500, ks=[], kernels=[])
+    (size,) = [int(note.split()[-2]) for note in found.notes if note.endswith("rows")]
+    assert 400 <= size <= 500
+    assert size % 5 == 0
+    assert all(each.chance is None and each.risk == 1 / 5 for each in found.attempts)
+    table = pa.table({"c0": np.arange(1000)})
+    assert sample_rows(Rows(table, Schema(())), 100).table.num_rows == 100
+
+
+def test_its_page_and_how_it_shows_itself() -> None:
+    found = suggested(kernels=["mondrian", "peel"])
+    for text in (found.report(), repr(found), found._repr_html_()):
+        assert "least loss" in text.lower()
+        assert "Aberdeen" not in text
+    assert "Line chart, Loss against risk" in found.report()
+    assert "k_anonymity" in found.report()  # the config of a choice
+
+
+@pytest.mark.parametrize(
+    "change", [{"seconds": 0}, {"rows": 10}, {"ks": [1]}, {"quasi_identifiers": []}]
+)
+def test_what_cannot_be_tried(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        suggested(**change)
+
+
+def test_what_no_attempt_may_release() -> None:
+    frame = people()
+    frame.loc[3, "row"] = 4
+    with pytest.raises(InfeasibleError, match="one_row_per_person"):
+        suggested(frame)
+    assert isinstance(frame, pd.DataFrame)
