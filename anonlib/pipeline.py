@@ -35,6 +35,7 @@ from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
+from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
@@ -376,12 +377,15 @@ def sweep(
     return run_sweep(spark, sweep, progress, retry=retry)
 
 
-def read_sample(config: Config, most: int, progress: Progress) -> tuple[pa.Table, Config]:
+def read_sample(
+    config: Config, most: int, ks: Sequence[int], progress: Progress
+) -> tuple[pa.Table, Config]:
     """Reads a sample of a config's source into memory, to try settings on.
 
     Args:
         config: The config.
         most: About the most rows. All rows of a person are in the sample, or none.
+        ks: The k that will be tried. None may be below the operator's minimum.
         progress: Hears of every stage.
 
     Returns:
@@ -393,17 +397,20 @@ def read_sample(config: Config, most: int, progress: Progress) -> tuple[pa.Table
     """
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config.privacy)
+        least = KAnonymity(k=min([config.k, *ks]))
+        _require_minimum_k(spark, config.privacy.model_copy(update={"models": (least,)}))
     with progress.stage("open", spark):
         source = open_source(spark, config)
     with closing(source), progress.stage("scan", spark), translate_errors("source"):
         require_readable(source, config.privacy.missing_tokens)
         rows = source.raw.select(*[column.alias(id) for id, column in source.columns.items()])
         n = rows.count()
-        if n > most:
-            person = F.xxhash64(F.lit(config.seed), *(source.schema.unit or rows.columns))
+        if n > most and source.schema.unit:
+            person = F.xxhash64(F.lit(config.seed), *source.schema.unit)
             rows = rows.where(person < F.lit(int(2**64 * most / n) - 2**63))
-        table = rows.toArrow()
+        elif n > most:
+            rows = rows.sample(fraction=most / n, seed=config.seed)
+        table = rows.limit(2 * most).toArrow()  # rows without a person are all in it, or none
     names = [source.schema.by_id(id).name for id in table.column_names]
     return table.rename_columns(names), _in_memory(config, names)
 

@@ -143,11 +143,13 @@ def _check(args: argparse.Namespace) -> int:
 def _suggest(args: argparse.Namespace) -> int:
     config = config_of(args)
     from anonlib.in_hand import suggest
-    from anonlib.pages.output import write_page
+    from anonlib.pages.output import require_new, write_page
     from anonlib.pipeline import read_sample
 
+    if args.page is not None:
+        require_new(args.page)
     with progress_of(args) as progress:
-        sample, changed = read_sample(config, args.rows, progress)
+        sample, changed = read_sample(config, args.rows, args.k, progress)
         with progress.stage("suggest"):
             found = suggest(
                 sample,

@@ -139,7 +139,13 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
         return raw
     if not isinstance(raw, Mapping):
         raise ConfigError(
-            [Problem("", "a config must be a mapping of sections; see `anonlib schema`")]
+            [
+                Problem(
+                    "",
+                    "a config must be a mapping of sections (see `anonlib schema`), the path of a "
+                    f"YAML file or a Config; a {type(raw).__name__} is none",
+                )
+            ]
         )
     problems: list[Problem] = []
     tree = copy_tree(raw, "", problems)

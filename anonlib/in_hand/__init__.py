@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib.auditing.report import AuditReport, value_risk
+from anonlib.auditing.report import THRESHOLD, AuditReport, value_risk
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
 
+#: The names of risks, in words.
+RISKS = {
+    "prosecutor_max": "largest chance to be found",
+    "marketer": "mean chance to be found",
+    "prosecutor_at_risk": f"share of persons with a chance above {THRESHOLD}",
+}
 #: The arguments of `anonymize`, without sections.
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 #: The most rows of a DataFrame in Spark that scales are guessed from.
@@ -41,8 +47,8 @@ class Release:
     """A release that passed its audit.
 
     Attributes:
-        table: The released rows, of the type that came in, in a random order. Of a Spark DataFrame
-            it is the published Delta table.
+        table: The released rows, in a random order: of pandas or polars, if that came in, else an
+            Arrow table. Of a Spark DataFrame it is the published Delta table.
         audit: The audit's report: a verdict for each privacy model.
         losses: By metric: the information that was lost; None if it is not defined.
         risk: By name: how likely persons are found again, from 0 to 1.
@@ -63,6 +69,13 @@ class Release:
     def config_yaml(self) -> str:
         """The config as YAML, for `anonlib release`. Its source is to be filled in."""
         return format_config(self.config)
+
+    @without_cause
+    def save_config(self, path: str | Path) -> None:
+        """Writes `config_yaml` to a new file that only its owner can read: it has the seed."""
+        from anonlib.pages.output import write_page
+
+        write_page(path, self.config_yaml)
 
     @without_cause
     def report(self, path: str | Path | None = None) -> str:
@@ -102,7 +115,8 @@ class Release:
         except ImportError:
             raise InputError("to_delta: needs deltalake: pip install deltalake") from None
         with _writing(path):
-            Path(path).mkdir()
+            if Path(path).exists():
+                raise FileExistsError
             write_deltalake(str(path), self._rows())
 
     def _rows(self) -> pa.Table:
@@ -132,7 +146,7 @@ class Release:
             if (loss := self.losses.get(name)) is not None:
                 yield f"loss {name}", f"{loss:.4g}"
         for name, value in self.risk.items():
-            yield f"risk {name}", f"{value:.4g}"
+            yield RISKS[name], f"{value:.4g}"
         for note in self.notes:
             yield "note", note
 
@@ -247,13 +261,14 @@ def suggest(
     """Tries kernels and k on a sample of a table in hand, and suggests at most three configs: of
     the least loss, a safer one, and a quicker one.
 
-    Losses are of the sample. Those of the whole table are smaller, and in about the same order.
+    Losses are of the sample. Those of the whole table are smaller. Nothing is released, so that no
+    account of runs is kept.
 
     Args:
         data: A pandas, polars or Arrow table.
         config: A whole config, or none and the arguments of `anonymize`.
         seconds: The time after which no attempt is begun.
-        rows: The most rows of the sample. All rows of a person are in it, or none.
+        rows: About the most rows of the sample. All rows of a person are in it, or none.
         ks: The k to try, besides that of the config.
         kernels: The kernels to try; by default some that suit the config.
         arguments: The arguments of `anonymize`.
@@ -265,18 +280,18 @@ def suggest(
         found = anonlib.suggest(frame, quasi_identifiers=["age", "city"], one_row_per_person=True)
         anonlib.anonymize(frame, found.choices[0].config)
     """
-    from anonlib.in_hand.suggestion import require_positive, suggest_settings
+    from anonlib.in_hand.suggestion import require_kinds, suggest_settings
     from anonlib.local.rows import sample_rows
 
-    require_positive(seconds, rows, ks)
+    require_kinds(seconds, rows, ks, kernels)
     if is_of_spark(data):
         raise InputError(
             "suggest: takes a table in memory; give a sample: df.sample(0.01).toArrow()"
         )
     names = {name: arguments.pop(name) for name in [*arguments] if name in _ARGUMENTS}
     given = Arguments(**names, sections=arguments)
-    chosen, _, read = _read(data, config, given)
-    return suggest_settings(sample_rows(read, rows), chosen, ks, kernels, seconds)
+    chosen, notes, read = _read(data, config, given)
+    return suggest_settings(sample_rows(read, rows), chosen, ks, kernels, seconds, notes)
 
 
 def audit(

@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ from anonlib import registry
 from anonlib.auditing.report import value_risk
 from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
+from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config
 from anonlib.errors import AnonlibError, InputError
 from anonlib.in_hand.proof import audit_release, require_harmless
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 #: The kernels that are tried, besides that of the config: along hierarchies, and others.
 ALONG_HIERARCHIES = ("peel", "greedy", "full_domain")
 OTHERS = ("mondrian", "mdav", "refine")
+#: The rows that warm a kernel up.
+WARM_ROWS = 200
 #: What a choice may lose, as a multiple of the least loss at the k that was asked for.
 SAFER, FASTER = 1.5, 1.25
 
@@ -33,7 +38,8 @@ class Attempt:
         kernel: The kernel.
         k: The fewest persons of a class.
         config: The config.
-        loss: The metric ncp: the mean extent of a row's cell; None if the attempt failed.
+        loss: The metric ncp: the mean extent of a row's cell, 1 for a suppressed row; None if the
+            attempt failed, or no quasi-identifier varies.
         chance: The mean chance of a person to be found again; None if the attempt failed, or with
             a unit.
         n_suppressed: Rows that were suppressed.
@@ -102,11 +108,20 @@ class Suggestion:
                 best.append(each)
         return tuple(best)
 
-    def report(self) -> str:
-        """The page: loss against risk, the choices, all attempts. It is private."""
-        from anonlib.pages.choices import render_suggestion
+    def report(self, path: str | Path | None = None) -> str:
+        """The page: loss against risk, the choices, all attempts. It is private.
 
-        return render_suggestion(self.choices, self.attempts, self.frontier, self.notes)
+        path: A new file that gets the page, too. Only its owner can read it.
+
+        Raises InputError if the file is there, or can't be written.
+        """
+        from anonlib.pages.choices import render_suggestion
+        from anonlib.pages.output import write_page
+
+        page = render_suggestion(self.choices, self.attempts, self.frontier, self.notes)
+        if path is not None:
+            write_page(path, page)
+        return page
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for JSON."""
@@ -136,11 +151,17 @@ class Suggestion:
             f"<tr><th>{escape(choice.name)}</th><td>{escape(choice.reason)}</td></tr>"
             for choice in self.choices
         ]
+        rows += [f"<tr><th>note</th><td>{escape(note)}</td></tr>" for note in self.notes]
         return f"<table>{''.join(rows)}</table>"
 
 
 def suggest_settings(
-    rows: "Rows", config: Config, ks: Sequence[int], kernels: Sequence[str], seconds: float
+    rows: "Rows",
+    config: Config,
+    ks: Sequence[int],
+    kernels: Sequence[str],
+    seconds: float,
+    notes: Sequence[str] = (),
 ) -> Suggestion:
     """Tries kernels and k on rows, until the time is up.
 
@@ -150,21 +171,26 @@ def suggest_settings(
         ks: The k to try, besides that of the config.
         kernels: The kernels to try; by default some that suit the config.
         seconds: The time after which no attempt is begun. The first one is always made.
+        notes: Notes on the config.
 
     Raises:
         InfeasibleError: The values rule out the config.
     """
     require_harmless(rows, config)
     candidates = [*_list_candidates(config, ks, kernels)]
+    _warm_up(rows, candidates)
     attempts: list[Attempt] = []
     begun = perf_counter()
     for each in candidates:
         if attempts and perf_counter() - begun > seconds:
             break
         attempts.append(_attempt(rows, each))
-    notes = [f"{len(attempts)} of {len(candidates)} attempts, on {rows.table.num_rows:,} rows"]
-    notes += sorted({f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error})
-    return Suggestion(config, tuple(_choose(attempts, config.k)), tuple(attempts), tuple(notes))
+    choices = tuple(_choose(attempts, config.k))
+    said = [f"{len(attempts)} of {len(candidates)} attempts, on {rows.table.num_rows:,} rows"]
+    said += [f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error]
+    if not choices:
+        said.append(f"no attempt with k = {config.k} has a loss: there is no choice")
+    return Suggestion(config, choices, tuple(attempts), (*said, *notes))
 
 
 def _list_candidates(
@@ -183,7 +209,20 @@ def _list_candidates(
         for name in names:
             kernel = own if name == own.type else registry.build("kernel", {"type": name})
             changed = config.model_copy(update={"privacy": privacy, "kernel": kernel})
-            yield Attempt(name, k, changed)
+            if not [*check_minimum_k(models)]:
+                yield Attempt(name, k, changed)
+
+
+def _warm_up(rows: "Rows", candidates: Sequence[Attempt]) -> None:
+    """Runs each kernel once on few rows, so that no attempt has the time of its compilation."""
+    from anonlib.local.engine import make_release
+    from anonlib.local.rows import Rows
+
+    few = Rows(rows.table.slice(0, WARM_ROWS), rows.schema)
+    for each in {each.kernel: each for each in candidates}.values():
+        with suppress(AnonlibError):  # told by the attempt, if it is one of the config
+            if not check_config(each.config):
+                make_release(few, each.config, b"")
 
 
 def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
@@ -198,11 +237,13 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
     except AnonlibError as error:
         return replace(attempt, error=str(error), seconds=perf_counter() - begun)
     risk = value_risk(report.sizes, report.n_classes, report.n_rows)
+    n, n_suppressed = rows.table.num_rows, rows.table.num_rows - report.n_rows
+    loss = release.losses["ncp"]
     return replace(
         attempt,
-        loss=release.losses["ncp"],
+        loss=None if loss is None else (loss * report.n_rows + n_suppressed) / n,
         chance=None if config.unit else risk["marketer"],
-        n_suppressed=rows.table.num_rows - report.n_rows,
+        n_suppressed=n_suppressed,
         seconds=perf_counter() - begun,
     )
 
@@ -217,26 +258,38 @@ def _choose(attempts: Sequence[Attempt], k: int) -> Iterator[Choice]:
     least, best = min(own, key=lambda pair: pair[0])
     yield Choice("least loss", f"{_describe(best)}.", best.config)
     chosen = [best]
-    safer = [each for loss, each in done if each.risk < best.risk and loss <= SAFER * least]
+    within = [each for loss, each in done if each.k >= k and loss <= SAFER * least]
+    safer = [each for each in within if each.risk < best.risk]
     if safer:
         safest = min(safer, key=lambda each: (each.risk, each.loss))
-        text = f"{_describe(safest)}, {(safest.loss or 0.0) / least:.2g} times the least."
+        times = (safest.loss or 0.0) / least if least else 1.0
+        text = f"{_describe(safest)}; {times:.2g} times the least loss."
         yield Choice("safer", text, safest.config)
         chosen.append(safest)
     quick = [each for loss, each in own if loss <= FASTER * least and each not in chosen]
     faster = [each for each in quick if each.seconds < best.seconds / 2]
     if faster:
         fastest = min(faster, key=lambda each: each.seconds)
-        text = f"{_describe(fastest)}, {best.seconds / fastest.seconds:.2g} times as fast."
+        text = f"{_describe(fastest)}; {best.seconds / fastest.seconds:.2g} times as fast."
         yield Choice("quicker", text, fastest.config)
 
 
 def _describe(attempt: Attempt) -> str:
     found = "" if attempt.chance is None else f", mean chance to be found {attempt.chance:.3g}"
-    return f"Kernel {attempt.kernel} with k = {attempt.k}: loss {attempt.loss:.3g}{found}"
+    lost = f", {attempt.n_suppressed:,} rows suppressed" if attempt.n_suppressed else ""
+    return f"Kernel {attempt.kernel} with k = {attempt.k}: loss {attempt.loss:.3g}{found}{lost}"
 
 
-def require_positive(seconds: float, n_rows: int, ks: Sequence[int]) -> None:
-    """Raises InputError for a time, a number of rows or a k that can't be tried."""
-    if seconds <= 0 or n_rows < 100 or any(k < 2 for k in ks):
-        raise InputError("suggest: seconds must be above 0, rows at least 100, every k at least 2")
+def require_kinds(seconds: Any, n_rows: Any, ks: Any, kernels: Any) -> None:
+    """Raises InputError with all arguments of `suggest` that are of a wrong kind."""
+    wrong = []
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        wrong.append("seconds: must be a number above 0")
+    if isinstance(n_rows, bool) or not isinstance(n_rows, int) or n_rows < 100:
+        wrong.append("rows: must be a whole number, at least 100")
+    if not isinstance(ks, Sequence) or not all(isinstance(k, int) and k >= 2 for k in ks):
+        wrong.append("ks: must be a list of whole numbers, each at least 2, such as [5, 10]")
+    if isinstance(kernels, str) or not isinstance(kernels, Sequence):
+        wrong.append("kernels: must be a list of names, such as ['mdav', 'mondrian']")
+    if wrong:
+        raise InputError("; ".join(wrong))

@@ -100,9 +100,13 @@ class Arguments:
             "privacy": (Mapping, "a mapping of fields"),
         }
         given["privacy"] = self.sections.get("privacy")
+        kinds["kernel"] = (str | Mapping, "the name of a kernel, or a mapping with its `type`")
         for name, (kind, words) in kinds.items():
             if given[name] is not None and not isinstance(given[name], kind):
                 wrong.append(f"{name}: must be {words}")
+        files = given["hierarchies"] if isinstance(given["hierarchies"], Mapping) else {}
+        if not all(isinstance(path, str | Path) for path in files.values()):
+            wrong.append("hierarchies: give the path of a file for each column")
         if wrong:
             raise InputError("; ".join(wrong))
 
@@ -155,6 +159,9 @@ def config_from_arguments(
     attributes |= {name: {"role": "drop"} for name in left_out}
     if left_out:
         notes.append(f"not in the release, since no argument names them: {', '.join(left_out)}")
+    if arguments.sensitive and arguments.l is None and "privacy" not in arguments.sections:
+        listed = ", ".join(arguments.sensitive)
+        notes.append(f"no model protects {listed}: released as it is (l=2 would protect it)")
     problems: list[Problem] = []
     tree = copy_tree(_list_sections(arguments, attributes), "", problems)
     return build_config(tree, None, problems), tuple(notes)
@@ -184,6 +191,8 @@ def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) 
                 f"scales: column {name} is text, whose order is not known; make it an ordered "
                 "category (in pandas `pd.Categorical(..., categories=[...], ordered=True)`)"
             )
+    if arguments.l is not None and not (arguments.sensitive or arguments.target):
+        yield "l: it protects sensitive columns and the target; name one of them"
     modelled = arguments.l is not None or "models" in (arguments.sections.get("privacy") or {})
     if arguments.target is not None and not modelled and not arguments.target_is_public:
         yield "target: it is published; protect it with l, or accept that: target_is_public=True"
@@ -191,6 +200,11 @@ def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) 
 
 
 def _find_contradictions(arguments: Arguments) -> Iterator[str]:
+    own = [f.name for f in fields(arguments) if f.name != "sections"]
+    for name in arguments.sections:
+        if name not in Config.model_fields:
+            near = did_you_mean(name, [*own, *(n for n in Config.model_fields if n not in ARGUED)])
+            yield f"{name}: no argument and no section of a config{near}"
     for name in ARGUED:
         if name in arguments.sections:
             yield f"{name}: arguments stand for this section; leave it out, or give a whole config"

@@ -59,7 +59,7 @@ class Rows(NamedTuple):
 
     Attributes:
         table: The columns of the schema by id, and HASH. The rows are in the order of a seeded
-            hash: the first ones are a random sample.
+            hash of their values: the first ones are the sample that a plan is made on.
         schema: The columns.
     """
 
@@ -113,21 +113,17 @@ def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:
 
 
 def sample_rows(rows: Rows, most: int) -> Rows:
-    """At most about this many rows, of persons who are chosen at random. All rows of a person are
-    in the sample, or none."""
+    """At most about this many rows, of persons who are drawn at random, always the same. All rows
+    of a person are in the sample, or none."""
     table, n = rows.table, rows.table.num_rows
     if n <= most:
         return rows
-    if not rows.schema.unit:
-        return Rows(table.slice(0, most), rows.schema)  # in the order of a hash
-    codes = person_codes([table.column(id).combine_chunks() for id in rows.schema.unit])
-    assert codes is not None  # there is a unit
-    # Persons in the order of their first rows.
-    persons, first, person = np.unique(codes, return_index=True, return_inverse=True)
-    rank = np.empty(len(persons), np.int64)
-    rank[np.argsort(first)] = np.arange(len(persons))
-    kept = rank[person] < most / n * len(persons)
-    return Rows(table.filter(pa.array(kept)).combine_chunks(), rows.schema)
+    person = person_codes([table.column(id).combine_chunks() for id in rows.schema.unit])
+    if person is None:
+        person = np.arange(n, dtype=np.int32)
+    known, place = np.unique(person, return_inverse=True)
+    drawn = np.random.default_rng(0).random(len(known)) < most / n
+    return Rows(table.filter(pa.array(drawn[place])).combine_chunks(), rows.schema)
 
 
 def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:

@@ -71,7 +71,13 @@ def render_suggestion(
         for a in attempts
     )
     table = Table("All attempts", heads, rows)
-    chart = lines("Loss against risk", series, table, "mean chance to be found", "loss (ncp)")
+    chart = lines(
+        "Loss against risk",
+        series,
+        table,
+        "risk: mean chance to be found, or 1 / k with a unit",
+        "loss (ncp)",
+    )
     return (
         environment()
         .get_template("suggestion.html")

@@ -61,6 +61,12 @@ def report(
     return place
 
 
+def require_new(path: str | Path) -> None:
+    """Raises InputError if a file is there."""
+    if Path(path).exists():
+        raise InputError(f"{path}: is there already; name another file")
+
+
 def write_page(path: str | Path, page: str) -> None:
     """Writes a page to a new local file that only its owner can read. Raises InputError if the file
     is there, or can't be written."""

@@ -1,5 +1,6 @@
 """Writes the pages of the site that come from docstrings, fields and plug-ins: reference.py DIR."""
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,8 @@ import anonlib
 from anonlib.config.listing import LISTED, PluginInfo, describe_plugin, list_plugins
 from anonlib.config.model import Attribute, Config, Section
 
+#: Sections and fields that are filled where they are left out.
+FILLED = ("kernel", "partition", "recode", "steps", "continuous", "ordinal", "nominal")
 #: The kind of each listing, in the plural.
 HEADS = {
     "kernels": "Kernels",
@@ -33,7 +36,9 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def python() -> str:
     verbs = [name for name in anonlib.__all__ if name != "__version__"]
     homes = [f"::: {anonlib._HOMES[name]}.{name}" for name in verbs]
-    classes = ["::: anonlib.in_hand.Release", "::: anonlib.in_hand.suggestion.Suggestion"]
+    places = ("Release", "suggestion.Suggestion", "suggestion.Choice", "suggestion.Attempt")
+    classes = [f"::: anonlib.in_hand.{name}" for name in places]
+    classes.append("::: anonlib.auditing.report.AuditReport")
     return "# Python\n\n" + "\n\n".join([*homes, *classes]) + "\n"
 
 
@@ -47,9 +52,10 @@ def section(model: type[BaseModel], path: str) -> str:
             for each in (field.annotation, *get_args(field.annotation))
             if isinstance(each, type) and issubclass(each, BaseModel)
         ]
-        default = "required" if field.is_required() else shown(field.default)
-        if field.default_factory is not None:
-            default = "{}"
+        required = "" if key in FILLED else "required"
+        default = (
+            required if field.is_required() else shown(field.get_default(call_default_factory=True))
+        )
         about = [(each.__doc__ or "").strip() for each in inner if issubclass(each, Section)]
         rows.append((f"`{key}`", default, field.description or " ".join(about)))
         below += [(each, f"{path}.{key}".strip(".")) for each in inner]
@@ -64,7 +70,7 @@ def section(model: type[BaseModel], path: str) -> str:
 def shown(value: Any) -> str:
     if value is None or value == ():
         return ""
-    return "" if isinstance(value, BaseModel) else f"`{value}`"
+    return "" if isinstance(value, BaseModel) else f"`{json.dumps(value)}`"
 
 
 def config() -> str:
@@ -76,7 +82,7 @@ def config() -> str:
 
 
 def plugin(info: PluginInfo) -> str:
-    default = f" (default of {info.default_of})" if info.default_of else ""
+    default = f" ({info.default_of})" if info.default_of else ""
     parts = [f"## `{info.type}`\n{info.summary}{default}\n"]
     rows = [
         (

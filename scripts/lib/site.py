@@ -43,8 +43,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             place = place.removeprefix("docs/")
         elif place in known:
             place = known[place]
-        else:
+        elif (ROOT / place).exists():
             return text  # a file of the checkout
+        else:
+            raise ValueError(f"{source}: the link to {target} leads nowhere")
         return f"{mark}[{text}]({os.path.relpath(place, PurePosixPath(source).parent)}{anchor})"
 
     return LINK.sub(link, markdown)

@@ -50,7 +50,7 @@ def test_a_sample_has_whole_persons(spark: SparkSession, tmp_path: Path) -> None
             "release": {"path": str(tmp_path / "out")},
         }
     )
-    table, changed = read_sample(parsed, 600, Progress())
+    table, changed = read_sample(parsed, 600, [], Progress())
     counts = table.to_pandas().groupby("person").size()
     assert set(counts) == {4}
     assert 400 < len(table) < 800

@@ -169,6 +169,8 @@ def test_what_it_writes(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
     with pytest.raises(InputError, match="can't be written"):
         found.to_parquet(tmp_path / "nowhere" / "t.parquet")
+    found.save_config(tmp_path / "c.yaml")
+    assert anonlib.load(tmp_path / "c.yaml") == found.config
     for write in (found.to_parquet, found.to_delta, found.report):
         there = tmp_path / ("delta" if write == found.to_delta else "t.parquet")
         with pytest.raises(InputError, match="is there already"):
@@ -256,6 +258,11 @@ def test_a_target() -> None:
     assert [verdict.model for verdict in public.audit.verdicts] == ["k_anonymity k=5"]
 
 
+def test_what_no_model_protects() -> None:
+    found = released(people(), l=None)
+    assert any("no model protects illness" in note for note in found.notes)
+
+
 def test_models_of_all_kinds() -> None:
     models = [{"type": "k_anonymity", "k": 4}, {"type": "t_closeness", "t": 0.5}]
     found = released(people(), k=None, l=None, privacy={"models": models})
@@ -303,6 +310,10 @@ class TestWhatIsRefused:
             ({"one_row_per_person": 1}, "one_row_per_person: must be True, or the name"),
             ({"privacy": "x"}, "privacy: must be a mapping"),
             ({"privacy": {"models": []}}, "k: privacy.models has the models; .* l: privacy.models"),
+            ({"quasi_identifer": ["age"]}, "did you mean quasi_identifiers"),
+            ({"sensitive": None}, "l: it protects sensitive columns and the target"),
+            ({"hierarchies": {"city": {"a": ["b"]}}}, "hierarchies: give the path of a file"),
+            ({"kernel": 42}, "kernel: must be the name of a kernel"),
             ({"attributes": {}}, "attributes: arguments stand for this section"),
             ({"release": {}}, "release: arguments stand for this section"),
             ({"target": "city", "l": None, "quasi_identifiers": ["age"]}, "target_is_public"),
@@ -370,8 +381,10 @@ class TestWhatIsRefused:
     def test_unknown_kernels_and_sections(self) -> None:
         with pytest.raises(ConfigError, match="did you mean mdav"):
             released(people(), kernel="mdva")
-        with pytest.raises(ConfigError, match="did you mean recode"):
+        with pytest.raises(InputError, match=r"recoed: no argument .* did you mean recode"):
             released(people(), recoed={})
+        with pytest.raises(ConfigError, match="a list is none"):
+            anonlib.anonymize(people(), ["age", "city"])
 
     def test_who_is_not_unique(self) -> None:
         data = people()

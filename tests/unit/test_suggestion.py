@@ -21,6 +21,10 @@ def suggested(data: Any = None, **changes: Any) -> Suggestion:
     return anonlib.suggest(frame, **{**GIVEN, "ks": [3, 10, 20], "seconds": 600, **changes})
 
 
+def tried_rows(found: Suggestion) -> int:
+    return int(found.notes[0].split()[-2].replace(",", ""))
+
+
 def test_what_is_tried() -> None:
     found = suggested(kernels=["mondrian"])
     tried = [(each.k, each.kernel) for each in found.attempts]
@@ -28,7 +32,8 @@ def test_what_is_tried() -> None:
     assert tried[:2] == [(5, "mdav"), (5, "mondrian")]
     assert set(tried) == {(k, kernel) for k in (3, 5, 10, 20) for kernel in ("mdav", "mondrian")}
     assert not any(each.error for each in found.attempts)
-    assert found.notes == ("8 of 8 attempts, on 600 rows",)
+    assert found.notes[0] == "8 of 8 attempts, on 600 rows"
+    assert any(note.startswith("taken as continuous") for note in found.notes)
     by_k = {each.k: each for each in found.attempts if each.kernel == "mdav"}
     losses = [by_k[k].loss or 0.0 for k in (3, 5, 10, 20)]
     assert losses == sorted(losses)
@@ -95,12 +100,11 @@ def test_a_sample_has_whole_persons() -> None:
     frame = people(3000)
     frame["patient"] = np.arange(3000) // 5
     found = suggested(frame, unit=["patient"], one_row_per_person=None, rows=500, ks=[], kernels=[])
-    (size,) = [int(note.split()[-2]) for note in found.notes if note.endswith("rows")]
-    assert 400 <= size <= 500
-    assert size % 5 == 0
+    assert 400 <= tried_rows(found) <= 600
+    assert tried_rows(found) % 5 == 0
     assert all(each.chance is None and each.risk == 1 / 5 for each in found.attempts)
     table = pa.table({"c0": np.arange(1000)})
-    assert sample_rows(Rows(table, Schema(())), 100).table.num_rows == 100
+    assert 70 < sample_rows(Rows(table, Schema(())), 100).table.num_rows < 130
 
 
 def test_its_page_and_how_it_shows_itself() -> None:
@@ -113,11 +117,46 @@ def test_its_page_and_how_it_shows_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"seconds": 0}, {"rows": 10}, {"ks": [1]}, {"quasi_identifiers": []}]
+    ("change", "text"),
+    [
+        ({"seconds": 0}, "seconds: must be a number above 0"),
+        ({"rows": 10.5}, "rows: must be a whole number"),
+        ({"ks": 10}, "ks: must be a list of whole numbers"),
+        ({"ks": ["5"]}, "ks: must be a list of whole numbers"),
+        ({"kernels": "mdav"}, "kernels: must be a list of names"),
+        ({"quasi_identifiers": []}, "quasi_identifiers: name the columns"),
+    ],
 )
-def test_what_cannot_be_tried(change: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
+def test_what_cannot_be_tried(change: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
         suggested(**change)
+
+
+def test_a_sample_is_of_rows() -> None:
+    """Not of distinct rows: of few tuples each has its share."""
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": random.integers(20, 60, 20_000), "ill": random.choice(3, 20_000)})
+    given: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "k": 5, "l": 3}
+    found = anonlib.suggest(
+        frame, **given, one_row_per_person=True, rows=2000, ks=[], kernels=["mondrian"]
+    )
+    assert found.choices
+    assert 1800 < tried_rows(found) < 2200
+
+
+def test_no_k_below_the_minimum_of_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_MIN_K", "5")
+    assert {each.k for each in suggested(kernels=["mondrian"]).attempts} == {5, 10, 20}
+
+
+def test_nothing_to_lose() -> None:
+    """Columns that do not vary have no loss, and rows of few equal tuples none either."""
+    frame = people(600).assign(age=1, wage=1.0, city="a")
+    found = suggested(frame, kernels=["mondrian"])
+    assert found.choices == ()
+    assert any("there is no choice" in note for note in found.notes)
+    frame["age"] = [1, 2] * 300
+    assert suggested(frame, kernels=["mondrian"]).choices[0].name == "least loss"
 
 
 def test_what_no_attempt_may_release() -> None:
