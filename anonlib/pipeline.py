@@ -238,6 +238,14 @@ def audit_delta(
         return audit_published(reader.load(table), config)
 
 
+def audit_frame(table: DataFrame, config: GivenConfig) -> AuditReport:
+    """Audits a DataFrame, as `anonlib.audit` says."""
+    config = as_config(config)
+    _require_minimum_k(table.sparkSession, config.privacy)
+    with translate_errors("table"):
+        return audit_published(table, config)
+
+
 def evaluate(
     config: GivenConfig, progress: Progress | None = None, *, trial: bool = False
 ) -> ReleaseResult:

@@ -142,10 +142,13 @@ def _check(args: argparse.Namespace) -> int:
 
 def _suggest(args: argparse.Namespace) -> int:
     config = config_of(args)
+    from anonlib import registry
     from anonlib.in_hand import suggest
     from anonlib.pages.output import require_new, write_page
     from anonlib.pipeline import read_sample
 
+    for name in args.kernels:
+        registry.plugin("kernel", name, "--kernels")
     if args.page is not None:
         require_new(args.page)
     with progress_of(args) as progress:

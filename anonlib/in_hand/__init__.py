@@ -325,13 +325,13 @@ def audit(
         return audit_delta(str(table), config, progress, version)
     if version is not None:
         raise InputError("version: only a Delta table has versions")
-    chosen = as_config(config)
     if is_of_spark(table):
-        from anonlib.run.verify import audit_published
+        from anonlib.pipeline import audit_frame
 
-        return audit_published(table, chosen)
+        return audit_frame(table, config)
     from anonlib.auditing.in_memory import audit_in_memory
 
+    chosen = as_config(config)
     if problems := [*check_minimum_k(chosen.all_models)]:
         raise ConfigError(problems)
     data = require_table(table)
@@ -355,7 +355,8 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     else:
         names = data.columns
         kept = [name for name in names if name in arguments.names]
-        some = data.select(*[data[f"`{name}`"] for name in kept]).limit(GUESS_ROWS).toArrow()
+        quoted = [f"`{name.replace('`', '``')}`" for name in kept]
+        some = data.select(*quoted).limit(GUESS_ROWS).toArrow()
         chosen, notes = config_from_arguments(some, names, arguments)
     result = release(chosen, dataframe=data)
     if result.audit is None:

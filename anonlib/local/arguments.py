@@ -246,8 +246,14 @@ def _list_order(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     """The order of an ordered category: of the values that occur, and of text only. Numbers have
     their own.
 
-    Raises InputError if that is another one, or parts of the column have different categories.
+    Raises InputError if that is another one, if parts of the column have different categories, or
+    these are neither text nor numbers.
     """
+    if not is_atomic(to_plain_type(name, column).type):
+        raise InputError(
+            f"column {name}: its categories are neither text nor numbers; make them text (in pandas "
+            "`.cat.rename_categories(str)`)"
+        )
     first, *others = [pa.chunked_array([chunk.dictionary]) for chunk in column.chunks]
     if any(not each.equals(first) for each in others):
         raise InputError(

@@ -10,7 +10,7 @@ from anonlib.errors import ConfigError, Problem
 from anonlib.partition.chain import FILL
 
 #: The environment variables by which an operator asks for an account of every run.
-ACCOUNTS = ("ANONLIB_RUNS", "ANONLIB_EVENTS")
+ACCOUNTS = ("ANONLIB_RUNS", "ANONLIB_EVENTS", "ANONLIB_REQUIRE")
 #: The fewest sampled rows of a leaf that plans aim at.
 MIN_PER_LEAF = 8
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.errors import InputError
+from anonlib.errors import ConfigError, InputError
 from anonlib.local.engine import make_release
 from anonlib.local.rows import list_needed, read_rows
 from anonlib.progress import Progress
@@ -154,11 +154,14 @@ def test_same_rows_by_tuples(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_dataframe_of_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is published; the call is the same, and so are the rows."""
     table = people(300)
+    table = table.rename_columns(["a`ge" if n == "age" else n for n in table.column_names])
     given: dict[str, Any] = {
-        "quasi_identifiers": ["age", "city"],
+        "quasi_identifiers": ["a`ge", "city"],
         "sensitive": ["illness"],
         "one_row_per_person": "number",
         "k": 4,
@@ -173,5 +176,8 @@ def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert {**found.risk} == {**here.risk}
     assert "Published 300 rows" in found.report()
     assert anonlib.audit(found.table, found.config).passed
+    monkeypatch.setenv("ANONLIB_MIN_K", "5")
+    with pytest.raises(ConfigError, match="no k below 5"):
+        anonlib.audit(found.table, found.config)
     with pytest.raises(InputError, match="a Delta table already"):
         found.to_parquet(tmp_path / "x.parquet")

@@ -230,6 +230,11 @@ def test_ordered_categories_in_chunks() -> None:
     column = pa.chunked_array([part, other])
     with pytest.raises(InputError, match="column size: parts of the table have different"):
         released(table.set_column(7, "size", column), quasi_identifiers=["age", "size"])
+    cut = people().assign(age=pd.cut(people()["age"], 5))
+    with pytest.raises(InputError, match="column age: its categories are neither text nor"):
+        released(cut)
+    cut["age"] = cut["age"].cat.rename_categories(str)
+    assert released(cut).config.attributes["age"].scale == "ordinal"
     numbers = people().assign(size=pd.Categorical([3, 1, 2, 2] * 100, [3, 1, 2], ordered=True))
     with pytest.raises(InputError, match="column size: its categories are numbers in an order"):
         released(numbers, quasi_identifiers=["age", "size"])
@@ -342,7 +347,7 @@ class TestWhatIsRefused:
                 with pytest.raises(ConfigError, match=text):
                     verb()
 
-    @pytest.mark.parametrize("variable", ["ANONLIB_RUNS", "ANONLIB_EVENTS"])
+    @pytest.mark.parametrize("variable", ["ANONLIB_RUNS", "ANONLIB_EVENTS", "ANONLIB_REQUIRE"])
     def test_the_account_of_the_operator(
         self, monkeypatch: pytest.MonkeyPatch, variable: str
     ) -> None:
