@@ -251,8 +251,8 @@ def _list_order(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     """
     if not is_atomic(to_plain_type(name, column).type):
         raise InputError(
-            f"column {name}: its categories are neither text nor numbers; make them text (in pandas "
-            "`.cat.rename_categories(str)`)"
+            f"column {name}: its categories are neither text nor numbers; make them text (in "
+            "pandas `.cat.rename_categories(str)`)"
         )
     first, *others = [pa.chunked_array([chunk.dictionary]) for chunk in column.chunks]
     if any(not each.equals(first) for each in others):
