@@ -22,7 +22,7 @@ def require_harmless(rows: "Rows", config: Config) -> None:
     from anonlib.local.problems import find_problems
 
     problems = find_problems(rows.table, rows.schema, config)
-    problems += find_disclosing_columns(rows.table, rows.schema, config.privacy)
+    problems += find_disclosing_columns(rows.table, rows.schema, config.privacy)[1]
     if problems:
         raise InfeasibleError(problems)
 

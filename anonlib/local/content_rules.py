@@ -6,8 +6,9 @@ give them sketches of columns, and count rows where sketches leave a doubt.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,27 @@ class Overlap:
         """Whether they have more in common than chance explains."""
         most = self.by_chance + 6 * sqrt(self.by_chance) + MAX_ACCIDENTS
         return self.n_values > most or self.n_rows > MAX_ACCIDENTS + 6 * self.rows_by_chance
+
+
+@dataclass(frozen=True)
+class Content:
+    """The figures of the gate, for the private record.
+
+    Attributes:
+        share: The least share of a column's values that its sketch keeps; 1 is all of all columns.
+        distinct: By released column: the number of its distinct values, an estimate where its
+            sketch does not keep all.
+        overlaps: Pairs of columns with values in common.
+    """
+
+    share: float
+    distinct: Mapping[str, int]
+    overlaps: tuple[Overlap, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        pairs = [asdict(pair) for pair in self.overlaps]
+        return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
 
 
 @dataclass(frozen=True)
@@ -150,7 +172,7 @@ def judge_columns(
     counter: ContentCounter,
     privacy: PrivacySection,
     protected: frozenset[str],
-) -> tuple[list[Overlap], list[Problem]]:
+) -> tuple[Content, list[Problem]]:
     """Judges the released columns by their sketches.
 
     Args:
@@ -162,7 +184,7 @@ def judge_columns(
         protected: Names of sensitive columns with a model. They may have many distinct values.
 
     Returns:
-        What each released column has in common with each identifying one, and what is wrong.
+        The figures, and what is wrong.
     """
     persons, candidates = list_compared(schema)
     pairs = [(column, person) for column in candidates for person in persons]
@@ -178,7 +200,12 @@ def judge_columns(
         *_repeated_problems(candidates, sketches, counter, privacy),
         *_telling_problems(schema.unit, candidates, sketches, counter, privacy),
     ]
-    return overlaps, problems
+    content = Content(
+        min((sketch.share for sketch in sketches.values()), default=1.0),
+        distinct,
+        tuple(each for each in overlaps if each.n_values or each.n_rows),
+    )
+    return content, problems
 
 
 def compare_sketches(

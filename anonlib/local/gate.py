@@ -19,6 +19,7 @@ from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.content_rules import (
     WHOLE_NUMBER,
+    Content,
     ContentCounter,
     Sketch,
     judge_columns,
@@ -82,7 +83,7 @@ class _Line:
 
 def find_disclosing_columns(
     table: pa.Table, schema: Schema, privacy: PrivacySection
-) -> list[Problem]:
+) -> tuple[Content, list[Problem]]:
     """Finds the columns that are released although they show who a person is.
 
     Cost O(n log n), and for each column that may be made of an identifier a comparison of texts in
@@ -93,6 +94,9 @@ def find_disclosing_columns(
             (`canonical_identity`).
         schema: The columns.
         privacy: The section of the config that acknowledges columns.
+
+    Returns:
+        The figures, and what is wrong.
     """
     persons, candidates = list_compared(schema)
     lines = _as_lines(table, [c.id for c in dict.fromkeys([*persons, *candidates])])
@@ -100,7 +104,7 @@ def find_disclosing_columns(
     sketches = {id: line.sketch() for id, line in lines.items()}
     equal = {(c.id, p.id): counter.count_equal(c, p) for c in candidates for p in persons}
     named = frozenset(schema.by_id(id).name for id in schema.protected)
-    return judge_columns(schema, sketches, equal, counter, privacy, named)[1]
+    return judge_columns(schema, sketches, equal, counter, privacy, named)
 
 
 def _as_lines(table: pa.Table, ids: Sequence[str]) -> dict[str, _Line]:

@@ -80,14 +80,31 @@ def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
         for null in nulls:
             mix_words(state, null.astype(np.uint64), none, False)
         for column, null in zip(columns, nulls, strict=True):
-            if column.type in PLAIN:
-                mix_words(state, _words(column), null, PLAIN[column.type][1])
-            elif types.is_decimal(column.type) and column.type.precision <= LONG_DIGITS:
-                mix_words(state, _decimals(column)[:, 0].copy(), null, True)
-            else:
-                in_texts = column.type in TEXTS
-                mix_bytes(state, *(_texts(column) if in_texts else _wide_decimals(column)), null)
+            _mix(state, column, null)
     return state.view(np.int64)
+
+
+def hash_values(values: pa.Array) -> Ints:
+    """int64[n]. The hash of each value: what Spark gives for `F.xxhash64(values)`.
+
+    Raises InputError for a type that Spark has not, or that is not hashed here.
+    """
+    values = _simplify(values)
+    state = np.full(len(values), SEED, np.uint64)
+    with np.errstate(over="ignore"):
+        _mix(state, values, values.is_null().to_numpy(zero_copy_only=False))
+    return state.view(np.int64)
+
+
+def _mix(state: Words, column: pa.Array, null: Bools) -> None:
+    """Takes a column into the rows' hashes, which are replaced."""
+    if column.type in PLAIN:
+        mix_words(state, _words(column), null, PLAIN[column.type][1])
+    elif types.is_decimal(column.type) and column.type.precision <= LONG_DIGITS:
+        mix_words(state, _decimals(column)[:, 0].copy(), null, True)
+    else:
+        in_texts = column.type in TEXTS
+        mix_bytes(state, *(_texts(column) if in_texts else _wide_decimals(column)), null)
 
 
 def hash_seeded(seed: int, hashes: Ints) -> Ints:

@@ -53,8 +53,25 @@ def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Probl
         return problems
     person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
-    if problems:
-        return problems
+    return problems or judge_rows(table, schema, config, values, person)
+
+
+def judge_rows(
+    table: pa.Table,
+    schema: Schema,
+    config: Config,
+    values: dict[str, Values],
+    person: Codes | None,
+) -> list[Problem]:
+    """Finds the models that all rows together do not hold, and values that would disclose.
+
+    Args:
+        table: As for `find_problems`.
+        schema: The columns.
+        config: The config.
+        values: By id: the values of the columns whose counts models look at.
+        person: int32[n] or None. The person of each row; None if each row is a person.
+    """
     return [
         *_model_problems(table, schema, config, values, person),
         *_joint_problems(table, schema, config, values, person),

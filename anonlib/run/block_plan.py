@@ -26,7 +26,8 @@ from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.owners import Owners, build_models, resolve_owners
 from anonlib.run.plan import Outcome, Plan, merge_read
-from anonlib.run.scan import Scan, tuple_hash
+from anonlib.run.sample import tuple_hash
+from anonlib.run.scan import Scan
 from anonlib.source import Source
 from anonlib.spark.constants import at, look_up
 from anonlib.spark.digest import Digest

@@ -8,8 +8,7 @@ looks at the source: digests prove that the release is made of these rows. Its r
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,8 @@ from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.content_rules import (
     WHOLE_NUMBER,
+    Content,
     ContentCounter,
-    Overlap,
     Sketch,
     bound_hashes,
     judge_columns,
@@ -40,27 +39,6 @@ from anonlib.table.schema import Column
 SKETCH_SIZE = 50_000
 #: A column with at most this many distinct values has few: all are kept.
 SET_SIZE = 200_000
-
-
-@dataclass(frozen=True)
-class Content:
-    """The figures of the gate, for the private record.
-
-    Attributes:
-        share: The least share of a column's values that its sketch keeps; 1 is all of all columns.
-        distinct: By released column: the number of its distinct values, an estimate where its
-            sketch does not keep all.
-        overlaps: Pairs of columns with values in common.
-    """
-
-    share: float
-    distinct: Mapping[str, int]
-    overlaps: tuple[Overlap, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        pairs = [asdict(pair) for pair in self.overlaps]
-        return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
 
 
 def judge_content(
@@ -98,13 +76,7 @@ def judge_content(
     shares |= dict.fromkeys(whole, 1.0)
     sketches, equal = _sketch(frame, persons, candidates, shares, whole, hash_of)
     counter = _FrameCounter(frame, source.schema.unit)
-    overlaps, problems = judge_columns(source.schema, sketches, equal, counter, privacy, protected)
-    content = Content(
-        min(shares.values(), default=1.0),
-        {c.name: round(sketches[c.id].n_values) for c in candidates},
-        tuple(s for s in overlaps if s.n_values or s.n_rows),
-    )
-    return content, problems
+    return judge_columns(source.schema, sketches, equal, counter, privacy, protected)
 
 
 def _find_shares(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_
+from operator import add, and_
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from anonlib.arrays import Ints
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.local.content_rules import Content
 from anonlib.local.refusals import (
     MAX_VALUES,
     refuse_categories,
@@ -28,17 +29,18 @@ from anonlib.local.refusals import (
     refuse_unlisted,
 )
 from anonlib.privacy import Reference
-from anonlib.run.content import Content, judge_content
+from anonlib.run.content import judge_content
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
+from anonlib.run.sample import take_sample
+from anonlib.run.small_table import Findings, is_small, scan_small_table
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import Digest, make_digest, sums, with_halves
 from anonlib.spark.tasks import fit_shuffles
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import as_double, canonical, count_units, row_hash
-from anonlib.table.columns import HASH, OWNER, TUPLE
+from anonlib.spark.values import as_double, canonical, count_units
 from anonlib.table.encoding import Encoding, Values, fit_encoding, sort_categories
-from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.table.schema import Column, Scale
 from anonlib.text import fold_text
 
 #: Names of folders that stand for a missing value.
@@ -80,8 +82,11 @@ class Scan:
 
 
 def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
-    """Reads the source three times: for the figures of all columns, for the sample, and for the
-    categories. Columns whose sample leaves a model in doubt are read once more.
+    """Reads the source for the figures of all columns, then for the rest.
+
+    A table whose rows are all in the sample is fetched once (`anonlib/run/small_table.py`). Others
+    are read for the sample, for the categories and by the content gate; columns whose sample
+    leaves a model in doubt are read once more.
 
     Args:
         source: The source.
@@ -94,51 +99,69 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
         BusyError: A database changed in the meantime.
     """
     require_one_state(source, config.source.where)
-    rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     with translate_errors("source", permission_error=InputError), ExitStack() as stack:
-        figures = _figures(source, privacy.missing_tokens)
-        stack.enter_context(fit_shuffles(rows.sparkSession, figures["n"]))
+        figures = _figures(source, config.privacy.missing_tokens)
+        stack.enter_context(fit_shuffles(source.raw.sparkSession, figures["n"]))
         problems = [*_problems(source, figures), *_unfit(source, config.release.partition_by)]
         if figures["n"] == 0:
             raise ConfigError(problems)
-        sample = _sample(source, rows, figures["n"], config.partition.sample_rows, config.seed)
-        try:
-            categories, hashes = _categories(source, config.max_categories, sample)
-        except ConfigError as error:
-            raise ConfigError([*problems, *error.problems]) from None
-        if problems:
-            raise ConfigError(problems)
-        values, own = _values(source, config, prior_rows)
-        problems = [
-            *infeasible(source, privacy, attributes, figures["n"], rows, sample, values, own),
-            *joint_problems(rows, source.schema, values, privacy, attributes),
-            *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
-        ]
-        named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
-        content, content_problems = judge_content(source, figures["n"], sample, privacy, named)
-        problems += content_problems
-        if problems:
-            raise InfeasibleError(problems)
+        digest = make_digest(figures)
+        if prior_rows is None and is_small(source.schema, figures, config.partition.sample_rows):
+            found = scan_small_table(source, config, digest, problems)
+        else:
+            found = _scan_rows(source, config, prior_rows, figures["n"], problems)
     encodings, context = (
-        tuple(_encoding(column, figures, categories, sample) for column in columns)
+        tuple(_encoding(column, figures, found) for column in columns)
         for columns in (source.schema.quasi_identifiers, source.schema.context)
     )
     target = source.schema.target
-    label = None if target is None else _encoding(target, figures, categories, sample)
-    digest = make_digest(figures)
+    label = None if target is None else _encoding(target, figures, found)
     return Scan(
         n_rows=digest.n_rows,
         n_missing={c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers},
-        hashes=hashes,
+        hashes=found.hashes,
         encodings=encodings,
-        sample=sample,
-        values=values,
+        sample=found.sample,
+        values=found.values,
         source_digest=digest,
-        content=content,
+        content=found.content,
         target=label,
         context=context,
         n_nobody=int(figures.get("nobody", 0)),
     )
+
+
+def _scan_rows(
+    source: Source,
+    config: Config,
+    prior_rows: DataFrame | None,
+    n_rows: int,
+    problems: list[Problem],
+) -> Findings:
+    """Finds what the scan needs beside the figures, by several passes over the source.
+
+    Raises ConfigError, InfeasibleError for what is wrong, these problems included.
+    """
+    rows, privacy, attributes = source.rows(), config.privacy, config.attributes
+    sample = take_sample(rows, source.schema, n_rows, config.partition.sample_rows, config.seed)
+    try:
+        categories, hashes = _categories(source, config.max_categories, sample)
+    except ConfigError as error:
+        raise ConfigError([*problems, *error.problems]) from None
+    if problems:
+        raise ConfigError(problems)
+    values, own = _values(source, config, prior_rows)
+    named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
+    content, content_problems = judge_content(source, n_rows, sample, privacy, named)
+    problems = [
+        *infeasible(source, privacy, attributes, n_rows, rows, sample, values, own),
+        *joint_problems(rows, source.schema, values, privacy, attributes),
+        *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
+        *content_problems,
+    ]
+    if problems:
+        raise InfeasibleError(problems)
+    return Findings(sample, categories, hashes, values, content)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
@@ -152,6 +175,7 @@ def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
 def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
     """One aggregate over the source."""
     aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
+    n_bytes = [F.lit(0)]
     for column in source.schema.columns:
         id, value = column.id, _value(source, column)
         if id in source.casts:
@@ -165,6 +189,9 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
             if column.scale is Scale.CONTINUOUS:
                 x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
+        if pa.types.is_string(column.type):
+            n_bytes.append(F.coalesce(F.octet_length(f"{id}_read"), F.lit(0)))
+    aggregates.append(F.sum(reduce(add, n_bytes)).alias("n_bytes"))
     raw_columns = {f"{id}_read": column for id, column in source.columns.items()}
     if unit := source.schema.unit:
         named = [F.col(f"{id}_read").isNotNull() for id in unit]
@@ -339,35 +366,10 @@ def _as_values(table: pa.Table, counts: str) -> Values:
     return Values(values, Reference(rows, n_missing))
 
 
-def _sample(source: Source, rows: DataFrame, n: int, size: int, seed: int) -> pa.Table:
-    """At most `size` rows: those of the smallest seeded hash, in its order."""
-    seeded = F.xxhash64(F.lit(seed), F.col(HASH))
-    wanted_roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
-    schema = source.schema
-    wanted_columns = (*schema.of(*wanted_roles), *schema.context)
-    ids = [*[column.id for column in wanted_columns], *schema.unit]
-    owner = [] if schema.controller is None else [F.xxhash64(schema.controller).alias(OWNER)]
-    tuples = tuple_hash(rows, schema).alias(TUPLE)
-    rows = rows.select(*dict.fromkeys(ids), HASH, seeded.alias("seeded"), tuples, *owner)
-    if n > size:
-        # A little more than `size`, so that chance can't leave the sample too small.
-        bound = -(2**63) + int(2**64 * min(1.0, 1.1 * size / n + 1e-6))
-        rows = rows.where(F.col("seeded") < F.lit(bound))
-    table = rows.toArrow()
-    order = np.lexsort((table.column(HASH).to_numpy(), table.column("seeded").to_numpy()))
-    return table.take(pa.array(order[:size])).drop(["seeded"]).combine_chunks()
-
-
-def tuple_hash(rows: DataFrame, schema: Schema) -> SparkColumn:
-    """The hash of a row's quasi-identifiers and controller."""
-    ids = [column.id for column in schema.quasi_identifiers]
-    return row_hash(rows.select(*dict.fromkeys([*ids, *filter(None, [schema.controller])])))
-
-
-def _encoding(
-    column: Column, figures: dict[str, Any], categories: dict[str, pa.Array], sample: pa.Table
-) -> Encoding:
-    values = sample.column(column.id).combine_chunks()
+def _encoding(column: Column, figures: dict[str, Any], found: Findings) -> Encoding:
+    values = found.sample.column(column.id).combine_chunks()
     missing = int(figures[f"{column.id}_missing"]) > 0
     ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
-    return fit_encoding(column, values, missing, (ends[0], ends[1]), categories.get(column.id))
+    return fit_encoding(
+        column, values, missing, (ends[0], ends[1]), found.categories.get(column.id)
+    )

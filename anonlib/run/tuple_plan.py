@@ -17,7 +17,8 @@ from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, merge_read
-from anonlib.run.scan import Scan, tuple_hash
+from anonlib.run.sample import tuple_hash
+from anonlib.run.scan import Scan
 from anonlib.spark.digest import Digest
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (

@@ -93,8 +93,8 @@ class Source:
     seen_as: Mapping[str, str]
     database: Database | None = None
 
-    def rows(self) -> DataFrame:
-        """The rows as blocks need them, with these further columns:
+    def rows(self, *, all_columns: bool = False) -> DataFrame:
+        """The rows as blocks need them, or with all columns of the schema. Further columns:
 
         - HASH, the hash of the columns of the block.
         - DEAL, the hash of these and of identifiers, to deal out rows that have the same HASH.
@@ -104,7 +104,8 @@ class Source:
         ids = [c.id for c in self.schema.columns if c.released or c.id in private]
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
         hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
-        return with_halves(frame, frame.columns).select(*ids, *hashes, LOW, HIGH)
+        kept = frame.columns if all_columns else ids
+        return with_halves(frame, frame.columns).select(*kept, *hashes, LOW, HIGH)
 
     def where(self, condition: Column) -> "Source":
         """The source with only the rows for which a condition on the columns of `rows` is true."""

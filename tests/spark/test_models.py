@@ -119,6 +119,6 @@ def test_known_columns_that_say_too_much(
     assert problem.where == "privacy.joint"
     said = "l_diversity: column diagnosis does not hold it where income is known, in "
     assert problem.text.startswith(said)
-    monkeypatch.setattr("anonlib.run.feasible.MAX_COMBINATIONS", 20)
+    monkeypatch.setattr("anonlib.local.problems.MAX_COMBINATIONS", 20)
     with pytest.raises(InfeasibleError, match="have more than 20 combinations of values, too many"):
         anonlib.check(anonlib.parse(given))

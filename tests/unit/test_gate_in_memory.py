@@ -29,7 +29,7 @@ def judged(rows: pd.DataFrame | pa.Table, **changes: Any) -> dict[str, list[str]
     schema = resolve(config, [Field(f.name, str(f.type), f.type) for f in data.schema])
     by_id = data.rename_columns([f"c{i}" for i in range(data.num_columns)])
     said: dict[str, list[str]] = {name: [] for name in data.column_names}
-    for problem in find_disclosing_columns(by_id, schema, config.privacy):
+    for problem in find_disclosing_columns(by_id, schema, config.privacy)[1]:
         said[problem.where.removeprefix("column ")].append(problem.text)
     return said
 

@@ -20,9 +20,9 @@ from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import SOFTWARE, digest_config, digest_hierarchies
 from anonlib.kernels import Kernel
+from anonlib.local.content_rules import Content
 from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.run.content import Content
 from anonlib.run.promise import Promise
 from anonlib.run.records import manifest, record
 from anonlib.run.result import ReleaseResult

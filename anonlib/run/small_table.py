@@ -1,0 +1,134 @@
+"""The scan of a small table: one whose rows are all in the sample.
+
+Its rows are fetched once, and judged in memory by the rules and the code of `anonlib.anonymize`.
+That spares a dozen queries, each of which costs more than all rows of such a table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Ints
+from anonlib.config.model import Config
+from anonlib.errors import ConfigError, InfeasibleError, Problem
+from anonlib.local.content_rules import Content
+from anonlib.local.problems import judge_rows
+from anonlib.local.protected import list_values
+from anonlib.local.refusals import refuse_categories
+from anonlib.local.rows import name_type, to_plain_type
+from anonlib.run.sample import list_sampled, take_first, with_sample_columns
+from anonlib.source import Source
+from anonlib.source.steady import require_same
+from anonlib.spark.digest import Digest
+from anonlib.table.columns import HIGH, LOW
+from anonlib.table.encoding import Values, sort_categories
+from anonlib.table.schema import Schema
+from anonlib.worker.task import person_codes
+
+#: Most bytes of the texts of a table that the driver fetches.
+MOST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a scan finds beside the figures of columns.
+
+    Attributes:
+        sample: As in `Scan`.
+        categories: By id: the sorted distinct values of each nominal and ordinal column.
+        hashes: By id: int64, Spark's hash of each category; 0 for one that does not occur.
+        values: As in `Scan`.
+        content: The figures of the content gate.
+    """
+
+    sample: pa.Table
+    categories: dict[str, pa.Array]
+    hashes: dict[str, Ints]
+    values: dict[str, Values]
+    content: Content
+
+
+def is_small(schema: Schema, figures: Mapping[str, Any], sample_rows: int) -> bool:
+    """Whether the driver can judge all rows: it has a few, of types that it reads as Spark does."""
+    plain = all(column.source_type == name_type(column.type) for column in schema.columns)
+    return plain and figures["n"] <= sample_rows and figures["n_bytes"] <= MOST_BYTES
+
+
+def scan_small_table(
+    source: Source, config: Config, digest: Digest, problems: list[Problem]
+) -> Findings:
+    """Finds what the scan needs beside the figures, by one pass over the source.
+
+    Args:
+        source: The source.
+        config: The config.
+        digest: The digest of the rows that the figures are of.
+        problems: What the figures show.
+
+    Raises:
+        ConfigError, InfeasibleError: What is wrong, these problems included.
+        BusyError: The source has other rows now.
+    """
+    schema = source.schema
+    fetched = _fetch(source, config.seed)
+    require_same(digest, _digest(fetched))
+    categories, hashes, more = _list_categories(fetched, schema, config.max_categories)
+    if problems := [*problems, *more]:
+        raise ConfigError(problems)
+    table = pa.table({c.id: to_plain_type(c.name, fetched.column(c.id)) for c in schema.columns})
+    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+    values, problems = list_values(table, schema, config, person)
+    if problems:
+        raise ConfigError(problems)
+    from anonlib.local.gate import find_disclosing_columns
+
+    content, more = find_disclosing_columns(table, schema, config.privacy)
+    if problems := [*judge_rows(table, schema, config, values, person), *more]:
+        raise InfeasibleError(problems)
+    sample = fetched.select(list_sampled(schema))
+    return Findings(sample, categories, hashes, values, content)
+
+
+def _fetch(source: Source, seed: int) -> pa.Table:
+    """All rows, in the order of the sample."""
+    rows = with_sample_columns(source.rows(all_columns=True), source.schema, seed).toArrow()
+    return take_first(rows, rows.num_rows)
+
+
+def _digest(fetched: pa.Table) -> Digest:
+    low, high = (int(_as_words(fetched, half).sum()) for half in (LOW, HIGH))
+    return Digest(fetched.num_rows, low, high)
+
+
+def _as_words(fetched: pa.Table, name: str) -> Any:
+    """uint64[n]. Their sum is modulo 2**64."""
+    return fetched.column(name).to_numpy().view(np.uint64)
+
+
+def _list_categories(
+    fetched: pa.Table, schema: Schema, most: int
+) -> tuple[dict[str, pa.Array], dict[str, Ints], list[Problem]]:
+    """By id: the categories of columns, and their hashes; and what is wrong with them."""
+    from anonlib.local.hashes import hash_values  # this imports numba
+
+    categories: dict[str, pa.Array] = {}
+    hashes: dict[str, Ints] = {}
+    problems: list[Problem] = []
+    for column in (c for c in schema.columns if c.by_category):
+        values = pc.unique(fetched.column(column.id)).drop_null()
+        if pa.types.is_floating(values.type):
+            values = values.filter(pc.invert(pc.is_nan(values)))
+        if len(values) > most:
+            problems.append(refuse_categories(column, most))
+        try:
+            ordered = sort_categories(column, values)
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        there = pc.is_in(ordered, value_set=values).to_numpy(zero_copy_only=False)
+        categories[column.id], hashes[column.id] = ordered, np.where(there, hash_values(ordered), 0)
+    return categories, hashes, problems
