@@ -1,6 +1,8 @@
 """A release in memory has the rows that a release in Spark has."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ def people(n: int = 1500) -> pa.Table:
     age = random.integers(18, 90, n)
     gain = np.where(random.random(n) < 0.6, -0.0, random.normal(1000, 300, n).round(1))
     city = random.choice(list("abcde"), n, p=[0.4, 0.3, 0.2, 0.06, 0.04])
+    rich = age + random.normal(0, 9, n) > 50
     return pa.table(
         {
             "age": pa.array(age, pa.int32()),
@@ -34,15 +37,20 @@ def people(n: int = 1500) -> pa.Table:
             "city": pa.array(np.where(random.random(n) < 0.05, None, city), pa.string()),
             "size": pa.array(random.choice(["S", "M", "L"], n)),
             "illness": pa.array([f"Ill {i}" for i in random.integers(0, 6, n) + (age > 60) * 2]),
-            "income": pa.array((age + random.normal(0, 9, n) > 50).astype(np.int64)),
+            "income": pa.array([None if i % 19 == 0 else bool(x) for i, x in enumerate(rich)]),
             "person": pa.array([f" p{i} " for i in np.arange(n) // 2]),
             "number": pa.array(np.arange(n)),
         }
     )
 
 
-def config(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+def config(
+    tmp_path: Path, attributes: Mapping[str, Any] = MappingProxyType({}), **changes: Any
+) -> dict[str, Any]:
+    """The config of `people`; `attributes` are added to, other sections replaced."""
     models = [{"type": "k_anonymity", "k": 4}, {"type": "l_diversity", "l": 2}]
+    illnesses = tmp_path / "illness.csv"
+    illnesses.write_text("".join(f"Ill {i};pair {i // 2};*\n" for i in range(8)))
     return {
         "source": {"format": "dataframe"},
         "attributes": {
@@ -51,10 +59,11 @@ def config(tmp_path: Path, **changes: Any) -> dict[str, Any]:
             "born": {**QUASI, "scale": "continuous"},
             "city": {**QUASI, "scale": "nominal"},
             "size": {**QUASI, "scale": "ordinal", "order": ["S", "M", "L"]},
-            "illness": {"role": "sensitive"},
+            "illness": {"role": "sensitive", "hierarchy": str(illnesses)},
             "income": {"role": "target", "public": True},
             "person": {"role": "identifier"},
             "number": {"role": "identifier"},
+            **attributes,
         },
         "one_row_per_person": "number",
         "privacy": {"models": models},
@@ -97,6 +106,7 @@ def models(*more: dict[str, Any]) -> dict[str, Any]:
     return {"privacy": {"models": [{"type": "k_anonymity", "k": 4}, *more]}}
 
 
+DIVERSE = {"type": "l_diversity", "l": 2, "attribute": "illness"}
 CASES: dict[str, dict[str, Any]] = {
     "sampled": {"unit": ["person"]},
     "whole": {**partition("target_tree", sample_rows=5000), "kernel": {"type": "lda_mdav"}},
@@ -107,8 +117,18 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "blocks_that_fail": models({"type": "l_diversity", "l": 6}),
     "counts": models(
-        {"type": "t_closeness", "t": 0.6}, {"type": "l_diversity", "l": 2, "attribute": "income"}
+        {"type": "t_closeness", "t": 0.6},
+        {"type": "t_closeness", "t": 0.5, "distance": "hierarchical", "attribute": "illness"},
+        {"type": "l_diversity", "l": 2, "attribute": "income"},
+        {"type": "l_diversity", "l": 2, "kind": "entropy", "attribute": "illness"},
+        {"type": "alpha_k", "alpha": 0.7, "attribute": "illness"},
+        {"type": "delta_disclosure", "delta": 3, "attribute": "income"},
     ),
+    "joint": {
+        "attributes": {"income": {"role": "sensitive"}},
+        "privacy": {"models": [{"type": "k_anonymity", "k": 4}, DIVERSE], "joint": True},
+    },
+    "by_pandas": {"spark": {"grouped_map": "pandas"}},
 }
 
 
@@ -133,8 +153,6 @@ def test_same_rows_by_tuples(spark: SparkSession, tmp_path: Path) -> None:
     attributes = {
         "city": {**nominal, "hierarchy": str(tmp_path / "city.csv")},
         "size": {**nominal, "hierarchy": str(tmp_path / "size.csv")},
-        "illness": {"role": "sensitive"},
-        "number": {"role": "identifier"},
         **{name: {"role": "drop"} for name in ("age", "gain", "born", "person", "income")},
     }
     chosen = anonlib.parse(

@@ -1,38 +1,17 @@
-"""Kernels that look at a target or a hierarchy, on Spark: what the scan hands them."""
+"""Kernels that look at a hierarchy, on Spark: what the scan hands them."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import ConfigError
 from anonlib.source.generator import generate
-from tests.spark.test_release import config, rows
+from tests.spark.test_release import config
 
 pytestmark = pytest.mark.spark
-
-
-def test_blocks_share_the_target(spark: SparkSession, tmp_path: Path) -> None:
-    """Class moments of the whole table, in whatever order they are summed; a missing class."""
-    source = generate(spark, 3000, 3)
-    label = F.when(F.col("hours") == 40, None).otherwise(F.col("label"))
-    source = source.withColumn("label", label)
-    found = []
-    for i, frame in enumerate([source.coalesce(1), source.repartition(5, "email")]):
-        given = config(
-            tmp_path,
-            release={"path": str(tmp_path / f"t{i}")},
-            kernel={"type": "lda_mdav", "alpha": 4},
-            source={"format": "dataframe"},
-            spark={"partitions": 1 + 2 * i},
-        )
-        result = anonlib.release(anonlib.parse(given), dataframe=frame)
-        assert result.n_rows_out == 3000
-        found.append(rows(spark.read.format("delta").load(str(tmp_path / f"t{i}"))))
-    assert found[0] == found[1]
 
 
 def hierarchy(path: Path, zips: list[str]) -> dict[str, Any]:

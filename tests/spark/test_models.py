@@ -1,6 +1,6 @@
-"""Releases under every privacy model: blocks hold them, kernels keep them, the audit sees them."""
+"""What of the privacy models is refused before a run in Spark begins. `test_release_models` has
+releases under them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib import pipeline
 from anonlib.errors import ConfigError, InfeasibleError
 from anonlib.source.generator import DIAGNOSES
 from tests.spark.test_release import config
@@ -54,58 +53,17 @@ def test_what_the_whole_table_does_not_hold(spark: SparkSession, tmp_path: Path)
     assert "privacy.models.l_diversity" in text
 
 
-def hierarchy(path: Path, values: Sequence[str]) -> dict[str, Any]:
-    """The sensitive column `diagnosis` with its values in pairs, in other letters."""
-    rows = [f"{value.upper()};pair {i // 2};*" for i, value in enumerate(values)]
-    (path / "diagnoses.csv").write_text("\n".join(rows))
-    return {"role": "sensitive", "hierarchy": str(path / "diagnoses.csv")}
-
-
-def test_distance_along_a_hierarchy(spark: SparkSession, tmp_path: Path) -> None:
-    given = with_models(
-        tmp_path,
-        {"type": "t_closeness", "t": 0.3, "distance": "hierarchical", "attribute": "diagnosis"},
-    )
-    given["attributes"]["diagnosis"] = hierarchy(tmp_path, DIAGNOSES)
-    config = anonlib.parse(given)
-    result = anonlib.release(config)
-    assert result.audit is not None
-    assert [verdict.holds for verdict in result.audit.verdicts] == [True] * 2
-    assert result.n_rows_out == 3000
-    plain = anonlib.release(anonlib.parse(with_models(tmp_path / "plain")))
-    assert result.n_cells < plain.n_cells
-    found = pipeline.audit_delta(plain.table, config).verdicts[1]
-    assert not found.holds
-    assert found.value is not None
-    assert found.value > 0.3
-
-    given["attributes"]["diagnosis"] = hierarchy(tmp_path, DIAGNOSES[1:])
+def test_hierarchy_of_a_sensitive_column(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "diagnoses.csv"
+    path.write_text("".join(f"{value};*\n" for value in DIAGNOSES[1:]))
+    distance = {"type": "t_closeness", "t": 0.3, "distance": "hierarchical"}
+    given = with_models(tmp_path, {**distance, "attribute": "diagnosis"})
+    given["attributes"]["diagnosis"] = {"role": "sensitive", "hierarchy": str(path)}
     with pytest.raises(ConfigError) as caught:
         anonlib.check(anonlib.parse(given))
     (problem,) = caught.value.problems
     assert problem.where == "attributes.diagnosis.hierarchy"
     assert problem.text.startswith("lacks 1 of the distinct values that the column has; add them")
-
-
-def test_other_sensitive_columns_are_known(spark: SparkSession, tmp_path: Path) -> None:
-    """Whoever knows a label does not find less than two diagnoses for it."""
-    given = with_models(tmp_path, {"type": "l_diversity", "l": 2, "attribute": "diagnosis"})
-    given["privacy"]["joint"] = True
-    given["attributes"] |= {"label": {"role": "sensitive"}, "income": {"role": "drop"}}
-    config = anonlib.parse(given)
-    result = anonlib.release(config)
-    assert result.audit is not None
-    assert result.n_blocks > 1
-    assert [(v.model, v.holds) for v in result.audit.verdicts] == [
-        ("k_anonymity k=5", True),
-        ("l_diversity l=2 attribute=diagnosis", True),
-        ("l_diversity l=2 attribute=diagnosis joint=True", True),
-    ]
-    rows = spark.read.format("delta").load(result.table).toPandas().astype("string")
-    names = [n for n, a in given["attributes"].items() if a["role"] == "quasi_identifier"]
-    groups = rows.groupby([*names, "label"], dropna=False)["diagnosis"].nunique()
-    assert groups.min() == 2
-    assert len(groups) > result.n_cells
 
 
 def test_known_columns_that_say_too_much(
