@@ -4,6 +4,7 @@ this process or in one of its own, and ways to look at what a run leaves on the 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from pyspark import SparkContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from anonlib import cli
 from anonlib.cli.progress_lines import LogProgress
@@ -92,6 +93,11 @@ def multiset(frame: DataFrame) -> Counter[str]:
     return Counter(found[sorted(found.columns)].astype(str).agg("|".join, axis=1))
 
 
+def forget_cached(spark: SparkSession) -> None:
+    """Readers of another process have read no version of a table before."""
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
 def left(folder: Path) -> set[str]:
     """The names in a folder, if it is there."""
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
@@ -152,6 +158,18 @@ class Shell:
 
     def release(self, config: Mapping[str, Any], *argv: str, **more: Any) -> Said:
         return self("release", write_config(self.folder, config), *argv, **more)
+
+
+def start_from(shell: Shell, folder: Path, config: Mapping[str, Any], *argv: str) -> None:
+    """A release of `config` to `folder`/out, to go on from: made once, then as it was then."""
+    out, copy = folder / "out", folder / "copy"
+    if copy.exists():
+        shutil.rmtree(out)
+        shutil.copytree(copy, out)
+        forget_cached(SparkSession.getActiveSession())
+    else:
+        assert shell.release(config, *argv).code == 0
+        shutil.copytree(out, copy)
 
 
 # --- the command line in a process of its own

@@ -9,7 +9,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.run import publish
-from tests.spark.support import MARKER, Said, Shell, holding, left, multiset, people, settings
+from tests.spark.support import (
+    MARKER,
+    Said,
+    Shell,
+    holding,
+    left,
+    multiset,
+    people,
+    settings,
+    start_from,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -31,6 +41,18 @@ def config(folder: Path, frame: pd.DataFrame, mode: str = "append", **changes: A
     frame.to_parquet(folder / "people.parquet", index=False)
     release = {"mode": mode, "ledger": {"key_env": "ANONLIB_LEDGER_KEY"}}
     return settings(folder, **{**changes, "release": {**release, **changes.get("release", {})}})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("append")
+
+
+@pytest.fixture
+def started(shell: Shell, place: Path) -> Path:
+    """The folder of a table of 30 persons."""
+    start_from(shell, place, config(place, batch(0, 30), "error"))
+    return place
 
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
@@ -88,23 +110,20 @@ def test_append_twice(shell: Shell, spark: SparkSession, tmp_path: Path) -> None
     assert holding(KEY, tmp_path / "out") == []
 
 
-def test_returning_persons(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
-    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
-    again = config(tmp_path, batch(27, 30))
+def test_returning_persons(shell: Shell, spark: SparkSession, started: Path) -> None:
+    again = config(started, batch(27, 30))
     refused(
         shell.release(again), 2, "release.acknowledge_returning: 3 persons of the source were rel"
     )
     accepted = ("--set", "release.acknowledge_returning=true")
     assert shell.release(again, *accepted).code == 0
-    assert table(spark, tmp_path).count() == 60
+    assert table(spark, started).count() == 60
     # Those of the batch are known now, too.
-    refused(shell.release(config(tmp_path, batch(56, 9))), 2, "1 persons of the source were")
+    refused(shell.release(config(started, batch(56, 9))), 2, "1 persons of the source were")
     # Lost tokens would be persons that are not recognised.
-    tokens = (tmp_path / "out" / "table.private" / "ledger").glob("run-*/tokens/*.parquet")
+    tokens = (started / "out" / "table.private" / "ledger").glob("run-*/tokens/*.parquet")
     next(tokens).unlink()
-    refused(
-        shell.release(config(tmp_path, batch(57, 9))), 1, "release.ledger: ", "tokens are there"
-    )
+    refused(shell.release(config(started, batch(57, 9))), 1, "release.ledger: ", "tokens are there")
 
 
 def test_persons_that_can_not_be_recognised(
@@ -131,25 +150,23 @@ def test_persons_that_can_not_be_recognised(
     refused(shell.release(other), 2, "the batch has no column city")
 
 
-def test_rows_of_others(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> None:
     """Rows that somebody else added are audited, and their persons are not known."""
-    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
-    path = str(tmp_path / "out" / "table")
-    table(spark, tmp_path).limit(4).write.format("delta").mode("append").save(path)
-    later = config(tmp_path, batch(30, 9))
+    path = str(started / "out" / "table")
+    table(spark, started).limit(4).write.format("delta").mode("append").save(path)
+    later = config(started, batch(30, 9))
     refused(shell.release(later), 2, "the table holds rows that are not in the ledger")
     row = "select 1L as wage, 'nowhere' as city, 'flu' as illness"
     spark.sql(row).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")
     said = shell.release(later, *accepted)
     refused(said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: 1 classes")
-    assert table(spark, tmp_path).count() == 35
+    assert table(spark, started).count() == 35
 
 
-def test_other_columns(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
-    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+def test_other_columns(shell: Shell, spark: SparkSession, started: Path) -> None:
     frame = batch(30, 9).astype({"wage": float}).rename(columns={"city": "town"})
-    later = config(tmp_path, frame, release={"partition_by": ["illness"]})
+    later = config(started, frame, release={"partition_by": ["illness"]})
     later["attributes"]["town"] = later["attributes"].pop("city")
     refused(
         shell.release(later),
@@ -163,25 +180,24 @@ def test_other_columns(shell: Shell, spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_overtaken(
-    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody appends between the audit and the commit, which did not see those rows."""
-    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
     adopt = publish.Target._adopt
 
     def overtaken(*how: Any) -> Any:
         actions = adopt(*how)
-        rows = table(spark, tmp_path).limit(1)
-        rows.write.format("delta").mode("append").save(str(tmp_path / "out" / "table"))
+        rows = table(spark, started).limit(1)
+        rows.write.format("delta").mode("append").save(str(started / "out" / "table"))
         return actions
 
     with monkeypatch.context() as patch:
         patch.setattr(publish.Target, "_adopt", overtaken)
-        said = shell.release(config(tmp_path, batch(30, 9)))
+        said = shell.release(config(started, batch(30, 9)))
     refused(said, 1, "changed")
-    assert table(spark, tmp_path).count() == 31
-    referenced = {Path(file).name for file in table(spark, tmp_path).inputFiles()}
-    assert {path.name for path in (tmp_path / "out/table").glob("*.parquet")} == referenced
+    assert table(spark, started).count() == 31
+    referenced = {Path(file).name for file in table(spark, started).inputFiles()}
+    assert {path.name for path in (started / "out/table").glob("*.parquet")} == referenced
 
 
 def ill(first: int, n: int, share: float) -> pd.DataFrame:

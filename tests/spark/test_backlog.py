@@ -12,7 +12,7 @@ from anonlib.errors import StorageError
 from anonlib.run.publish import Target
 from anonlib.run.run_table import past_runs
 from anonlib.spark.storage import Storage
-from tests.spark.support import MARKER, Shell, holding, left
+from tests.spark.support import MARKER, Shell, holding, left, start_from
 from tests.spark.test_append import KEY, batch, config, refused, table
 
 pytestmark = pytest.mark.spark
@@ -29,6 +29,18 @@ def waiting(folder: Path, frame: pd.DataFrame, mode: str = "append", **changes: 
     return config(folder, frame, mode, release=backlog, **changes)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("backlog")
+
+
+@pytest.fixture
+def started(shell: Shell, place: Path) -> Path:
+    """The folder of a table of 30 persons, by the run `zero`."""
+    start_from(shell, place, waiting(place, batch(0, 30), "error"), "--run-id", "zero")
+    return place
+
+
 def sealed(folder: Path) -> set[str]:
     """The runs whose rows are in the backlog."""
     place = folder / "out" / "table.private" / "backlog"
@@ -36,42 +48,41 @@ def sealed(folder: Path) -> set[str]:
 
 
 def test_waits_and_goes(
-    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert shell.release(waiting(tmp_path, batch(0, 30), "error"), "--run-id", "zero").code == 0
-    runs = tmp_path / "out" / "table.private" / "runs"
+    runs = started / "out" / "table.private" / "runs"
     for again in (False, True):
         if again:  # the driver died before it noted the run
             shutil.rmtree(runs)
-        said = shell.release(waiting(tmp_path, batch(30, 2)), "--run-id", "one")
+        said = shell.release(waiting(started, batch(30, 2)), "--run-id", "one")
         assert said.code == 0, said.err
         assert "Run one published nothing: 2 rows wait in the backlog" in said.out
         assert ("privacy.models.k_anonymity: asks for 3 rows" in said.out) != again
         noted = past_runs(str(runs))[0]
         assert (noted["run_id"], noted["outcome"], noted["rows_waiting"]) == ("one", "waiting", 2)
     # Persons who were released do not get in.
-    returning = shell.release(waiting(tmp_path, batch(29, 2)), "--run-id", "no")
+    returning = shell.release(waiting(started, batch(29, 2)), "--run-id", "no")
     refused(returning, 2, "1 persons of the source were released before")
-    assert sealed(tmp_path) == {"run-one"}
+    assert sealed(started) == {"run-one"}
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY + "2")
-    other = shell.release(waiting(tmp_path, batch(32, 9)))
+    other = shell.release(waiting(started, batch(32, 9)))
     refused(other, 2, "release.backlog: it was written with another key")
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
-    changed = waiting(tmp_path, batch(32, 9).astype({"wage": float}))
+    changed = waiting(started, batch(32, 9).astype({"wage": float}))
     refused(shell.release(changed), 2, "wage is bigint in waiting rows, and double in the source")
     for name in ("name", "city", "illness"):
-        assert holding(f"{MARKER}-{name}", tmp_path / "out" / "table.private") == []
-    assert table(spark, tmp_path).count() == 30
+        assert holding(f"{MARKER}-{name}", started / "out" / "table.private") == []
+    assert table(spark, started).count() == 30
 
     # A run that dies before its commit has taken nothing; one that dies after it, all.
     def stopped(*args: Any) -> int:
         raise StorageError("stopped")
 
-    two = waiting(tmp_path, batch(32, 1))
+    two = waiting(started, batch(32, 1))
     with monkeypatch.context() as patch:
         patch.setattr(Target, "publish", stopped)
         refused(shell.release(two, "--run-id", "two"), 1, "stopped")
-    assert table(spark, tmp_path).count() == 30
+    assert table(spark, started).count() == 30
     delete = Storage.delete
 
     def kept(storage: Storage, path: str) -> None:
@@ -82,27 +93,26 @@ def test_waits_and_goes(
     with monkeypatch.context() as patch:
         patch.setattr(Storage, "delete", kept)
         refused(shell.release(two, "--run-id", "two"), 1, "stopped")
-    assert table(spark, tmp_path).count() == 33
-    assert sealed(tmp_path) == {"run-one"}
+    assert table(spark, started).count() == 33
+    assert sealed(started) == {"run-one"}
     assert "Run two is done already" in shell.release(two, "--run-id", "two").out
-    assert sealed(tmp_path) == set()
-    assert table(spark, tmp_path).count() == 33
+    assert sealed(started) == set()
+    assert table(spark, started).count() == 33
     # The run that waited is done with it, and does not wait again.
-    again = shell.release(waiting(tmp_path, batch(30, 2)), "--run-id", "one")
+    again = shell.release(waiting(started, batch(30, 2)), "--run-id", "one")
     assert "published by run two" in again.out
-    assert (sealed(tmp_path), table(spark, tmp_path).count()) == (set(), 33)
-    refused(shell.release(waiting(tmp_path, batch(30, 9))), 2, "3 persons of the source were")
-    assert left(tmp_path / "out") == {"table", "table.private"}
+    assert (sealed(started), table(spark, started).count()) == (set(), 33)
+    refused(shell.release(waiting(started, batch(30, 9))), 2, "3 persons of the source were")
+    assert left(started / "out") == {"table", "table.private"}
 
 
 def test_a_batch_whose_controllers_fail_waits(
-    shell: Shell, spark: SparkSession, tmp_path: Path
+    shell: Shell, spark: SparkSession, started: Path
 ) -> None:
-    assert shell.release(waiting(tmp_path, batch(0, 30), "error"), "--run-id", "zero").code == 0
     apart = {"steps": [{"type": "controller", "column": "city"}]}
-    said = shell.release(waiting(tmp_path, batch(30, 8), partition=apart), "--run-id", "one")
+    said = shell.release(waiting(started, batch(30, 8), partition=apart), "--run-id", "one")
     assert said.code == 0, said.err
     assert "Run one published nothing: 8 rows wait in the backlog" in said.out
     assert "can't hold their models alone" in said.out
-    assert sealed(tmp_path) == {"run-one"}
-    assert table(spark, tmp_path).count() == 30
+    assert sealed(started) == {"run-one"}
+    assert table(spark, started).count() == 30

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.support import Said, Shell, multiset, people, settings
+from tests.spark.support import Said, Shell, multiset, people, settings, start_from
 from tests.spark.test_append import KEY, batch, config, table
 
 pytestmark = pytest.mark.spark
@@ -34,66 +34,69 @@ def manifest_of(folder: Path) -> Any:
     return json.loads((folder / "out/table/_anonlib/manifest.json").read_text())
 
 
-def test_a_batch_may_only_strengthen(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
-    first = config(tmp_path, batch(0, 80), "error", privacy=models_of(5, 2))
-    assert shell.release(first, "--run-id", "one").code == 0
-    before = multiset(table(spark, tmp_path))
-    weaker = [
-        (models_of(2, 2), "k_anonymity k=5 was promised"),
-        (models_of(5), "l_diversity l=2"),
-    ]
-    for privacy, text in weaker:
-        refused(shell.release(config(tmp_path, batch(80, 40), privacy=privacy)), text)
-    other = config(tmp_path, batch(80, 40), privacy=models_of(5, 2))
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("promise")
+
+
+@pytest.fixture
+def started(shell: Shell, place: Path) -> Path:
+    """The folder of a table of 80 persons, by the run `one`."""
+    first = config(place, batch(0, 80), "error", privacy=models_of(5, 2))
+    start_from(shell, place, first, "--run-id", "one")
+    return place
+
+
+def test_a_batch_may_only_strengthen(shell: Shell, spark: SparkSession, started: Path) -> None:
+    before = multiset(table(spark, started))
+    weaker = config(started, batch(80, 40), privacy=models_of(2))
+    refused(shell.release(weaker), "k_anonymity k=5 was promised", "l_diversity l=2")
+    other = config(started, batch(80, 40), privacy=models_of(5, 2))
     other["attributes"]["wage"]["scale"] = "ordinal"
     refused(shell.release(other), "column wage was quasi_identifier")
-    other = config(tmp_path, batch(80, 40), privacy=models_of(5, 2))
+    other = config(started, batch(80, 40), privacy=models_of(5, 2))
     other["recode"] = {"columns": {"wage": {"type": "centroid", "restore_variance": True}}}
     refused(shell.release(other), "column wage was quasi_identifier centroid", "variance=true now")
-    assert multiset(table(spark, tmp_path)) == before
+    assert multiset(table(spark, started)) == before
 
     # The public manifest is edited by hand; what Delta's log says of the commit counts.
-    path = tmp_path / "out/table/_anonlib/manifest.json"
+    path = started / "out/table/_anonlib/manifest.json"
     path.write_text(path.read_text().replace("k=5", "k=2").replace("promise_sha256", "other"))
     refused(
-        shell.release(config(tmp_path, batch(80, 40), privacy=models_of(2, 2))),
+        shell.release(config(started, batch(80, 40), privacy=models_of(2, 2))),
         "k_anonymity k=5 was promised",
     )
     # The private record is edited by hand.
-    record = tmp_path / "out/table.private/one.json"
+    record = started / "out/table.private/one.json"
     text = record.read_text()
     record.write_text(text.replace('"k": 5', '"k": 2'))
     refused(
-        shell.release(config(tmp_path, batch(80, 40), privacy=models_of(2, 2))),
+        shell.release(config(started, batch(80, 40), privacy=models_of(2, 2))),
         "is not that in the manifest",
     )
     # Without the record the same promise is known again, and no other one.
     record.unlink()
     refused(
-        shell.release(config(tmp_path, batch(80, 40), privacy=models_of(6, 2))),
+        shell.release(config(started, batch(80, 40), privacy=models_of(6, 2))),
         "its private record is not in",
     )
-    assert shell.release(config(tmp_path, batch(80, 40), privacy=models_of(5, 2))).code == 0
-    assert sum(multiset(table(spark, tmp_path)).values()) == 120
+    assert shell.release(config(started, batch(80, 40), privacy=models_of(5, 2))).code == 0
+    assert sum(multiset(table(spark, started)).values()) == 120
 
 
-def test_a_stronger_batch_binds_the_next(shell: Shell, tmp_path: Path) -> None:
-    first = config(tmp_path, batch(0, 80), "error", privacy=models_of(5, 2))
-    assert shell.release(first).code == 0
-    first_promise = manifest_of(tmp_path)["promise_sha256"]
+def test_a_stronger_batch_binds_the_next(shell: Shell, started: Path) -> None:
+    first_promise = manifest_of(started)["promise_sha256"]
     stronger = models_of(5, 2)
     stronger["models"].append({"type": "p_sensitive", "p": 2, "attribute": "illness"})
-    assert shell.release(config(tmp_path, batch(80, 60), privacy=stronger)).code == 0
-    assert manifest_of(tmp_path)["promise_sha256"] != first_promise
-    said = shell.release(config(tmp_path, batch(140, 60), privacy=models_of(5, 2)))
+    assert shell.release(config(started, batch(80, 60), privacy=stronger)).code == 0
+    assert manifest_of(started)["promise_sha256"] != first_promise
+    said = shell.release(config(started, batch(140, 60), privacy=models_of(5, 2)))
     refused(said, "p_sensitive p=2 attribute=illness was promised")
 
 
-def test_overwriting_says_what_is_weaker(shell: Shell, tmp_path: Path) -> None:
-    first = config(tmp_path, batch(0, 80), "error", privacy=models_of(5, 2))
-    assert shell.release(first).code == 0
+def test_overwriting_says_what_is_weaker(shell: Shell, started: Path) -> None:
     release = {"acknowledge_overwrite": True}
-    again = config(tmp_path, batch(0, 80), "overwrite", privacy=models_of(3), release=release)
+    again = config(started, batch(0, 80), "overwrite", privacy=models_of(3), release=release)
     said = shell.release(again)
     assert said.code == 0, said.err
     assert "the replaced table promised more: k_anonymity k=5 was promised" in said.out

@@ -10,7 +10,16 @@ from anonlib import pipeline
 from anonlib.config.reading import parse
 from anonlib.errors import StorageError
 from anonlib.spark.storage import Storage
-from tests.spark.support import Shell, Step, holding, left, multiset, process, write_config
+from tests.spark.support import (
+    Shell,
+    Step,
+    forget_cached,
+    holding,
+    left,
+    multiset,
+    process,
+    write_config,
+)
 from tests.spark.test_append import KEY, batch, config, refused, table
 
 pytestmark = pytest.mark.spark
@@ -21,11 +30,6 @@ ACCEPTED = ("--set", "release.acknowledge_overwrite=true")
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
-
-
-def forget_cached(spark: SparkSession) -> None:
-    """Readers of another process have read no version of a table before."""
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
 def test_acknowledged_unless_nobody_comes_again(

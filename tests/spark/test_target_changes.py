@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib.run import publish, staging, steps
-from tests.spark.support import Shell, left, settings, write_people
+from tests.spark.support import Shell, left, settings, start_from, write_people
 
 pytestmark = pytest.mark.spark
 
@@ -25,6 +25,22 @@ def alter(spark: SparkSession, target: Path) -> None:
     spark.sql(f"ALTER TABLE delta.`{target}` ADD COLUMN more int")
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("changes")
+
+
+@pytest.fixture
+def started(shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a table of 60 persons in three files."""
+    write_people(place)
+    with monkeypatch.context() as patch:
+        for module in (staging, publish):
+            patch.setattr(module, "count_files", lambda *how: 3)
+        start_from(shell, place, settings(place))
+    return place
+
+
 @pytest.mark.parametrize(
     ("change", "moment", "mode"),
     [
@@ -39,7 +55,7 @@ def alter(spark: SparkSession, target: Path) -> None:
 def test_what_others_do_meanwhile(
     shell: Shell,
     spark: SparkSession,
-    tmp_path: Path,
+    started: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,
     mode: str,
@@ -47,13 +63,7 @@ def test_what_others_do_meanwhile(
     change: Any,
 ) -> None:
     """The platform may lay out the same rows in other files; nobody else may change the table."""
-    write_people(tmp_path)
-    first = settings(tmp_path)
-    with monkeypatch.context() as patch:
-        for module in (staging, publish):
-            patch.setattr(module, "count_files", lambda *how: 3)
-        assert shell.release(first).code == 0
-    target = Path(first["release"]["path"])
+    target = Path(settings(started)["release"]["path"])
     home: Any
     home, name = (steps, "audit_staged") if moment == "audit" else (publish.Target, "_adopt")
     whole = getattr(home, name)
@@ -66,7 +76,7 @@ def test_what_others_do_meanwhile(
     changed: list[Any] = []
     monkeypatch.setattr(home, name, meanwhile)
     more = {"append": "acknowledge_returning", "overwrite": "acknowledge_overwrite"}[mode]
-    said = shell.release(settings(tmp_path, release={"mode": mode, more: True}))
+    said = shell.release(settings(started, release={"mode": mode, more: True}))
     assert changed
     if change is optimize:
         assert said.code == 0, said.error
@@ -74,20 +84,18 @@ def test_what_others_do_meanwhile(
             spark.read.format("delta").load(str(target)).count()
             == {"append": 120, "overwrite": 60}[mode]
         )
-        assert shell("audit", str(target), "--conf", str(tmp_path / "config.yaml")).code == 0
+        assert shell("audit", str(target), "--conf", str(shell.folder / "config.yaml")).code == 0
     else:
         assert said.code == 1
         assert "the target changed while the release was made" in said.error
-    assert left(tmp_path / "out") == {"table", "table.private"}
+    assert left(started / "out") == {"table", "table.private"}
 
 
 def test_a_commit_between_the_last_look_and_ours(
-    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Delta refuses it, even where the other one only adds rows: the audit looked at them all."""
-    write_people(tmp_path)
-    assert shell.release(settings(tmp_path)).code == 0
-    target = settings(tmp_path)["release"]["path"]
+    target = settings(started)["release"]["path"]
     there = spark.read.format("delta").load(target)
     row = spark.createDataFrame(there.limit(1).collect(), there.schema)
     commit = publish.run_uninterrupted
@@ -98,8 +106,8 @@ def test_a_commit_between_the_last_look_and_ours(
 
     monkeypatch.setattr(publish, "run_uninterrupted", overtaken)
     release = {"mode": "append", "acknowledge_returning": True}
-    said = shell.release(settings(tmp_path, release=release))
+    said = shell.release(settings(started, release=release))
     assert said.code == 1
     assert "changed" in said.error
     assert spark.read.format("delta").load(target).count() == 61
-    assert left(tmp_path / "out") == {"table", "table.private"}
+    assert left(started / "out") == {"table", "table.private"}
