@@ -31,6 +31,7 @@ from anonlib.config.model import (
     SourceSection,
 )
 from anonlib.config.places import check_overlaps, private_places
+from anonlib.config.policies.judgement import judge_rules, narrow_policy, require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
@@ -216,6 +217,7 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
 def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
     if config.spark.grouped_map == "pandas":
         refuse_inexact(source)
+    require_policy(config, source.schema)
     return scan(source, config, prior_rows)
 
 
@@ -345,6 +347,7 @@ def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> R
         n_nobody=scan.n_nobody,
         audit=report,
         evaluation=evaluate_case(config.evaluate, config.gates, case, progress),
+        policy=judge_rules(config, schema, report.smallest_class),
         table=run.target.path,
         table_version=run.target.version,
         record=record_path(run.spark, config.record_path, run.run_id),
@@ -438,6 +441,7 @@ def _in_memory(config: Config, names: Sequence[str]) -> Config:
             "pseudonyms": None,
             "evaluate": None,
             "gates": (),
+            "policy": narrow_policy(config.policy),
             "events": None,
         }
     )
@@ -488,6 +492,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),
         ),
+        policy=judge_rules(config, source.schema),
         n_nobody=scan.n_nobody,
     )
 

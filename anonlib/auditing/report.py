@@ -159,6 +159,15 @@ class AuditReport:
             raise AuditError(f"{what} failed, nothing was published: {texts}")
 
     @property
+    def smallest_class(self) -> int | None:
+        """The fewest persons of any class, or a number that none is below; None if no verdict on
+        k-anonymity tells it."""
+        counts = [v for v in self.verdicts if v.model.rpartition(": ")[2].startswith("k_anonymity")]
+        proved = [v.required if v.value is None and v.holds else v.value for v in counts]
+        known = [int(value) for value in proved if value is not None]
+        return min(known) if known and len(known) == len(counts) else None
+
+    @property
     def at_release(self) -> bool:
         """Whether nothing fails, and some models can't be counted here."""
         verdicts = self.verdicts

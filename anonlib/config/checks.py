@@ -20,6 +20,7 @@ from anonlib.config.model import (
     SparkSection,
 )
 from anonlib.config.places import check_places
+from anonlib.config.policies.judgement import check_policy
 from anonlib.config.reader_options import check_reader_options
 from anonlib.config.resolve import bind_models, find_joint_columns, find_ordered_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
@@ -76,6 +77,7 @@ def check_config(config: Config) -> list[Problem]:
         *check_places(config),
         *check_measures(measures),
         *check_gates(config.gates, config.evaluate, attributes),
+        *check_policy(config),
     ]
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from anonlib import registry
 from anonlib.config.model import Config
+from anonlib.config.policies import Policy, spec_of
 
 
 def format_config(config: Config) -> str:
@@ -17,6 +18,8 @@ def format_config(config: Config) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Policy):
+        return spec_of(value)
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         values = {info.alias or n: (getattr(value, n), info) for n, info in fields.items()}

@@ -6,6 +6,7 @@ from typing import Any
 from anonlib import registry
 from anonlib.config.listing import first_paragraph
 from anonlib.config.model import Config
+from anonlib.config.policies import list_policies
 from anonlib.config.reading import DEFAULTS
 from anonlib.registry import Plugin
 
@@ -29,6 +30,16 @@ def json_schema() -> dict[str, Any]:
         definitions[name] = _choice(family, definitions)
     for section, field in (("SourceSection", "options"), ("SparkSection", "conf")):
         definitions[section]["properties"][field]["additionalProperties"] = _OPTION
+    names = ", ".join(list_policies())
+    for name in ("Policy", "Rule"):
+        del definitions[name]
+    schema["properties"]["policy"] = {
+        "description": schema["properties"]["policy"]["description"],
+        "anyOf": [
+            {"type": "string", "description": f"{names}, or the path of a file"},
+            {"type": "object", "description": "a policy as in a file: name, title, rules"},
+        ],
+    }
     _apply_defaults(schema, definitions)
     for definition in [schema, *definitions.values()]:
         _tidy(definition)

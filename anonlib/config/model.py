@@ -19,6 +19,7 @@ from pydantic import (
     field_validator,
 )
 
+from anonlib.config.policies import Policy
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
@@ -483,6 +484,11 @@ class Config(Section):
     gates: tuple[Gate, ...] = Field(
         (),
         description="bounds on the figures of `evaluate`, checked before the release is published",
+    )
+    policy: Policy | None = Field(
+        None,
+        description="rules that the release must keep: ema-0070, cms-11, hipaa-safe-harbor, pdpc, "
+        "k-strict, or a YAML file of the same form, whose path is relative to the config file",
     )
     accountability: AccountabilitySection = AccountabilitySection()
     events: str | None = Field(

@@ -15,8 +15,16 @@ from anonlib import registry
 from anonlib.config.checks import check_config
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
+from anonlib.config.policies import build_policy, list_policies
 from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, read_yaml
-from anonlib.errors import ConfigError, InputError, Problem, join_path, problems_of
+from anonlib.errors import (
+    ConfigError,
+    InputError,
+    Problem,
+    did_you_mean,
+    join_path,
+    problems_of,
+)
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
 
@@ -104,23 +112,26 @@ def load_columns(
     return build_config(minimal, None, problems), frozenset(protected)
 
 
-def read_raw(path: str | Path) -> Any:
-    """Reads the YAML file of a config. Raises InputError, whose text has no value of the file."""
+def read_raw(path: str | Path, what: str = "config") -> Any:
+    """Reads a YAML file. Raises InputError, whose text has no value of the file.
+
+    what: What the file is, for the error.
+    """
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise InputError(f"config {path}: can't be read ({_reason(error)})") from None
+        raise InputError(f"{what} {path}: can't be read ({_reason(error)})") from None
     if len(data) > MAX_BYTES:
-        raise InputError(f"config {path}: larger than {MAX_BYTES:,} bytes")
+        raise InputError(f"{what} {path}: larger than {MAX_BYTES:,} bytes")
     try:
         return read_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "not valid YAML"
-        raise InputError(f"config {path}{place}: {what}") from None
+        reason = getattr(error, "problem", None) or "not valid YAML"
+        raise InputError(f"{what} {path}{place}: {reason}") from None
 
 
 def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -> Config:
@@ -179,6 +190,7 @@ def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Probl
     if folder is not None:
         _locate_hierarchies(tree, folder)
     _build_plugins(tree, problems)
+    _build_policy(tree, folder, problems)
     config = _validate(tree, problems)
     if config is not None:
         problems += _unless_implied(check_config(config), problems)
@@ -280,6 +292,27 @@ def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
             for name, spec in columns.items():
                 where = f"recode.columns.{name}"
                 columns[name] = build_plugin("recoder", spec, where, problems)
+
+
+def _build_policy(tree: dict[str, Any], folder: Path | None, problems: list[Problem]) -> None:
+    """Replaces the name or the file of a policy in the tree by the policy."""
+    given = tree.get("policy")
+    if given is None:
+        return
+    if isinstance(given, str):
+        text = list_policies().get(given)
+        if text is None and not given.lower().endswith((".yaml", ".yml")):
+            known = f"there are: {', '.join(list_policies())}, or the path of a .yaml file"
+            near = did_you_mean(given, list_policies())
+            problems.append(Problem("policy", f"unknown policy{near or ';'} {known}"))
+            text = ""
+        try:
+            path = (folder or Path()) / given
+            given = read_raw(path, "policy") if text is None else text and read_yaml(text)
+        except InputError as error:
+            problems.append(Problem("policy", str(error)))
+            given = ""
+    tree["policy"] = build_policy(given, "policy", problems) if given else None
 
 
 def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) -> Any:

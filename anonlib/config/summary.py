@@ -54,6 +54,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
         },
         "measures": [plugin_label(measure) for measure in measures],
         "gates": [gate.text for gate in config.gates],
+        "policy": None if config.policy is None else f"{config.policy.name}: {config.policy.title}",
         "seed": config.seed,
     }
 

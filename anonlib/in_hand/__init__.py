@@ -4,7 +4,7 @@ the same type, `suggest` tries several, `audit` counts whether a table holds its
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from anonlib.auditing.report import THRESHOLD, AuditReport, value_risk
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
+from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig, as_config
 from anonlib.config.summary import digest_config, software, summarize_config
 from anonlib.errors import ConfigError, InputError, without_cause
@@ -211,12 +212,12 @@ def anonymize(
         hierarchies: By column: the file of its hierarchy.
         kernel: The kernel: its `type`, or a mapping with parameters; mdav by default.
         path: The folder of the Delta table that a Spark DataFrame is published as.
-        sections: Further sections of a config, such as recode, partition or privacy. Without a
-            seed one is drawn.
+        sections: Further sections of a config, such as recode, partition, privacy or policy.
+            Without a seed one is drawn.
 
     Raises:
         InputError: Data or arguments can't be used.
-        ConfigError: The config is not valid, or does not fit the table.
+        ConfigError: The config is not valid, does not fit the table, or does not keep its policy.
         InfeasibleError: The models can't hold, or a column shows who a person is.
         AuditError: A model does not hold.
 
@@ -389,7 +390,9 @@ def _read(
     problems = [*find_unsupported(chosen), *check_minimum_k(chosen.all_models)]
     if problems:
         raise ConfigError(problems)
-    return chosen, notes, read_rows(to_arrow(data, list_needed(chosen)), list_names(data), chosen)
+    rows = read_rows(to_arrow(data, list_needed(chosen)), list_names(data), chosen)
+    require_policy(chosen, rows.schema)
+    return chosen, notes, rows
 
 
 def _release_in_memory(
@@ -403,12 +406,14 @@ def _release_in_memory(
     require_harmless(rows, config)
     release = make_release(rows, config, secrets.token_bytes(32))
     report = audit_release(release, rows, config)
+    rules = require_rules(config, rows.schema, report.smallest_class or 0)
     # The kernel's order tells of the source, and so does the source's own.
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
     notes = (*notes, *schema.notes, *_note(rows, config))
     record = _make_record(release, rows, report, config, notes)
+    record["policy"] = [asdict(verdict) for verdict in rules]
     risk = _value_risk(report, config)
     return Release(like(released, data), report, release.losses, risk, notes, config, record)
 

@@ -14,6 +14,7 @@ from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config
+from anonlib.config.policies.judgement import check_policy
 from anonlib.errors import AnonlibError, InputError
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -209,7 +210,7 @@ def _list_candidates(
         for name in names:
             kernel = own if name == own.type else registry.build("kernel", {"type": name})
             changed = config.model_copy(update={"privacy": privacy, "kernel": kernel})
-            if not [*check_minimum_k(models)]:
+            if not [*check_minimum_k(models), *check_policy(changed)]:
                 yield Attempt(name, k, changed)
 
 

@@ -1,5 +1,6 @@
 """The content of a release's page, from its private record."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -91,6 +92,7 @@ class ReleasePage:
         summary: Sentences.
         verdicts: Of privacy models.
         gates: Of gates.
+        policy: The rules of the config's policy.
         remarks: Notes and problems.
         losses: By metric.
         by_column: Losses by column.
@@ -113,6 +115,7 @@ class ReleasePage:
     summary: tuple[str, ...]
     verdicts: tuple[ShownVerdict, ...]
     gates: tuple[ShownVerdict, ...]
+    policy: Table | None
     remarks: tuple[str, ...]
     losses: tuple[Loss, ...]
     by_column: Table | None
@@ -134,14 +137,17 @@ def release_page(record: Record) -> ReleasePage:
     evaluation = record.get("evaluation") or {}
     verdicts, gates = tuple(_verdicts(record)), tuple(_gates(evaluation))
     settings = record.get("settings") or {}
-    judged = (*verdicts, *gates)
+    rules = record.get("policy") or ()
+    holding = [each.holds for each in (*verdicts, *gates)]
+    holding += [rule["state"] != "not kept" for rule in rules]
     return ReleasePage(
         title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {_name(record)}",
         run=printable(record["run_id"]),
-        passed=all(each.holds for each in judged) if judged else None,
+        passed=all(holding) if holding else None,
         summary=tuple(_summary(record, verdicts, gates)),
         verdicts=verdicts,
         gates=gates,
+        policy=_policy(settings.get("policy") or "", rules),
         remarks=tuple(_remarks(record)),
         losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
         by_column=_by_column(record.get("losses_by_column", {})),
@@ -207,6 +213,25 @@ def _summary(
     for what, judged, good in (("privacy model", verdicts, "holds"), ("gate", gates, "is passed")):
         if judged:
             yield _say_agreement(what, judged, good)
+    if rules := record.get("policy"):
+        name = (record.get("settings", {}).get("policy") or "the policy").partition(":")[0]
+        yield f"Rules of {printable(name)}: {count_states(rules)}."
+
+
+def count_states(rules: Iterable[Record]) -> str:
+    """How many rules of a policy are kept, not kept, and for a person to confirm."""
+    counts = Counter(rule["state"] for rule in rules)
+    states = {"not kept": "not kept", "kept": "kept", "to confirm": "for a person to confirm"}
+    return ", ".join(f"{counts[state]} {words}" for state, words in states.items() if counts[state])
+
+
+def _policy(title: str, rules: Iterable[Record]) -> Table | None:
+    rows = tuple(
+        tuple(printable(rule[key]) for key in ("rule", "state", "says", "reason", "source"))
+        for rule in rules
+    )
+    heads = ("rule", "state", "it says", "found", "source")
+    return Table(f"Rules of {printable(title)}", heads, rows) if rows else None
 
 
 def _describe_making(record: Record, audit: Record) -> str:

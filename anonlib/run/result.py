@@ -1,10 +1,11 @@
 """The results of the verbs: plain values that the command line prints and records keep."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:  # audit imports Spark, and results must not
     from anonlib.auditing import AuditReport
+    from anonlib.config.policies.judgement import RuleVerdict
     from anonlib.evaluation import Evaluation
 
 #: How a run ended: its rows are published; were published before, so nothing happened; wait for
@@ -33,6 +34,7 @@ class CheckResult:
     kernel: str
     partition: str
     notes: tuple[str, ...] = ()
+    policy: "tuple[RuleVerdict, ...]" = ()  # the rules of the config's policy
     n_nobody: int = 0  # rows without a person, which count for nobody
 
 
@@ -60,6 +62,7 @@ class ReleaseResult:
     record: str = ""
     report: str = ""
     evaluation: "Evaluation | None" = None
+    policy: "tuple[RuleVerdict, ...]" = ()  # the rules of the config's policy
     auditable: bool = True  # whether persons can be counted in the table itself
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
 
@@ -71,5 +74,6 @@ class ReleaseResult:
     def to_dict(self) -> dict[str, Any]:
         """For JSON output."""
         known = {"audit": self.audit, "evaluation": self.evaluation}
-        parts = {key: part and part.to_dict() for key, part in known.items()}
+        parts: dict[str, Any] = {key: part and part.to_dict() for key, part in known.items()}
+        parts["policy"] = [asdict(verdict) for verdict in self.policy]
         return {**vars(self), **parts, "already_done": self.already_done}

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from anonlib.auditing import AuditReport
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
+from anonlib.config.policies.judgement import RuleVerdict
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
@@ -30,6 +31,7 @@ from anonlib.run.verify import (
     audit_staged,
     audit_with_published,
     find_released_nodes,
+    judge_audited,
     require,
 )
 from anonlib.source import Source
@@ -54,6 +56,7 @@ class AuditedRelease:
         report: The audit of these rows.
         table_report: The audit of the table with these rows.
         nodes: By column: the nodes of its hierarchy that the release has.
+        rules: The rules of the config's policy, judged on these audits.
     """
 
     staging: Staging
@@ -62,6 +65,7 @@ class AuditedRelease:
     report: AuditReport
     table_report: AuditReport
     nodes: dict[str, frozenset[int]]
+    rules: tuple[RuleVerdict, ...]
 
 
 @dataclass
@@ -163,10 +167,11 @@ class Run:
                     table, spec, report, self.target.published().count()
                 )
                 self.account.report = table_report
+            rules = judge_audited(config, schema, (report, table_report))
             nodes = find_released_nodes(
                 _with_published_names(rows, schema) if table is None else table, schema
             )
-        return AuditedRelease(staging, rows, outcome, report, table_report, nodes)
+        return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules)
 
     def _evaluate(
         self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease
@@ -242,6 +247,7 @@ class Run:
             losses=outcome.losses,
             losses_by_column=outcome.losses_by_column,
             evaluation=evaluation,
+            policy=release.rules,
             table=self.target.path,
             auditable=counts_persons(self.config),
             manifest=manifest_path(self.target.path) if ending == "published" else "",

@@ -1,6 +1,7 @@
 """The checks before a run publishes: the audit, the count of rows, and the released nodes of
 hierarchies."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 from anonlib import auditing
 from anonlib.auditing import AuditReport, AuditSpec, by_parts
 from anonlib.config.model import Config, PrivacySection
+from anonlib.config.policies.judgement import RuleVerdict, require_rules
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
@@ -103,6 +105,17 @@ def require(
             f"{plan.n_rows} planned, {outcome.n_rows} anonymized, {n_kept} kept, "
             f"{report.n_rows} audited"
         )
+
+
+def judge_audited(
+    config: Config, schema: Schema, reports: Iterable[AuditReport]
+) -> tuple[RuleVerdict, ...]:
+    """The rules of the config's policy, on audits of the staged rows and of the table with them.
+
+    Raises AuditError unless every rule is kept or for a person to confirm.
+    """
+    smallest = [report.smallest_class or 0 for report in reports]
+    return require_rules(config, schema, min(smallest))
 
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:

@@ -23,6 +23,7 @@ from anonlib.text import printable
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport, Verdict
+    from anonlib.config.policies.judgement import RuleVerdict
 
 #: Most characters of a released value on the screen.
 MAX_VALUE = 40
@@ -96,6 +97,21 @@ def _print_found(result: ReleaseResult, to: Console) -> None:
         to.print(_losses(result.losses))
     if result.evaluation is not None:
         print_figures(result.evaluation, to)
+    _print_policy(result.policy, to)
+
+
+def _print_policy(verdicts: "Sequence[RuleVerdict]", to: Console) -> None:
+    """Prints the rules of a policy, one per row."""
+    if not verdicts:
+        return
+    table = new_table("rule", "state", "found", "it says")
+    table.columns[1].no_wrap = True
+    styles = {"kept": "green", "not kept": "bold red", "to confirm": "yellow"}
+    for each in verdicts:
+        state = Text(each.state, style=styles[each.state])
+        table.add_row(Text(each.rule), state, Text(printable(each.reason)), Text(each.says))
+    to.print()
+    to.print(table)
 
 
 def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
@@ -155,6 +171,7 @@ def print_check(
     models = ", ".join(result.models)
     rows = [("rows", f"{result.n_rows:,}"), *_nobody(result.n_nobody), ("models", models)]
     to.print(pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
+    _print_policy(result.policy, to)
     bullets(to, "notes", [printable(note) for note in result.notes])
     to.print()
     places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])

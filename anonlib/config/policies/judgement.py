@@ -1,0 +1,290 @@
+"""Judges a config, and the classes that an audit counted, by the rules of a policy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import singledispatch
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from anonlib.config.draft import name_words
+from anonlib.config.model import Config
+from anonlib.config.policies import (
+    Absence,
+    ClassSize,
+    Coarseness,
+    Confirmation,
+    OfColumns,
+    Policy,
+    RequiredGate,
+    RequiredModel,
+    RequiredSetting,
+    Rule,
+    bounds_in_words,
+    exact,
+)
+from anonlib.config.policies.groups import judge_groups
+from anonlib.config.resolve import bind_models
+from anonlib.config.summary import plugin_label
+from anonlib.errors import AuditError, ConfigError, Problem
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.table.schema import Role, Schema
+
+#: Whether a rule is kept: a doubt is for a person to confirm, and never passed in silence.
+State: TypeAlias = Literal["kept", "not kept", "to confirm"]
+
+
+@dataclass(frozen=True)
+class RuleVerdict:
+    """What became of a rule.
+
+    Attributes:
+        rule: Its id.
+        says: The rule, in a sentence.
+        source: Where it is from.
+        state: Whether it is kept.
+        reason: What the config has, or the release.
+        where: The field of the config to change.
+    """
+
+    rule: str
+    says: str
+    source: str
+    state: State
+    reason: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What rules are judged by.
+
+    Attributes:
+        config: The config.
+        types: By column: its type, as far as it is known.
+        smallest: The fewest persons of a class, as audited; None before the audit.
+    """
+
+    config: Config
+    types: Mapping[str, str]
+    smallest: int | None
+
+
+#: State, what was found, and the field to change.
+Finding: TypeAlias = tuple[State, str, str]
+
+
+def judge_rules(
+    config: Config, schema: Schema | None = None, smallest: int | None = None
+) -> tuple[RuleVerdict, ...]:
+    """The verdicts on all rules of the config's policy; none without one.
+
+    Args:
+        config: The config.
+        schema: The columns as the source has them. Without it, only casts tell of types.
+        smallest: The fewest persons of a class, as the audit counted them.
+    """
+    if config.policy is None:
+        return ()
+    types = {name: a.type for name, a in config.attributes.items() if a.type is not None}
+    if schema is not None:
+        types = {column.name: str(column.type) for column in schema.columns} | types
+    facts = Facts(config, types, smallest)
+    verdicts = []
+    for rule in config.policy.rules:
+        state, found, where = _judge(rule, facts)
+        verdicts.append(RuleVerdict(rule.id, rule.says, rule.source, state, found, where))
+    return tuple(verdicts)
+
+
+def check_policy(config: Config, schema: Schema | None = None) -> Iterator[Problem]:
+    """Problems: rules of the policy that the config does not keep."""
+    for verdict in judge_rules(config, schema):
+        if verdict.state == "not kept":
+            name = "" if config.policy is None else config.policy.name
+            yield Problem(
+                verdict.where,
+                f"{verdict.reason}; policy {name}, rule {verdict.rule}: {verdict.says} "
+                f"({verdict.source})",
+            )
+
+
+def require_policy(config: Config, schema: Schema) -> None:
+    """Raises ConfigError with the rules that the config does not keep on a source's columns, whose
+    types are known now."""
+    if problems := [*check_policy(config, schema)]:
+        raise ConfigError(problems)
+
+
+def require_rules(config: Config, schema: Schema, smallest: int) -> tuple[RuleVerdict, ...]:
+    """The verdicts on an audited release. Its classes are judged again.
+
+    smallest: The fewest persons of a class; 0 if the audit could not count them.
+
+    Raises AuditError unless every rule is kept or for a person to confirm.
+    """
+    verdicts = judge_rules(config, schema, smallest)
+    failed = [f"{v.rule}: {v.reason}" for v in verdicts if v.state == "not kept"]
+    if failed and config.policy is not None:
+        raise AuditError(
+            f"policy {config.policy.name} is not kept, nothing was published: {'; '.join(failed)}"
+        )
+    return verdicts
+
+
+def narrow_policy(policy: Policy | None) -> Policy | None:
+    """The rules that a sample in memory can be judged by: on classes and on models."""
+    if policy is None:
+        return None
+    rules = tuple(r for r in policy.rules if isinstance(r, ClassSize | RequiredModel))
+    return policy.model_copy(update={"rules": rules}) if rules else None
+
+
+@singledispatch
+def _judge(rule: Rule, _facts: Facts) -> Finding:
+    raise TypeError(f"a rule of type {rule.type} has no judgement")
+
+
+@_judge.register
+def _(_rule: Confirmation, _facts: Facts) -> Finding:
+    return "to confirm", "no config can show this", ""
+
+
+@_judge.register
+def _(rule: ClassSize, facts: Facts) -> Finding:
+    models = facts.config.privacy.models
+    own = [(model.k, i) for i, model in enumerate(models) if isinstance(model, KAnonymity)]
+    k, place = max(own, default=(0, 0))
+    n = k if facts.smallest is None else min(k, facts.smallest)
+    what = "k is" if facts.smallest is None else "the smallest class has"
+    shown = n if facts.smallest is None else facts.smallest
+    chance = f", a chance of 1/{shown} = {1 / shown:.4f}" if rule.risk_at_most and shown else ""
+    wanted = f"; {rule.least} is the least" if n < rule.least else ""
+    persons = "" if facts.smallest is None else " persons"
+    return (
+        _state(keeps=n >= rule.least),
+        f"{what} {shown}{persons}{chance}{wanted}",
+        f"privacy.models.{place}.k",
+    )
+
+
+def _state(*, keeps: bool) -> State:
+    return "kept" if keeps else "not kept"
+
+
+@_judge.register
+def _(rule: RequiredModel, facts: Facts) -> Finding:
+    attributes = facts.config.attributes
+    models = bind_models(facts.config.privacy.models, attributes)
+    sensitive = [name for name, a in attributes.items() if a.role is Role.SENSITIVE]
+    bare = [
+        name
+        for name in sensitive
+        if not any(
+            own.implies(model.model_copy(update={"attribute": name}))
+            for model in rule.any_of
+            for own in models
+        )
+    ]
+    if not sensitive:
+        return "to confirm", "no column is declared sensitive", "privacy.models"
+    if bare:
+        wanted = ", or ".join(plugin_label(model) for model in rule.any_of)
+        return "not kept", f"{', '.join(bare)}: needs {wanted}", "privacy.models"
+    return "kept", f"every sensitive column has it: {', '.join(sensitive)}", "privacy.models"
+
+
+@_judge.register
+def _(rule: RequiredSetting, facts: Facts) -> Finding:
+    value: Any = facts.config
+    for part in rule.field.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, BaseModel) and part in type(value).model_fields:
+            value = getattr(value, part)
+        elif value is None:
+            break
+        else:
+            return "not kept", f"a config has no field {rule.field}", "policy"
+    return _state(keeps=_fits(rule, value)), rule.asks, rule.field
+
+
+def _fits(rule: RequiredSetting, value: Any) -> bool:
+    if rule.one_of:
+        return any(value is each or (value == each and type(value) is str) for each in rule.one_of)
+    if rule.at_most is None and rule.at_least is None:
+        return value not in (None, "", (), False)
+    return _within(value, rule.at_least, rule.at_most)
+
+
+def _within(value: Any, at_least: str | None, at_most: str | None) -> bool:
+    """Whether a number is within bounds, all as they are written."""
+    try:
+        number = exact(value)
+    except ValueError:
+        return False
+    low = at_least is None or number >= exact(at_least)
+    return low and (at_most is None or number <= exact(at_most))
+
+
+@_judge.register
+def _(rule: RequiredGate, facts: Facts) -> Finding:
+    asked = bounds_in_words(rule.at_least, rule.at_most)
+    for gate in facts.config.gates:
+        if gate.figure != rule.figure or gate.of not in (None, rule.of):
+            continue
+        high = rule.at_most is None or _within(gate.at_most, None, rule.at_most)
+        if high and (rule.at_least is None or _within(gate.at_least, rule.at_least, None)):
+            return "kept", f"gate {gate.text}", "gates"
+    return "not kept", f"no gate is as strict: {rule.figure} {asked}", "gates"
+
+
+@_judge.register
+def _(rule: Absence, facts: Facts) -> Finding:
+    released = _find_released(rule, facts)
+    if rule.pseudonyms:
+        released += [n for n, a in facts.config.attributes.items() if a.pseudonym]
+    if released:
+        listed = ", ".join(dict.fromkeys(released))
+        found = f"released by name or type: {listed}; drop them, or rename what is something else"
+        return "not kept", found, f"attributes.{released[0]}"
+    return "to confirm", "no released column has such a name or type; none may hold it", ""
+
+
+@_judge.register
+def _(rule: Coarseness, facts: Facts) -> Finding:
+    config, doubts = facts.config, []
+    released = _find_released(rule, facts)
+    for name in released:
+        state, found = judge_groups(rule, name, config.attributes[name], config.recode)
+        if state == "not kept":
+            return state, found, f"attributes.{name}"
+        if state == "to confirm":
+            doubts.append(f"{name}: {found}")
+    if doubts:
+        return "to confirm", "; ".join(doubts), ""
+    if released:
+        return "kept", f"in coarse groups: {', '.join(released)}", ""
+    return "to confirm", "no released column has such a name or type; none may hold it", ""
+
+
+def _is_in(pattern: str, words: Sequence[str]) -> bool:
+    """Whether the words of a pattern follow each other in a name."""
+    wanted = pattern.lower().split()
+    starts = range(len(words) - len(wanted) + 1)
+    return any(all(map(fnmatchcase, words[i:], wanted)) for i in starts)
+
+
+def _find_released(rule: OfColumns, facts: Facts) -> list[str]:
+    """The released columns that a rule is about."""
+    hidden = (Role.DROP, Role.IDENTIFIER)
+    return [
+        name
+        for name, attribute in facts.config.attributes.items()
+        if (attribute.role not in hidden or attribute.pseudonym)
+        and (
+            any(_is_in(pattern, name_words(name)) for pattern in rule.names)
+            or facts.types.get(name, "").startswith(rule.types)
+        )
+    ]
