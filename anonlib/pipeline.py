@@ -466,7 +466,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         anonlib.check("conf/quickstart.yaml").notes
     """
     config = as_config(config)
-    require_words(config.accountability)
+    require_words(config.accountability, config.context)
     require_gates_of_releases(config.gates, config.evaluate)
     progress = progress or Progress()
     progress.target = spell_path(config.release.path)

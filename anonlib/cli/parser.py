@@ -23,7 +23,7 @@ FORMATS = ("delta", "parquet", "csv")
 # Environment variables that anonlib reads, with their descriptions in help.
 _MIN_K = ("ANONLIB_MIN_K=20", "no config may have a smaller k")
 
-_REQUIRE = ("ANONLIB_REQUIRE=approver,purpose", "what `accountability` must say")
+_REQUIRE = ("ANONLIB_REQUIRE=approver,purpose", "what accountability, context must say")
 
 _RUNS = ("ANONLIB_RUNS=private/runs", "the table of all runs, whatever configs say")
 

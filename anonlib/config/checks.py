@@ -10,6 +10,7 @@ from anonlib.config.model import (
     RESERVED_PREFIX,
     Attribute,
     Config,
+    ContextSection,
     EvaluateSection,
     Gate,
     PrivacySection,
@@ -77,6 +78,7 @@ def check_config(config: Config) -> list[Problem]:
         *check_places(config),
         *check_measures(measures),
         *check_gates(config.gates, config.evaluate, attributes),
+        *_check_context(config.context, attributes, models, joint=config.privacy.joint),
         *check_policy(config),
     ]
 
@@ -455,6 +457,36 @@ def _check_unit_models(
 def _relative(models: Sequence[PrivacyModel]) -> str:
     """The names of the models that compare cells with the whole table."""
     return ", ".join(sorted({model.type for model in models if model.relative}))
+
+
+def _check_context(
+    context: ContextSection,
+    attributes: Mapping[str, Attribute],
+    models: Sequence[PrivacyModel],
+    *,
+    joint: bool,
+) -> Iterator[Problem]:
+    """What attackers may know and is released must be among what models count: quasi-identifiers,
+    and with `joint` the sensitive columns."""
+    counted = find_joint_columns(models, attributes, joint=joint)
+    for i, name in enumerate(context.may_know):
+        where, attribute = f"context.may_know.{i}", attributes.get(name)
+        if attribute is None:
+            near = did_you_mean(name, attributes)
+            yield Problem(where, f"no column {name} under `attributes`{near}")
+        elif attribute.role in (Role.SENSITIVE, Role.TARGET) and name not in counted:
+            yield Problem(
+                where,
+                f"{name} is released and no model counts on attackers who know it: set "
+                "privacy.joint: true with a model that protects it, make it a quasi-identifier, or "
+                "drop it",
+            )
+        elif attribute.role is Role.INSENSITIVE:
+            yield Problem(
+                where,
+                f"{name} is released as insensitive, and attackers may know it: make it a "
+                "quasi-identifier, or drop it",
+            )
 
 
 def _check_partition_by(

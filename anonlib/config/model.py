@@ -4,6 +4,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
+from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -19,7 +20,7 @@ from pydantic import (
     field_validator,
 )
 
-from anonlib.config.policies import Policy
+from anonlib.config.policies import Access, Policy
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
@@ -423,6 +424,36 @@ class AccountabilitySection(Section):
     )
 
 
+def _iso_date(value: Any) -> Any:
+    if not isinstance(value, date) and not (isinstance(value, str) and _DATE.fullmatch(value)):
+        raise ValueError("must be a date such as 2027-11-30")
+    return value
+
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class ContextSection(Section):
+    """Who can do what with a release: what its risk depends on besides its rows."""
+
+    recipient: Words | None = Field(
+        default=None, description="who works with the release: a role or a name"
+    )
+    access: Access | None = Field(
+        default=None,
+        description="public: anybody; contract: who signed one; enclave: in rooms or on machines "
+        "of yours; internal: within your organization",
+    )
+    may_know: tuple[str, ...] = Field(
+        default=(),
+        description="columns that attackers may know of persons; released ones must be "
+        "quasi-identifiers, or sensitive with `joint: true`",
+    )
+    expires: Annotated[date, BeforeValidator(_iso_date)] | None = Field(
+        default=None, description="the last day of use, such as 2027-11-30; none after it"
+    )
+
+
 class PersonSection(Section):
     """How texts that identify persons are compared."""
 
@@ -491,6 +522,7 @@ class Config(Section):
         "k-strict, or a YAML file of the same form, whose path is relative to the config file",
     )
     accountability: AccountabilitySection = AccountabilitySection()
+    context: ContextSection = ContextSection()
     events: str | None = Field(
         None,
         min_length=1,

@@ -13,7 +13,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from anonlib import registry
-from anonlib.config.model import Attribute, Config, RecodeSection
+from anonlib.config.model import (
+    AccountabilitySection,
+    Attribute,
+    Config,
+    ContextSection,
+    RecodeSection,
+)
 from anonlib.table.schema import Role
 
 #: Schemes whose paths have a container before the @, not a user.
@@ -56,6 +62,19 @@ def summarize_config(config: Config) -> dict[str, Any]:
         "gates": [gate.text for gate in config.gates],
         "policy": None if config.policy is None else f"{config.policy.name}: {config.policy.title}",
         "seed": config.seed,
+    }
+
+
+def summarize_use(
+    accountability: AccountabilitySection, context: ContextSection
+) -> dict[str, dict[str, Any]]:
+    """Who answers for a release, and who may use it until when, for private records: what is
+    given."""
+    words = accountability.model_dump(exclude={"runs"})
+    sections = {"accountability": words, "context": context.model_dump(mode="json")}
+    return {
+        name: {key: value for key, value in section.items() if value}
+        for name, section in sections.items()
     }
 
 
@@ -113,7 +132,7 @@ SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "s
 
 
 #: Sections of a config that change no row: how a run works, and who keeps account of it.
-NO_ROWS = ("spark", "accountability", "events")
+NO_ROWS = ("spark", "accountability", "context", "events")
 
 
 def digest_config(config: Config) -> str:

@@ -17,7 +17,7 @@ from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig, as_config
-from anonlib.config.summary import digest_config, software, summarize_config
+from anonlib.config.summary import digest_config, software, summarize_config, summarize_use
 from anonlib.errors import ConfigError, InputError, without_cause
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
@@ -367,6 +367,7 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
         )
     table = data.sparkSession.read.format("delta").load(result.table)
     record = {**result.to_dict(), "anonlib_record": 1, "settings": summarize_config(chosen)}
+    record |= summarize_use(chosen.accountability, chosen.context)
     risk = _value_risk(result.audit, chosen)
     notes = (*notes, *result.notes)
     return Release(table, result.audit, result.losses, risk, notes, chosen, record)
@@ -458,6 +459,7 @@ def _make_record(
         "notes": list(notes),
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
+        **summarize_use(config.accountability, config.context),
         "seed": config.seed,
         "software": software(),
     }

@@ -92,6 +92,7 @@ class ReleasePage:
         summary: Sentences.
         verdicts: Of privacy models.
         gates: Of gates.
+        use: Names and values: who answers for the release, who may use it, until when.
         policy: The rules of the config's policy.
         remarks: Notes and problems.
         losses: By metric.
@@ -115,6 +116,7 @@ class ReleasePage:
     summary: tuple[str, ...]
     verdicts: tuple[ShownVerdict, ...]
     gates: tuple[ShownVerdict, ...]
+    use: Pairs
     policy: Table | None
     remarks: tuple[str, ...]
     losses: tuple[Loss, ...]
@@ -147,6 +149,7 @@ def release_page(record: Record) -> ReleasePage:
         summary=tuple(_summary(record, verdicts, gates)),
         verdicts=verdicts,
         gates=gates,
+        use=tuple(_use(record)),
         policy=_policy(settings.get("policy") or "", rules),
         remarks=tuple(_remarks(record)),
         losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
@@ -222,7 +225,15 @@ def count_states(rules: Iterable[Record]) -> str:
     """How many rules of a policy are kept, not kept, and for a person to confirm."""
     counts = Counter(rule["state"] for rule in rules)
     states = {"not kept": "not kept", "kept": "kept", "to confirm": "for a person to confirm"}
+    states["does not apply"] = "of another kind of access"
     return ", ".join(f"{counts[state]} {words}" for state, words in states.items() if counts[state])
+
+
+def _use(record: Record) -> Iterator[tuple[str, str]]:
+    for section in ("accountability", "context"):
+        for name, value in record.get(section, {}).items():
+            text = "; ".join(value) if isinstance(value, list) else value
+            yield spoken(name), printable(text)
 
 
 def _policy(title: str, rules: Iterable[Record]) -> Table | None:

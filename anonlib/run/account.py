@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonlib.config.model import AccountabilitySection, Config
+from anonlib.config.model import AccountabilitySection, Config, ContextSection
 from anonlib.config.places import lies_in
 from anonlib.config.summary import bare, digest_config, plugin_label, software
 from anonlib.errors import (
@@ -25,13 +25,14 @@ from anonlib.run.result import ReleaseResult
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.auditing import AuditReport
 
-#: The environment variable with the fields of `accountability` that every release must have.
+#: The environment variable with the fields of `accountability` and `context` that every release
+#: must have.
 REQUIRE = "ANONLIB_REQUIRE"
 #: The environment variable with the path of this installation's table of runs; it goes before
 #: the path in a config.
 RUNS = "ANONLIB_RUNS"
 #: What may be required.
-_WORDS = ("approver", "purpose", "recipients")
+_WORDS = ("approver", "purpose", "recipients", "recipient", "access", "may_know", "expires")
 #: How a run ended that raised one of these; anything else is "failed".
 _ENDINGS: dict[type[BaseException], str] = {
     GateError: "stopped",
@@ -120,6 +121,11 @@ class Account:
             "approver": words.approver,
             "purpose": words.purpose,
             "recipients": [*words.recipients],
+            "recipient": config.context.recipient,
+            "access": config.context.access,
+            "may_know": [*config.context.may_know],
+            "expires": config.context.expires,
+            "policy": config.policy and config.policy.name,
         }
 
     def _describe_outcome(self) -> dict[str, Any]:
@@ -148,16 +154,25 @@ def spell_path(path: str) -> str:
     return bare(path) if "://" in path else str(Path(path).absolute())
 
 
-def require_words(words: AccountabilitySection) -> None:
-    """Raises ConfigError if the config lacks a field that the operator requires, or if the
-    operator's list of them is not valid."""
-    if problems := [*_lacking(words, os.environ.get(REQUIRE, ""))]:
+def require_words(accountability: AccountabilitySection, context: ContextSection) -> None:
+    """Raises ConfigError if the config lacks a field that the operator requires, if the operator's
+    list of them is not valid, or if the release would have expired."""
+    names = os.environ.get(REQUIRE, "")
+    problems = [*_lacking(accountability, context, names)]
+    if context.expires is not None and context.expires < datetime.now(UTC).date():
+        text = "is over: nobody may use the release; name a later day"
+        problems.append(Problem("context.expires", text))
+    if problems:
         raise ConfigError(problems)
 
 
-def _lacking(words: AccountabilitySection, names: str) -> Iterator[Problem]:
+def _lacking(
+    accountability: AccountabilitySection, context: ContextSection, names: str
+) -> Iterator[Problem]:
     for name in filter(None, map(str.strip, names.split(","))):
+        where = "accountability" if name in AccountabilitySection.model_fields else "context"
+        section = accountability if where == "accountability" else context
         if name not in _WORDS:
             yield Problem("", f"{REQUIRE} of the environment may list {', '.join(_WORDS)} only")
-        elif not getattr(words, name):
-            yield Problem(f"accountability.{name}", f"required by {REQUIRE} of the environment")
+        elif not getattr(section, name):
+            yield Problem(f"{where}.{name}", f"required by {REQUIRE} of the environment")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonlib.config.model import Config, ReleaseSection
-from anonlib.config.summary import bare, digest_config, software, summarize_config
+from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
@@ -87,6 +87,7 @@ def record(
         **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
+        **summarize_use(config.accountability, config.context),
         "promise": promise.to_dict(),
         "seed": config.seed,
         "source_version": source.version,

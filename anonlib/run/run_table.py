@@ -60,6 +60,11 @@ RUNS = T.StructType(
         T.StructField("approver", T.StringType()),
         T.StructField("purpose", T.StringType()),
         T.StructField("recipients", T.ArrayType(T.StringType())),
+        T.StructField("recipient", T.StringType()),  # from here to expires: of `context`
+        T.StructField("access", T.StringType()),
+        T.StructField("may_know", T.ArrayType(T.StringType())),
+        T.StructField("expires", T.DateType()),
+        T.StructField("policy", T.StringType()),
         T.StructField("record", T.StringType()),
         T.StructField("report", T.StringType()),
     ]
@@ -137,7 +142,7 @@ def keep_account(
     successful run can't be noted.
     """
     if verb == "release":
-        require_words(config.accountability)
+        require_words(config.accountability, config.context)
     account = Account(verb, run_id, config, spell_path(config.release.path))
     accounting = Accounting(account, progress, Events(account))
     accounting.begin()
@@ -206,6 +211,8 @@ def past_runs(
 def _column(field: T.StructField) -> Column:
     """A column as it is in JSON; times are in UTC."""
     column = F.col(field.name)
+    if isinstance(field.dataType, T.DateType):
+        return column.cast("string").alias(field.name)
     if isinstance(field.dataType, T.TimestampType):
         return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss'Z'").alias(field.name)
     return column

@@ -3,6 +3,7 @@
 import json
 import stat
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from anonlib.auditing.report import AuditReport, Verdict
-from anonlib.config.model import AccountabilitySection, Config
+from anonlib.config.model import AccountabilitySection, Config, ContextSection
 from anonlib.config.reading import parse
 from anonlib.errors import (
     AuditError,
@@ -259,17 +260,28 @@ class TestAccount:
 
 class TestRequired:
     def test_all_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        require_words(AccountabilitySection())
+        require_words(AccountabilitySection(), ContextSection())
         monkeypatch.setenv(REQUIRE, "approver, purpose,recipients,")
         with pytest.raises(ConfigError) as caught:
-            require_words(AccountabilitySection(purpose="study"))
+            require_words(AccountabilitySection(purpose="study"), ContextSection())
         assert [problem.where for problem in caught.value.problems] == [
             "accountability.approver",
             "accountability.recipients",
         ]
-        require_words(AccountabilitySection(approver="a", purpose="p", recipients=("r",)))
+        words = AccountabilitySection(approver="a", purpose="p", recipients=("r",))
+        require_words(words, ContextSection())
+        monkeypatch.setenv(REQUIRE, "purpose,access,expires")
+        with pytest.raises(ConfigError) as caught:
+            require_words(words, ContextSection(access="public"))
+        assert [problem.where for problem in caught.value.problems] == ["context.expires"]
+
+    def test_what_nobody_may_use_any_more(self) -> None:
+        today = datetime.now(UTC).date()
+        require_words(AccountabilitySection(), ContextSection(expires=today + timedelta(2)))
+        with pytest.raises(ConfigError, match=r"context\.expires: is over"):
+            require_words(AccountabilitySection(), ContextSection(expires=today - timedelta(2)))
 
     def test_what_it_can_not_understand(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(REQUIRE, "aprover")
-        with pytest.raises(ConfigError, match="approver, purpose, recipients only"):
-            require_words(AccountabilitySection(approver="a"))
+        with pytest.raises(ConfigError, match=r"approver, purpose, recipients, .* expires only"):
+            require_words(AccountabilitySection(approver="a"), ContextSection())

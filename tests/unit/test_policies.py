@@ -25,6 +25,7 @@ from anonlib.config.policies.judgement import (
 )
 from anonlib.config.reading import load, parse
 from anonlib.errors import AuditError, ConfigError, Problem
+from anonlib.pages.release import count_states
 from anonlib.table.schema import Column, Role, Schema
 from tests.texts import ROOT, fenced
 
@@ -255,6 +256,21 @@ def test_dates_to_the_year(tmp_path: Path) -> None:
         column = {"birth": {**ZIP, "hierarchy": str(path)}}
         recode = {"nominal": {"type": "lca", "level": level}}
         assert state(dates, attributes=column, recode=recode) == expected
+
+
+def test_rules_for_some_kinds_of_access() -> None:
+    rules = [rule(type="confirm"), rule(type="class_size", at_least=30, access=["public"])]
+    assert [p.where for p in problems(*rules)] == ["privacy.models.0.k"]  # who gets it is unknown
+    assert [p.where for p in problems(*rules, context={"access": "public"})] == [
+        "privacy.models.0.k"
+    ]
+    config = parse(raw(*rules, context={"access": "internal"}))
+    verdicts = judge_rules(config)
+    assert [(v.state, v.reason) for v in verdicts][1] == (
+        "does not apply",
+        "context.access is internal",
+    )
+    assert "of another kind of access" in count_states([{"state": v.state} for v in verdicts])
 
 
 def test_all_problems_of_a_policy_together() -> None:

@@ -108,7 +108,7 @@ def _print_policy(verdicts: "Sequence[RuleVerdict]", to: Console) -> None:
     table.columns[1].no_wrap = True
     styles = {"kept": "green", "not kept": "bold red", "to confirm": "yellow"}
     for each in verdicts:
-        state = Text(each.state, style=styles[each.state])
+        state = Text(each.state, style=styles.get(each.state, "dim"))
         table.add_row(Text(each.rule), state, Text(printable(each.reason)), Text(each.says))
     to.print()
     to.print(table)

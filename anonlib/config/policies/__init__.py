@@ -14,6 +14,9 @@ from anonlib import registry
 from anonlib.errors import ConfigError, Problem, did_you_mean, problems_of
 from anonlib.privacy import PrivacyModel
 
+#: Who gets a release: anybody, who signed a contract, who comes to an enclave, the organization.
+Access = Literal["public", "contract", "enclave", "internal"]
+
 #: Types of columns that rules name, by how Arrow's and Spark's types begin.
 ColumnType = Literal["binary", "date", "timestamp"]
 
@@ -47,6 +50,10 @@ class Rule(BaseModel):
     type: str = Field(description="the kind of rule")
     says: str = Field(min_length=1, max_length=500, description="the rule, in a sentence")
     source: str = Field(min_length=1, max_length=300, description="where the rule is from")
+    access: tuple[Access, ...] = Field(
+        default=(),
+        description="only where `context.access` is one of these, or not given; else always",
+    )
 
 
 class ClassSize(Rule):

@@ -32,7 +32,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.schema import Role, Schema
 
 #: Whether a rule is kept: a doubt is for a person to confirm, and never passed in silence.
-State: TypeAlias = Literal["kept", "not kept", "to confirm"]
+State: TypeAlias = Literal["kept", "not kept", "to confirm", "does not apply"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def judge_rules(
     facts = Facts(config, types, smallest)
     verdicts = []
     for rule in config.policy.rules:
-        state, found, where = _judge(rule, facts)
+        state, found, where = _judge_where_it_applies(rule, facts)
         verdicts.append(RuleVerdict(rule.id, rule.says, rule.source, state, found, where))
     return tuple(verdicts)
 
@@ -139,6 +139,13 @@ def narrow_policy(policy: Policy | None) -> Policy | None:
         return None
     rules = tuple(r for r in policy.rules if isinstance(r, ClassSize | RequiredModel))
     return policy.model_copy(update={"rules": rules}) if rules else None
+
+
+def _judge_where_it_applies(rule: Rule, facts: Facts) -> Finding:
+    access = facts.config.context.access
+    if rule.access and access is not None and access not in rule.access:
+        return "does not apply", f"context.access is {access}", ""
+    return _judge(rule, facts)
 
 
 @singledispatch
