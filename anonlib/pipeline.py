@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from anonlib import registry
 from anonlib.auditing import AuditReport
+from anonlib.config.checks import require_reviewed
 from anonlib.config.keys import (
     derive_backlog_key,
     derive_ledger_key,
@@ -107,6 +108,7 @@ def release(
         raise ConfigError(
             [Problem("source.format", "must be dataframe where a DataFrame is released")]
         )
+    require_reviewed(config.review)
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
     with keep_account("release", config, run_id, progress) as accounting:
@@ -491,6 +493,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
             *_notes(
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),
+            *[f"review: nobody has looked at {place}" for place in config.review],
         ),
         policy=judge_rules(config, source.schema),
         n_nobody=scan.n_nobody,

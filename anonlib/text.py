@@ -1,10 +1,33 @@
-"""Texts: what stands for a missing value, what may be shown, how sensitive text is compared."""
+"""Texts: what stands for a missing value, what looks like a number, what may be shown, how
+sensitive text is compared."""
 
 import re
 from unicodedata import category, normalize
 
 #: Texts that mean a missing value in columns of text, where a config names no others.
 MISSING_TOKENS = ("?", "")
+#: Texts that may stand for a missing value, in lower case and as a config names them.
+TEXT_TOKENS = {
+    text.lower(): text
+    for text in (
+        *("NA", "N/A", "n.a.", "#N/A", "NaN", "null", "(null)", "none", "nil", "\\N", "missing"),
+        *("unknown", "-", "--", ".", ".."),
+    )
+}
+#: Numbers that may stand for a missing value in a column without other negative numbers.
+NUMBER_TOKENS = ("-9", "-99", "-999", "-9999", "-99999")
+
+#: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
+#: date. These patterns mean the same in Java and Python.
+WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+#: Texts of numbers.
+DECIMAL_TEXT = r"^[+-]?(0|[1-9][0-9]*|(?=\.))(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?$"
+#: Texts of dates.
+DATE_TEXT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+#: Texts of dates with a time.
+TIME_TEXT = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?$"
+)
 
 #: Ranges of characters that are no format characters, but have no picture either: joiners, Hangul
 #: and Khmer fillers, variation selectors (Unicode's Default_Ignorable_Code_Point).

@@ -26,16 +26,17 @@ def run_init(args: argparse.Namespace) -> int:
     out = None if args.out is None else Path(args.out)
     if out is not None and out.exists():
         raise InputError(f"{out}: is there already; name another file with --out")
-    from anonlib.config.draft import draft
+    from anonlib.config.draft import format_draft, make_draft
     from anonlib.source.profile import profile
 
     with progress_of(args) as progress:
         found = profile(args.source, args.format, source.options, progress, source.secrets)
+        text = format_draft(make_draft(found))
         if out is not None:
-            write_text(out, draft(found))
+            write_text(out, text)
             progress.note(f"written: {out}; review its guesses, then check it")
     if out is None:
-        sys.stdout.write(draft(found))
+        sys.stdout.write(text)
     return 0
 
 

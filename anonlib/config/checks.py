@@ -25,7 +25,7 @@ from anonlib.config.policies.judgement import check_policy
 from anonlib.config.reader_options import check_reader_options
 from anonlib.config.resolve import bind_models, find_joint_columns, find_ordered_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
-from anonlib.errors import InputError, Problem, did_you_mean
+from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
@@ -80,6 +80,7 @@ def check_config(config: Config) -> list[Problem]:
         *check_gates(config.gates, config.evaluate, attributes),
         *_check_context(config.context, attributes, models, joint=config.privacy.joint),
         *check_policy(config),
+        *_check_review(config.review, attributes),
     ]
 
 
@@ -701,6 +702,32 @@ def _check_subject(
         released = [name for name, a in attributes.items() if a.role not in HIDDEN]
         if subject not in released:
             yield Problem(where, f"must be a column that is released: {', '.join(released)}")
+
+
+def _check_review(review: Sequence[str], attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+    """Checks that the list of what is to be looked at names fields that there are."""
+    places = [*[f"attributes.{name}" for name in attributes], *Config.model_fields]
+    for i, place in enumerate(review):
+        section = place.partition(".")[0]
+        if place not in places and (section == "attributes" or section not in places):
+            yield Problem(
+                f"review.{i}",
+                f"names no field of this config{did_you_mean(place, places)}; take it off the list",
+            )
+
+
+def require_reviewed(review: Sequence[str]) -> None:
+    """Raises ConfigError if guesses of a draft are left that nobody has looked at."""
+    if review:
+        raise ConfigError(
+            [
+                Problem(
+                    "review",
+                    f"a draft: nobody has looked at {', '.join(review)}; correct each, and take "
+                    "its name off this list",
+                )
+            ]
+        )
 
 
 def check_measures(measures: Sequence[Measure]) -> Iterator[Problem]:

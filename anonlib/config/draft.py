@@ -1,90 +1,30 @@
-"""Drafts a first config for a table: guesses the roles of its columns and gives the evidence.
-
-Guesses err on the side of protection: a column that fits no rule becomes a quasi-identifier, never
-insensitive. The draft shows names, types and counts, but no value of the table.
+"""Drafts a first config for a table, for a person to review: the guesses, their evidence, and the
+list of what is left to be looked at. The draft shows names, types, counts, and texts that usually
+stand for a missing value, but no other value of the table.
 """
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import yaml
 
+from anonlib.arrays import Ints
+from anonlib.config.guess import ColumnProfile, Guess, guess_role
 from anonlib.config.places import overlap
+from anonlib.config.sketch import find_copies, find_sources, rank_singling, share_unique
 from anonlib.table.schema import Role, Scale
+from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS
 
-#: A column of numbers with at most this many distinct values is nominal.
-FEW = 12
-#: Fewer values than this do not show that a column is unique.
-MIN_UNIQUE = 20
 DEFAULT_MAX_CATEGORIES = 10_000
-
-_TIMES = ("date", "timestamp", "timestamp_ntz")
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_IDENTIFIER = _words(
-    "id ids uuid guid ssn nin nino pesel bsn cpf curp aadhaar passport email mail phone telephone "
-    "tel mobile fax iban name surname forename firstname lastname fullname nickname username login "
-    "address street url uri ip imei vin mrn"
-)
-_PERSON = _words(
-    "patient person customer client member employee user student subject citizen national account "
-    "card policy holder owner"
-)
-_NUMBER = _words("id no nr num number key ref")
-_SENSITIVE = _words(
-    "diagnosis diagnoses disease illness disorder icd icd9 icd10 symptom symptoms medication drug "
-    "treatment therapy hiv disability religion religious faith belief political politics "
-    "orientation sexuality conviction criminal offence offense income salary wage wages earnings "
-    "debt"
-)
+#: How many columns that single out rows are named.
+N_SINGLING = 3
+#: Names of labels, the likely ones first.
 _TARGETS = ("target", "label", "class", "y", "outcome", "response", "class_label", "income")
-_CODES = _words("zip zipcode postcode postal plz code")
-
-
-@dataclass(frozen=True)
-class ColumnProfile:
-    """Counts and types of a column, without values.
-
-    Attributes:
-        name: The name of the column.
-        type: Its Spark type.
-        n_present: Present values in the sample.
-        n_distinct: Distinct values in the sample.
-        unique: Whether every row of the whole table has a different value.
-        parses_as: The Spark type that all texts of the column can be read as; None if there is
-            none.
-        emails: The share of the texts that look like e-mail addresses.
-    """
-
-    name: str
-    type: str
-    n_present: int
-    n_distinct: int
-    unique: bool = False
-    parses_as: str | None = None
-    emails: float = 0.0
-
-    @property
-    def read_as(self) -> str:
-        """The Spark type that the column is read as."""
-        return self.parses_as or self.type
-
-    @property
-    def is_number(self) -> bool:
-        kind = self.read_as
-        return kind in (*_INTEGERS, *_TIMES, "float", "double") or kind.startswith("decimal")
-
-    @property
-    def is_text(self) -> bool:
-        return self.read_as == "string" or self.read_as.startswith(("char(", "varchar("))
+#: Roles of columns whose relations to others tell nothing.
+_HIDDEN = (Role.DROP, Role.IDENTIFIER)
 
 
 @dataclass(frozen=True)
@@ -100,7 +40,9 @@ class TableProfile:
         columns: The columns, in the order of the table.
         options: Options of the reader.
         secrets: By option of the reader: the environment variable that holds it.
-        notes: Notes for the user to review.
+        notes: Notes on how the table is read, for the user to review.
+        hashes: By column, as far as its values can be hashed: int64[n_sample]. They are in no
+            draft.
     """
 
     format: str
@@ -112,52 +54,114 @@ class TableProfile:
     options: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    hashes: Mapping[str, Ints] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
-class Guess:
-    """The probable role and scale of a column, and why."""
+class Persons:
+    """How persons are counted.
 
-    role: Role
-    scale: Scale | None
+    Attributes:
+        unit: The columns that identify a person who may have several rows; empty for none.
+        column: Without a unit: the column that is another one in every row; None: declared.
+        why: Why.
+    """
+
+    unit: tuple[str, ...]
+    column: str | None
     why: str
 
+    @property
+    def place(self) -> str:
+        """The field of the config that says it."""
+        return "unit" if self.unit else "one_row_per_person"
 
-def draft(profile: TableProfile) -> str:
-    """Drafts a config as YAML with comments, for a person to review. `load` accepts it."""
-    guesses = _guesses(profile)
+
+@dataclass(frozen=True)
+class Draft:
+    """A config before it is text.
+
+    Attributes:
+        profile: The table.
+        guesses: By column.
+        sources: By column whose values follow from those of another one: that one.
+        persons: How persons are counted.
+        k: The fewest persons of a cell.
+        answers: Places of the config that a person has looked at.
+    """
+
+    profile: TableProfile
+    guesses: Mapping[str, Guess]
+    sources: Mapping[str, str]
+    persons: Persons
+    k: int = 10
+    answers: frozenset[str] = frozenset()
+
+    @property
+    def review(self) -> list[str]:
+        """The places that are left to be looked at, in the order of the file."""
+        places = [
+            *(["source"] if self.profile.notes else []),
+            *[f"attributes.{column.name}" for column in self.profile.columns],
+            self.persons.place,
+            "privacy.models",
+            *(["privacy.missing_tokens"] if self.missing_tokens else []),
+            *(["max_categories"] if self.most_categories > DEFAULT_MAX_CATEGORIES else []),
+            "gates",
+            "release.path",
+        ]
+        return [place for place in places if place not in self.answers]
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        """Texts that may mean a missing value. A number means one in protected columns only."""
+        tokens: dict[str, None] = {}
+        for column in self.profile.columns:
+            role = self.guesses[column.name].role
+            numbers = () if role in (Role.SENSITIVE, Role.TARGET) else NUMBER_TOKENS
+            if role not in _HIDDEN:
+                tokens |= {token: None for token in column.tokens if token not in numbers}
+        return [*tokens]
+
+    @property
+    def most_categories(self) -> int:
+        """The most values of a nominal column."""
+        nominal = [c for c in self.profile.columns if self.guesses[c.name].scale is Scale.NOMINAL]
+        return max([0, *[column.n_distinct for column in nominal]])
+
+    def list_by_role(self, role: Role) -> list[str]:
+        """The columns of a role."""
+        return [name for name, guess in self.guesses.items() if guess.role is role]
+
+
+def make_draft(profile: TableProfile) -> Draft:
+    """Guesses a config for a table."""
+    guesses = _guess_target(profile, {c.name: guess_role(c) for c in profile.columns})
+    for group in find_copies(_kept_hashes(profile, guesses)):
+        kept = max(group, key=lambda name: guesses[name].role in (Role.SENSITIVE, Role.TARGET))
+        for name in group:
+            if name != kept:
+                guesses[name] = Guess(Role.DROP, None, f"says the same as {scalar(kept)}")
+    sources = find_sources(_kept_hashes(profile, guesses))
+    return Draft(profile, guesses, sources, _guess_persons(profile, guesses))
+
+
+def format_draft(draft: Draft) -> str:
+    """The draft as YAML with comments. `load` accepts it."""
     lines = [
-        *_head(profile),
-        *_source(profile),
+        *_head(draft),
+        *_source(draft.profile),
         "",
-        *_attributes(profile, guesses),
+        *_singling(draft),
+        *_attributes(draft),
         "",
-        *_persons(profile, guesses),
+        *_persons(draft.persons),
         "",
-        *_privacy(guesses),
+        *_privacy(draft),
         "",
-        *_rest(profile, guesses),
+        *_rest(draft),
     ]
     return "\n".join(lines) + "\n"
-
-
-def guess_role(column: ColumnProfile) -> Guess:
-    """Guesses the role and scale of a column by its name and counts. Only `draft` guesses the
-    target, since this needs all columns."""
-    return _unfit(column) or _identifier(column) or _sensitive(column) or guess_scale(column)
-
-
-def guess_scale(column: ColumnProfile) -> Guess:
-    """Guesses the scale of a quasi-identifier by its type, its name and its counts."""
-    if column.read_as in _TIMES:
-        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
-    if column.is_number and _CODES & set(name_words(column.name)):
-        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "the name of a code")
-    if column.is_number and column.n_distinct > FEW:
-        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
-    if column.is_number:
-        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
-    return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
 
 
 def scalar(text: str) -> str:
@@ -168,75 +172,62 @@ def scalar(text: str) -> str:
     return quoted.removesuffix("\n")
 
 
-def name_words(name: str) -> list[str]:
-    """The words of a column name, in lower case: `nationalID` gives national, id."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+", name)
-    return [word.lower() for word in words]
-
-
-def _guesses(profile: TableProfile) -> dict[str, Guess]:
-    guesses = {column.name: guess_role(column) for column in profile.columns}
+def _guess_target(profile: TableProfile, guesses: dict[str, Guess]) -> dict[str, Guess]:
     lower = {column.name.lower(): column for column in reversed(profile.columns)}
     for name in _TARGETS:
         column = lower.get(name)
         most = 2 if name == "income" else 50
-        if column is not None and 2 <= column.n_distinct <= most and column.read_as not in _TIMES:
-            guesses[column.name] = Guess(Role.TARGET, None, "the name of a label, few values")
-            break
+        if column is not None and 2 <= column.n_distinct <= most and not column.is_time:
+            guess = Guess(Role.TARGET, None, "the name of a label, few values")
+            return {**guesses, column.name: guess}
     return guesses
 
 
-def _unfit(column: ColumnProfile) -> Guess | None:
-    if column.is_number or column.is_text or column.type == "boolean":
-        return None
-    return Guess(Role.DROP, None, "a type that can't be anonymized")
+def _kept_hashes(profile: TableProfile, guesses: Mapping[str, Guess]) -> dict[str, Ints]:
+    """The hashes of the columns that may be released."""
+    return {name: h for name, h in profile.hashes.items() if guesses[name].role not in _HIDDEN}
 
 
-def _identifier(column: ColumnProfile) -> Guess | None:
-    words = name_words(column.name)
-    if _IDENTIFIER & {*words, "".join(words)} or _numbered_person(words):
-        return Guess(Role.IDENTIFIER, None, "the name of an identifier")
-    if column.emails > 0.5:
-        return Guess(Role.IDENTIFIER, None, "looks like e-mail addresses")
-    enough = column.n_present >= MIN_UNIQUE
-    if column.is_text and enough and column.n_distinct == column.n_present:
-        return Guess(Role.IDENTIFIER, None, "unique text")
-    if column.is_text and column.n_distinct > 1_000 and _share(column) > 0.5:
-        return Guess(Role.IDENTIFIER, None, "text that hardly repeats")
-    if column.read_as in _INTEGERS and column.unique and column.n_present >= 1_000:
-        return Guess(Role.IDENTIFIER, None, "every row has a whole number of its own")
-    return None
+def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess]) -> Persons:
+    identifiers = [c for c in profile.columns if guesses[c.name].role is Role.IDENTIFIER]
+    numbered = sorted(identifiers, key=lambda c: not c.is_numbered)  # in the table's order
+    repeated = [c.name for c in numbered if c.names_person and _repeats(c)]
+    unique = [c.name for c in numbered if c.unique]
+    if repeated:
+        return Persons((repeated[0],), None, "it repeats, so a person seems to have several rows")
+    if unique:
+        return Persons((), unique[0], "unique; does it stand for a person?")
+    return Persons((), None, "")
 
 
-def _sensitive(column: ColumnProfile) -> Guess | None:
-    if _SENSITIVE & set(name_words(column.name)) and column.n_distinct >= 2:
-        return Guess(Role.SENSITIVE, None, "the name of something confidential")
-    return None
+def _repeats(column: ColumnProfile) -> bool:
+    return column.n_present > 0 and not column.unique and column.distinct_share < 0.999
 
 
-def _numbered_person(words: Sequence[str]) -> bool:
-    return bool(_PERSON & set(words)) and bool(_NUMBER & set(words))
-
-
-def _share(column: ColumnProfile) -> float:
-    return column.n_distinct / max(1, column.n_present)
-
-
-def _head(profile: TableProfile) -> list[str]:
+def _head(draft: Draft) -> list[str]:
+    profile = draft.profile
     seen = f"{profile.n_rows:,} rows"
     if profile.n_sample < profile.n_rows:
         seen += f"; the figures below are of a sample of {profile.n_sample:,} of them"
+    left = [f"  - {scalar(place)}" for place in draft.review]
     return [
-        "# A draft by `anonlib init`. Every line with `review` is a guess: read it, correct it,",
-        "# and take the mark away. Then `anonlib check` this file. Nominal columns that have an",
-        "# order may be ordinal: numbers as they are, texts with `order: [lowest, ..., highest]`.",
+        "# A draft by `anonlib init`: guesses, each with its evidence. Look at every place that",
+        "# `review` lists, correct it, and take its name off the list. `anonlib check` says what",
+        "# is left; `anonlib release` refuses this file before the list is empty. Nominal columns",
+        "# that have an order may be ordinal: numbers as they are, texts with",
+        "# `order: [lowest, ..., highest]`.",
         f"# Seen: {seen}.",
-        *[f"# review: {note}" for note in profile.notes],
+        *(["review:", *left] if left else ["review: []"]),
+        "",
     ]
 
 
 def _source(profile: TableProfile) -> list[str]:
-    lines = ["source:", f"  format: {scalar(profile.format)}"]
+    lines = [
+        *[f"# {note}" for note in profile.notes],
+        "source:",
+        f"  format: {scalar(profile.format)}",
+    ]
     if profile.table is not None:
         lines.append(f"  table: {scalar(profile.table)}")
     elif profile.path is not None:
@@ -250,90 +241,118 @@ def _source(profile: TableProfile) -> list[str]:
     return lines
 
 
-def _attributes(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
+def _singling(draft: Draft) -> Iterator[str]:
+    """Which quasi-identifiers single out most rows, as comments."""
+    quasi = draft.list_by_role(Role.QUASI_IDENTIFIER)
+    hashes = {name: h for name, h in draft.profile.hashes.items() if name in quasi}
+    if not hashes or not draft.profile.n_sample:
+        return
+    whole = share_unique([*hashes.values()])
+    ranked = [*rank_singling(hashes, N_SINGLING)]
+    if not whole:
+        return
+    yield f"# {format_share(whole)} of the rows have quasi-identifiers that no other row has. Few"
+    yield "# columns do most of that; each costs information: drop or coarsen what nobody needs."
+    for i, (name, share) in enumerate(ranked):
+        yield f"#   {'with ' * bool(i)}{scalar(name)}: {format_share(share)}"
+
+
+def _attributes(draft: Draft) -> list[str]:
     rows = []
-    for column in profile.columns:
-        guess = guesses[column.name]
+    for column in draft.profile.columns:
+        guess = draft.guesses[column.name]
         fields = [f"role: {guess.role}"]
         if guess.scale is not None:
             fields.append(f"scale: {guess.scale}")
-        hidden = guess.role in (Role.DROP, Role.IDENTIFIER)
-        if column.parses_as is not None and not hidden:
+        if column.parses_as is not None and guess.role not in _HIDDEN:
             fields.append(f"type: {column.parses_as}")
         left = f"  {scalar(column.name)}: {{{', '.join(fields)}}}"
-        rows.append((left, f"# review: {guess.why} ({_evidence(profile, column)})"))
+        rows.append((left, f"# {explain_guess(draft, column)}"))
     width = max([0, *[len(left) for left, _ in rows if len(left) <= 72]])
     return ["attributes:", *[f"{left:<{width}}  {comment}" for left, comment in rows]]
 
 
-def _evidence(profile: TableProfile, column: ColumnProfile) -> str:
-    kind = column.type
-    if column.parses_as:
-        kind = f"{column.type}, all of it {column.parses_as}"
+def explain_guess(draft: Draft, column: ColumnProfile) -> str:
+    """Why a column has its role, with the evidence: types, counts, relations."""
+    guess, source = draft.guesses[column.name], draft.sources.get(column.name)
+    parts = [*_evidence(draft.profile, column)]
+    if source is not None:
+        parts.append(f"follows from {scalar(source)}")
+    numbers = [token for token in column.tokens if token in NUMBER_TOKENS]
+    if numbers and guess.role is Role.QUASI_IDENTIFIER:
+        parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
+    return f"{guess.why} ({'; '.join(parts)})"
+
+
+def _evidence(profile: TableProfile, column: ColumnProfile) -> Iterator[str]:
+    yield f"{column.type}, all of it {column.parses_as}" if column.parses_as else column.type
     if not column.n_present:
-        return f"{kind}; all missing"
-    parts = [kind, f"{column.n_distinct:,} distinct, {_percent(_share(column))}"]
+        yield "all missing"
+        return
     if column.unique:
-        parts[1] = "unique"
+        yield "unique"
+    else:
+        yield f"{column.n_distinct:,} distinct, {format_share(column.distinct_share)}"
     missing = 1 - column.n_present / profile.n_sample
-    return "; ".join([*parts, f"{_percent(missing)} missing" if missing else "none missing"])
+    spelled = f", some as {', '.join(column.tokens)}" if column.tokens else ""
+    yield f"{format_share(missing)} missing{spelled}" if missing else "none missing"
 
 
-def _percent(share: float) -> str:
+def format_share(share: float) -> str:
+    """A share in per cent, such as `5.7 %`."""
     if share and share < 0.001:
         return "under 0.1 %"
     return f"{100 * share:.0f} %" if share >= 0.1 or not share else f"{100 * share:.1f} %"
 
 
-def _persons(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
-    identifiers = [c for c in profile.columns if guesses[c.name].role is Role.IDENTIFIER]
-    repeated = [c for c in identifiers if _numbered_person(name_words(c.name)) and _repeats(c)]
-    unique = [c for c in identifiers if c.unique]
-    if repeated:
-        why = "# review: it repeats, so a person seems to have several rows"
-        return [f"unit: [{scalar(repeated[0].name)}]  {why}"]
-    if unique:
-        best = min(unique, key=lambda c: not (_NUMBER & set(name_words(c.name))))
-        why = "# review: unique; does it stand for a person?"
-        return [f"one_row_per_person: {scalar(best.name)}  {why}"]
+def _persons(persons: Persons) -> list[str]:
+    if persons.unit:
+        return [f"unit: [{', '.join(map(scalar, persons.unit))}]  # {persons.why}"]
+    if persons.column is not None:
+        return [f"one_row_per_person: {scalar(persons.column)}  # {persons.why}"]
     return [
-        "# review: nothing unique was found. Is every row another person? Else name the columns",
-        "# that identify a person: `unit: [COLUMNS]`.",
+        "# Nothing unique was found. Is every row another person? Else name the columns that",
+        "# identify a person: `unit: [COLUMNS]`.",
         "one_row_per_person: true",
     ]
 
 
-def _repeats(column: ColumnProfile) -> bool:
-    return column.n_present > 0 and not column.unique and _share(column) < 0.999
-
-
-def _privacy(guesses: dict[str, Guess]) -> list[str]:
-    lines = ["privacy:", "  models:", "    - {type: k_anonymity, k: 10}  # review"]
-    if any(guess.role is Role.SENSITIVE for guess in guesses.values()):
-        lines.append("    - {type: l_diversity, l: 2}  # review: for every sensitive column")
-    for name, guess in guesses.items():
-        if guess.role is Role.TARGET:
-            lines += [
-                "    # review: protects the target. If all may know it, put `public: true` on it",
-                "    # and take this line away, which keeps far more of what can be learned.",
-                f"    - {{type: l_diversity, l: 2, attribute: {scalar(name)}}}",
-            ]
+def _privacy(draft: Draft) -> list[str]:
+    lines = ["privacy:", "  models:", f"    - {{type: k_anonymity, k: {draft.k}}}"]
+    if draft.list_by_role(Role.SENSITIVE):
+        lines.append("    - {type: l_diversity, l: 2}  # for every sensitive column")
+    for name in draft.list_by_role(Role.TARGET):
+        lines += [
+            "    # Protects the target. If all may know it, put `public: true` on it and take this",
+            "    # line away, which keeps far more of what can be learned.",
+            f"    - {{type: l_diversity, l: 2, attribute: {scalar(name)}}}",
+        ]
+    if draft.missing_tokens:
+        tokens = ", ".join(scalar(token) for token in (*MISSING_TOKENS, *draft.missing_tokens))
+        lines += [
+            "  # Do all of these mean a missing value in every column? Take away those that don't.",
+            f"  missing_tokens: [{tokens}]",
+        ]
     return [*lines, "  suppression_limit: 0.0"]
 
 
-def _rest(profile: TableProfile, guesses: dict[str, Guess]) -> list[str]:
-    lines = []
-    nominal = [c for c in profile.columns if guesses[c.name].scale is Scale.NOMINAL]
-    most = max([0, *[column.n_distinct for column in nominal]])
+def _rest(draft: Draft) -> list[str]:
+    lines, most = [], draft.most_categories
     if most > DEFAULT_MAX_CATEGORIES:
-        why = "# review: is this really nominal, with that many categories?"
+        why = "# is this really nominal, with that many categories?"
         lines.append(f"max_categories: {2 * most}  {why}")
     return [
         *lines,
         "partition: {steps: [{type: kmeans}], max_rows: 20000}",
         "kernel: {type: mdav}",
         "recode: {continuous: centroid, ordinal: median, nominal: mode}",
-        f"release: {{path: {_release_path(profile)}, mode: error}}  # review",
+        "# What the release is worth and how risky it is: the usual measures (`anonlib measures`).",
+        "evaluate: {}",
+        "# Bounds on their figures; outside them nothing is published. Another one, for example:",
+        "# - {figure: queries.median, at_most: 0.2}",
+        "gates:",
+        f"  - {{figure: reidentification.marketer, at_most: {1 / draft.k:.3g}}}",
+        f"release: {{path: {_release_path(draft.profile)}, mode: error}}",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
         f"seed: {secrets.randbits(31)}",
     ]

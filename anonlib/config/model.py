@@ -534,6 +534,11 @@ class Config(Section):
     )
     seed: int = Field(0, ge=0, lt=2**31, description="seed of samples and partitions")
     spark: SparkSection = SparkSection()
+    review: tuple[str, ...] = Field(
+        (),
+        description="fields that `anonlib init` has guessed and nobody has looked at, such as "
+        "attributes.age; nothing is released before the list is empty",
+    )
 
     @property
     def record_path(self) -> str:

@@ -131,8 +131,9 @@ def _persons(one_row_per_person: bool | str, unit: Sequence[str]) -> str:
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
 
-#: Sections of a config that change no row: how a run works, and who keeps account of it.
-NO_ROWS = ("spark", "accountability", "context", "events")
+#: Sections of a config that change no row: how a run works, who keeps account of it, what is to be
+#: looked at.
+NO_ROWS = ("spark", "accountability", "context", "events", "review")
 
 
 def digest_config(config: Config) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonlib.config.draft import ColumnProfile, guess_scale
+from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config
 from anonlib.config.reading import build_config, copy_tree
 from anonlib.errors import InputError, Problem, did_you_mean

@@ -36,17 +36,10 @@ from anonlib.spark.digest import with_halves
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import (
-    DATE_TEXT,
-    DECIMAL_TEXT,
-    TIME_TEXT,
-    WHOLE_TEXT,
-    arrow_type,
-    row_hash,
-)
+from anonlib.spark.values import arrow_type, row_hash
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
-from anonlib.text import fold_text
+from anonlib.text import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, fold_text
 
 #: Types to try for a continuous CSV column, in this order, and the pattern of their text.
 NUMBER_TYPES = {

@@ -1,6 +1,5 @@
 """The profile of a table for `anonlib init`: counts per column, and how to read a text file,
-guessed from its first lines. Spark counts hashes and flags, so that no value reaches the
-driver."""
+guessed from its first lines."""
 
 import csv
 import re
@@ -8,29 +7,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.config.draft import MIN_UNIQUE, ColumnProfile, TableProfile
+from anonlib.config.draft import TableProfile
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.errors import InputError
 from anonlib.progress import Progress
+from anonlib.source.fingerprint import profile_columns
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT
-
-#: Most rows, and most values, that are looked at for distinct counts.
-MAX_SAMPLE, MAX_VALUES = 100_000, 10_000_000
-
-#: Most columns whose uniqueness is counted on the whole table.
-MAX_COUNTED = 8
 
 _EXTENSIONS = {
     **dict.fromkeys(("csv", "tsv", "tab", "txt", "psv"), "csv"),
@@ -40,13 +28,6 @@ _EXTENSIONS = {
 }
 
 _COMPRESSED = ("gz", "bz2", "zst", "lz4", "snappy", "deflate", "xz")
-
-_EMAIL = r"^[^@\s]+@[^@\s]+\.[A-Za-z]{2,}$"
-
-#: Types that texts are tried as, from the narrowest to the widest, by the bit of their flag.
-_TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
-
-_EMAIL_FLAG = 32
 
 
 @dataclass
@@ -77,8 +58,8 @@ def profile(
     variables of the environment that have them.
 
     What the given format and `options` leave open is guessed. Raises InputError when that fails
-    or the source can't be read. Costs one count of the rows, one pass over a sample, and one exact
-    count of the columns that look unique.
+    or the source can't be read. Costs one count of the rows, two or three passes over a sample, and
+    one exact count of the columns that look unique.
     """
     secrets = secrets or {}
     secret = read_secret_options(
@@ -93,7 +74,7 @@ def profile(
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         n_rows = raw.count()
     with progress.stage("count", spark), translate_errors("source"):
-        n_sample, columns = _columns(raw, names, n_rows)
+        n_sample, columns, hashes = profile_columns(raw, names, n_rows)
     notes = [*where.notes, *_name_notes(names)]
     return TableProfile(
         format=where.format,
@@ -105,6 +86,7 @@ def profile(
         options=where.options,
         secrets=secrets,
         notes=tuple(notes),
+        hashes=hashes,
     )
 
 
@@ -167,105 +149,6 @@ def _head(spark: SparkSession, source: str) -> list[str]:
     """The first lines that are not blank."""
     rows = spark.read.text(source).limit(100).collect()
     return [row[0] for row in rows if row[0].strip()]
-
-
-def _columns(
-    raw: DataFrame, names: list[str], n_rows: int
-) -> tuple[int, tuple[ColumnProfile, ...]]:
-    types = {name: field.dataType for name, field in zip(raw.columns, raw.schema, strict=True)}
-    most = max(1_000, min(MAX_SAMPLE, MAX_VALUES // max(1, len(names))))
-    sample = raw if n_rows <= most else raw.sample(fraction=most / n_rows, seed=0)
-    seen = sample.select(F.lit(1).alias("row"), *_fingerprints(types)).toArrow()
-    n_sample = seen.num_rows
-    counted = {id: _counts(seen, id) for id in types}
-    alike = [
-        id for id, (present, distinct, _) in counted.items() if present == distinct == n_sample
-    ]
-    unique = _unique(raw, [id for id in alike if n_sample >= MIN_UNIQUE], n_rows, n_sample)
-    columns = []
-    for id, name in zip(types, names, strict=True):
-        present, distinct, flags = counted[id]
-        parses_as, emails = _parse_head(flags)
-        columns.append(
-            ColumnProfile(
-                name=name,
-                type=types[id].simpleString(),
-                n_present=present,
-                n_distinct=distinct,
-                unique=id in unique,
-                parses_as=parses_as,
-                emails=emails,
-            )
-        )
-    return n_sample, tuple(columns)
-
-
-def _fingerprints(types: dict[str, DataType]) -> list[Column]:
-    """Per column a hash (h) of its value, and for texts flags (f) of what they can be read as;
-    null where the value is missing."""
-    result = []
-    for id, type in types.items():
-        column = F.col(id)
-        if isinstance(type, StringType):
-            text = F.trim(column)
-            present = column.isNotNull() & ~text.isin("", "?")
-            result += [F.when(present, F.xxhash64(column)).alias(f"h{id}")]
-            result += [F.when(present, _flags(text)).alias(f"f{id}")]
-        elif not isinstance(type, ArrayType | MapType | StructType) and _hashable(type):
-            present = column.isNotNull()
-            if type.simpleString() in ("float", "double"):
-                present &= ~F.isnan(column)
-            result.append(F.when(present, F.xxhash64(column)).alias(f"h{id}"))
-    return result
-
-
-def _hashable(type: DataType) -> bool:
-    return not type.simpleString().startswith(("variant", "void", "geo"))
-
-
-def _flags(text: Column) -> Column:
-    whole = text.rlike(WHOLE_TEXT)
-    fits = {
-        "int": whole & text.try_cast("int").isNotNull(),
-        "bigint": whole & text.try_cast("bigint").isNotNull(),
-        "double": text.rlike(DECIMAL_TEXT) & text.try_cast("double").isNotNull(),
-        "date": text.rlike(DATE_TEXT) & text.try_cast("date").isNotNull(),
-        "timestamp": text.rlike(TIME_TEXT) & text.try_cast("timestamp").isNotNull(),
-    }
-    flags = F.when(text.rlike(_EMAIL), _EMAIL_FLAG).otherwise(0)
-    for type, bit in _TYPES.items():
-        flags = flags + F.when(fits[type], bit).otherwise(0)
-    return flags
-
-
-def _counts(table: pa.Table, id: str) -> tuple[int, int, Any]:
-    """Present values, distinct ones, and the flags of texts."""
-    if f"h{id}" not in table.column_names:
-        return 0, 0, None
-    hashes = table[f"h{id}"].drop_null().to_numpy()
-    flags = table[f"f{id}"].drop_null().to_numpy() if f"f{id}" in table.column_names else None
-    return len(hashes), len(np.unique(hashes)), flags
-
-
-def _parse_head(flags: Any) -> tuple[str | None, float]:
-    """The narrowest type that all texts can be read as, and the share of e-mail addresses."""
-    if flags is None or not len(flags):
-        return None, 0.0
-    common = int(np.bitwise_and.reduce(flags))
-    fitting = [type for type, bit in _TYPES.items() if common & bit]
-    return next(iter(fitting), None), float(np.mean((flags & _EMAIL_FLAG) != 0))
-
-
-def _unique(raw: DataFrame, ids: list[str], n_rows: int, n_sample: int) -> set[str]:
-    """Those of the columns without a repeated or missing value in the whole table."""
-    if n_sample == n_rows:
-        return set(ids)
-    unique = set()
-    for id in ids[:MAX_COUNTED]:  # apart, since Spark copies every row for each of several
-        n_distinct = raw.agg(F.count_distinct(id)).head()
-        if n_distinct is not None and n_distinct[0] == n_rows:
-            unique.add(id)
-    return unique
 
 
 _DELIMITERS = ",;\t|"

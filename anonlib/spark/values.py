@@ -16,21 +16,6 @@ from anonlib.auditing.canonical import fold_value, present
 #: More than the partitions of any table.
 MANY_PARTITIONS = 2**31 - 1
 
-#: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
-#: date.
-WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]{0,17})$"
-
-#: Texts of numbers.
-DECIMAL_TEXT = r"^[+-]?(0|[1-9][0-9]*|(?=\.))(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?$"
-
-#: Texts of dates.
-DATE_TEXT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-#: Texts of dates with a time.
-TIME_TEXT = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?$"
-)
-
 
 def as_double(value: Column, type: pa.DataType) -> Column:
     """A continuous value as a double. Dates are days, timestamps microseconds since 1970."""

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from anonlib import pipeline
 from anonlib.cli import main
-from anonlib.config.draft import ColumnProfile, TableProfile
+from anonlib.config.draft import TableProfile
+from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
 from anonlib.errors import AnonlibError, InputError
 from anonlib.progress import Progress
@@ -63,7 +64,7 @@ def test_csv(spark: SparkSession, people: Path) -> None:
         "income": "int",
     }
     assert by_name["person id"].unique
-    assert by_name["e-mail"].emails == 1.0
+    assert by_name["e-mail"].kind == "e-mail addresses"
     assert (by_name["age"].n_present, by_name["age"].n_distinct) == (399, 60)
     assert by_name["city, state"].n_distinct == 5
 
@@ -95,6 +96,12 @@ def test_from_a_draft_to_an_audited_release(
     assert drafted["one_row_per_person"] == "national_id"
     release = ["release", conf, "--set", f"release.path={table}", "--run-id", "r-1"]
     capfd.readouterr()
+    assert main(release) == 2
+    assert "review: a draft: nobody has looked at attributes." in capfd.readouterr().err
+    assert main(["check", conf]) == 0
+    assert "review: nobody has looked at one_row_per_person" in capfd.readouterr().out
+    text = Path(conf).read_text().replace("\n  - ", "\n  #  ")
+    Path(conf).write_text(text.replace("review:", "review: []"))
     assert main([*release, "--json", "--log-format", "json"]) == 0
     captured = capfd.readouterr()
     result = json.loads(captured.out)

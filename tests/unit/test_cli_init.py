@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from anonlib.cli import main
-from anonlib.config.draft import ColumnProfile, TableProfile
+from anonlib.config.draft import TableProfile
+from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
 from anonlib.source import profile as profiling
 

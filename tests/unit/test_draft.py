@@ -3,14 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config.draft import ColumnProfile, TableProfile, draft, guess_role, name_words, scalar
+from anonlib.config.checks import require_reviewed
+from anonlib.config.draft import TableProfile, format_draft, make_draft, scalar
+from anonlib.config.guess import ColumnProfile, guess_role, name_words
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import load
+from anonlib.config.summary import digest_config
 from anonlib.config.yaml import read_yaml
+from anonlib.errors import ConfigError
 from anonlib.source.profile import sniff
 
 N = 10_000
@@ -23,6 +28,10 @@ def column(name: str, type: str = "string", distinct: int = 5, **more: Any) -> C
 def table(*columns: ColumnProfile, **more: Any) -> TableProfile:
     fields = {"format": "csv", "path": "in/people.csv", "table": None, "n_rows": N, "n_sample": N}
     return TableProfile(**{**fields, **more}, columns=columns)
+
+
+def draft(profile: TableProfile) -> str:
+    return format_draft(make_draft(profile))
 
 
 def loaded(profile: TableProfile, folder: Path) -> Config:
@@ -41,13 +50,19 @@ AGE = column("age", "int", 80)
         (column("customerNumber", "bigint", 900), "identifier"),
         (column("e_mail", distinct=N), "identifier"),
         (column("First Name", distinct=300), "identifier"),
-        (column("contact", emails=0.9), "identifier"),
+        (column("contact", kind="e-mail addresses"), "identifier"),
+        (column("contact", "bigint", kind="card numbers"), "identifier"),
+        (column("holder of it", distinct=900, kind="names of persons"), "quasi_identifier nominal"),
+        (column("holder of it", distinct=3_000, kind="names of persons"), "identifier"),
         (column("remarks", distinct=N), "identifier"),
         (column("remarks", distinct=7_000), "identifier"),
         (column("row", "bigint", N, unique=True), "identifier"),
         (column("diagnosis"), "sensitive"),
         (column("annualIncome", "double", 5_000), "sensitive"),
-        (column("diagnosis", distinct=1), "quasi_identifier nominal"),
+        (column("diagnosis", distinct=1), "drop"),
+        (column("one", "int", 1), "drop"),
+        (column("one", "int", 1, present=3), "quasi_identifier nominal"),
+        (column("visited at", "int", 24, part="the hour of visit"), "drop"),
         (column("age", "int", 80), "quasi_identifier continuous"),
         (column("age", "string", 80, parses_as="int"), "quasi_identifier continuous"),
         (column("height", "decimal(5,2)", 80), "quasi_identifier continuous"),
@@ -60,7 +75,7 @@ AGE = column("age", "int", 80)
         (column("workclass"), "quasi_identifier nominal"),
         (column("tags", "array<string>", 0, present=0), "drop"),
         (column("blob", "binary", 0, present=0), "drop"),
-        (column("nothing", "string", 0, present=0), "quasi_identifier nominal"),
+        (column("nothing", "string", 0, present=0), "drop"),
     ],
 )
 def test_role_and_scale(profile: ColumnProfile, expected: str) -> None:
@@ -125,10 +140,14 @@ def test_whole_draft(tmp_path: Path) -> None:
     ]
     assert config.source.options == {"header": "true", "delimiter": ";"}
     assert not config.attributes["label"].public
-    text = draft(profile)
-    lines = text.splitlines()
-    assert all("# review" in line for line in lines if line.startswith("  ") and "role:" in line)
-    assert "a sample of 10,000" in text
+    assert config.review == (
+        *[f"attributes.{name}" for name in roles],
+        *("one_row_per_person", "privacy.models", "gates", "release.path"),
+    )
+    assert config.evaluate is not None
+    assert config.evaluate.measures
+    assert [gate.text for gate in config.gates] == ["reidentification.marketer at most 0.1"]
+    assert "a sample of 10,000" in draft(profile)
 
 
 def test_repeated_person_is_a_unit(tmp_path: Path) -> None:
@@ -141,7 +160,76 @@ def test_repeated_person_is_a_unit(tmp_path: Path) -> None:
 def test_nobody_identified(tmp_path: Path) -> None:
     config = loaded(table(AGE), tmp_path)
     assert config.one_row_per_person is True
-    assert "nothing unique was found" in draft(table(AGE))
+    assert "Nothing unique was found" in draft(table(AGE))
+
+
+def test_a_person_who_repeats_is_known_by_an_address(tmp_path: Path) -> None:
+    address = column("contact", distinct=900, kind="e-mail addresses")
+    place = column("place", distinct=3_000, kind="postal addresses")
+    order = column("order id", distinct=N, unique=True)
+    assert loaded(table(place, order, address, AGE), tmp_path).unit == ("contact",)
+    assert loaded(table(place, order, AGE), tmp_path).one_row_per_person == "order id"
+
+
+def test_what_may_be_missing(tmp_path: Path) -> None:
+    profile = table(
+        column("age", "int", 80, tokens={"-999": 12}),
+        column("salary", "int", 80, tokens={"-9": 3}),
+        column("city", tokens={"NA": 5, "-": 2}, present=N - 7),
+        column("e-mail", tokens={"none": 5}),
+    )
+    config = loaded(profile, tmp_path)
+    assert config.privacy.missing_tokens == ("?", "", "-9", "NA", "-")
+    assert "privacy.missing_tokens" in config.review
+    text = draft(profile)
+    assert "none" not in text.replace("none missing", "")
+    assert "make -999 null in the source" in text
+    assert "some as NA, -" in text
+    assert loaded(table(AGE), tmp_path).privacy.missing_tokens == ("?", "")
+
+
+def test_columns_that_say_the_same(tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    town = r.integers(0, 50, N)
+    hashes = {"zip": town * 7, "town": town, "region": town // 10, "label": r.integers(0, 2, N)}
+    hashes["y"] = hashes["label"] * 3
+    profile = table(*[column(name) for name in hashes], hashes=hashes)
+    config, text = loaded(profile, tmp_path), draft(profile)
+    roles = {name: attribute.role.value for name, attribute in config.attributes.items()}
+    quasi = "quasi_identifier"
+    assert roles == {"zip": quasi, "town": "drop", "region": quasi, "label": "target", "y": "drop"}
+    assert "says the same as zip" in text
+    assert "says the same as label" in text
+    follows = [line for line in text.splitlines() if "follows from zip" in line]
+    assert [line.split(":")[0] for line in follows] == ["  region"]
+
+
+def test_columns_that_single_out(tmp_path: Path) -> None:
+    r = np.random.default_rng(0)
+    hashes = {"sex": r.integers(0, 2, N), "weight": r.integers(0, 2**60, N)}
+    text = draft(table(*[column(name) for name in hashes], hashes=hashes))
+    assert "# 100 % of the rows have quasi-identifiers that no other row has." in text
+    assert "#   weight: 100 %" in text
+    constant = {"sex": np.zeros(N, np.int64)}
+    assert "no other row" not in draft(table(column("sex"), hashes=constant))
+
+
+def test_a_review_names_what_there_is(tmp_path: Path) -> None:
+    (tmp_path / "draft.yaml").write_text(draft(table(AGE)))
+    conf = tmp_path / "draft.yaml"
+    assert load(conf, ["review=[unit, attributes.age, source.path]"]).review
+    with pytest.raises(ConfigError, match=r"review.1: names no field .* mean attributes.age"):
+        load(conf, ["review=[unit, attributes.aga]"])
+    with pytest.raises(ConfigError, match=r"review.0: names no field"):
+        load(conf, ["review=[nothing.at.all]"])
+
+
+def test_a_draft_is_not_released(tmp_path: Path) -> None:
+    config = loaded(table(AGE), tmp_path)
+    with pytest.raises(ConfigError, match=r"review: a draft: nobody has looked at attributes.age,"):
+        require_reviewed(config.review)
+    require_reviewed(())
+    assert digest_config(config) == digest_config(config.model_copy(update={"review": ()}))
 
 
 def test_income_is_a_label_only_with_two_values(tmp_path: Path) -> None:

@@ -1,0 +1,204 @@
+"""Guesses what a column is, from its name, its type and its counts.
+
+Guesses err on the side of protection: a column that fits no rule becomes a quasi-identifier, never
+insensitive.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from anonlib.config.direct import LOOSE_KINDS, PERSONAL_KINDS
+from anonlib.table.schema import Role, Scale
+
+#: A column of numbers with at most this many distinct values is nominal.
+FEW = 12
+#: Fewer values than this do not show that a column is unique.
+MIN_UNIQUE = 20
+#: The share of distinct values above which a column's values hardly repeat.
+NEARLY_UNIQUE = 0.9
+
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_IDENTIFIER = _words(
+    "id ids uuid guid ssn nin nino pesel bsn cpf curp aadhaar passport email mail phone telephone "
+    "tel mobile fax iban name surname forename firstname lastname fullname nickname username login "
+    "address street url uri ip imei vin mrn"
+)
+_PERSON = _words(
+    "patient person customer client member employee user student subject citizen national account "
+    "card policy holder owner"
+)
+_NUMBER = _words("id no nr num number key ref")
+_SENSITIVE = _words(
+    "diagnosis diagnoses disease illness disorder icd icd9 icd10 symptom symptoms medication drug "
+    "treatment therapy hiv disability religion religious faith belief political politics "
+    "orientation sexuality conviction criminal offence offense income salary wage wages earnings "
+    "debt"
+)
+_CODES = _words("zip zipcode postcode postal plz code")
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """Counts and types of a column, without values.
+
+    Attributes:
+        name: The name of the column.
+        type: Its Spark type.
+        n_present: Present values in the sample.
+        n_distinct: Distinct values in the sample.
+        unique: Whether every row of the whole table has a different value.
+        parses_as: The Spark type that all texts of the column can be read as; None if there is
+            none.
+        kind: What most of its texts are, if they name or reach a person (`anonlib.config.direct`).
+        tokens: By text of TEXT_TOKENS and NUMBER_TOKENS that may stand for a missing value: the
+            rows of the sample. They count as missing here.
+        part: What of a date in another column it is, such as `the hour of visit`.
+    """
+
+    name: str
+    type: str
+    n_present: int
+    n_distinct: int
+    unique: bool = False
+    parses_as: str | None = None
+    kind: str | None = None
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    part: str | None = None
+
+    @property
+    def read_as(self) -> str:
+        """The Spark type that the column is read as."""
+        return self.parses_as or self.type
+
+    @property
+    def is_number(self) -> bool:
+        kind = self.read_as
+        return kind in (*_INTEGERS, *_TIMES, "float", "double") or kind.startswith("decimal")
+
+    @property
+    def is_text(self) -> bool:
+        return self.read_as == "string" or self.read_as.startswith(("char(", "varchar("))
+
+    @property
+    def is_whole(self) -> bool:
+        return self.read_as in _INTEGERS
+
+    @property
+    def is_time(self) -> bool:
+        return self.read_as in _TIMES
+
+    @property
+    def distinct_share(self) -> float:
+        """Distinct values, as a share of the present ones."""
+        return self.n_distinct / max(1, self.n_present)
+
+    @property
+    def is_nearly_unique(self) -> bool:
+        return self.n_present >= MIN_UNIQUE and self.distinct_share > NEARLY_UNIQUE
+
+    @property
+    def names_person(self) -> bool:
+        """Whether each of its values stands for a person, by its name or by what its texts are."""
+        return _is_person_number(name_words(self.name)) or self.kind in PERSONAL_KINDS
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its name is that of a number or a key."""
+        return bool(_NUMBER & {*name_words(self.name)})
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The probable role and scale of a column, and why."""
+
+    role: Role
+    scale: Scale | None
+    why: str
+
+
+def guess_role(column: ColumnProfile) -> Guess:
+    """Guesses the role and scale of a column by itself. The target, and copies of other columns,
+    are guessed by `draft`, since this needs all columns."""
+    return (
+        _unfit(column)
+        or _identifier(column)
+        or _idle(column)
+        or _sensitive(column)
+        or guess_scale(column)
+    )
+
+
+def guess_scale(column: ColumnProfile) -> Guess:
+    """Guesses the scale of a quasi-identifier by its type, its name and its counts."""
+    if column.is_time:
+        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
+    if column.is_number and _CODES & set(name_words(column.name)):
+        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "the name of a code")
+    if column.is_number and column.n_distinct > FEW:
+        return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
+    if column.is_number:
+        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
+    return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a column name, in lower case: `nationalID` gives national, id."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+", name)
+    return [word.lower() for word in words]
+
+
+def _unfit(column: ColumnProfile) -> Guess | None:
+    if column.is_number or column.is_text or column.type == "boolean":
+        return None
+    return Guess(Role.DROP, None, "a type that can't be anonymized")
+
+
+def _identifier(column: ColumnProfile) -> Guess | None:
+    words = name_words(column.name)
+    if _IDENTIFIER & {*words, "".join(words)} or _is_person_number(words):
+        return Guess(Role.IDENTIFIER, None, "the name of an identifier")
+    if (kind := _direct_kind(column)) is not None:
+        return Guess(Role.IDENTIFIER, None, f"looks like {kind}")
+    enough = column.n_present >= MIN_UNIQUE
+    if column.is_text and enough and column.n_distinct == column.n_present:
+        return Guess(Role.IDENTIFIER, None, "unique text")
+    if column.is_text and column.n_distinct > 1_000 and column.distinct_share > 0.5:
+        return Guess(Role.IDENTIFIER, None, "text that hardly repeats")
+    if column.is_whole and column.unique and column.n_present >= 1_000:
+        return Guess(Role.IDENTIFIER, None, "every row has a whole number of its own")
+    return None
+
+
+def _is_person_number(words: Sequence[str]) -> bool:
+    return bool(_PERSON & set(words)) and bool(_NUMBER & set(words))
+
+
+def _direct_kind(column: ColumnProfile) -> str | None:
+    """What the texts of the column are, if that is sure enough: few names may be those of towns."""
+    varied = column.n_distinct >= MIN_UNIQUE and column.distinct_share > 0.2
+    return column.kind if varied or column.kind not in LOOSE_KINDS else None
+
+
+def _idle(column: ColumnProfile) -> Guess | None:
+    """Columns that say nothing, or nothing of their own."""
+    if not column.n_present:
+        return Guess(Role.DROP, None, "always missing")
+    if column.n_distinct == 1 and column.n_present >= MIN_UNIQUE:
+        return Guess(Role.DROP, None, "the same in every row that has it")
+    if column.part is not None:
+        return Guess(Role.DROP, None, f"is {column.part}")
+    return None
+
+
+def _sensitive(column: ColumnProfile) -> Guess | None:
+    if _SENSITIVE & set(name_words(column.name)) and column.n_distinct >= 2:
+        return Guess(Role.SENSITIVE, None, "the name of something confidential")
+    return None

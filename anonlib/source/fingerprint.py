@@ -1,0 +1,282 @@
+"""Counts the columns of a sample for `anonlib init`. The driver sees hashes, flags and counts of
+values, but no value."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    MapType,
+    NumericType,
+    StringType,
+    StructType,
+)
+
+from anonlib.arrays import Bools, Ints
+from anonlib.config.direct import count_kinds, list_texts, main_kind
+from anonlib.config.draft import scalar
+from anonlib.config.guess import MIN_UNIQUE, ColumnProfile
+from anonlib.text import (
+    DATE_TEXT,
+    DECIMAL_TEXT,
+    MISSING_TOKENS,
+    NUMBER_TOKENS,
+    TEXT_TOKENS,
+    TIME_TEXT,
+    WHOLE_TEXT,
+)
+
+#: Most rows, and most values, that are looked at for distinct counts.
+MAX_SAMPLE, MAX_VALUES = 100_000, 10_000_000
+#: Most columns whose uniqueness is counted on the whole table.
+MAX_COUNTED = 8
+#: Most columns of times, and of numbers that may be parts of them, that are compared.
+MAX_TIMES, MAX_PARTS = 5, 50
+
+#: Types that texts are tried as, from the narrowest to the widest, by the bit of their flag.
+_TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
+#: Texts that may mean a missing value, by their code less one. Numbers come last.
+_TOKENS = (*TEXT_TOKENS, *NUMBER_TOKENS)
+_FIRST_NUMBER = len(TEXT_TOKENS) + 1
+#: The code of other negative numbers.
+_NEGATIVE = -1
+#: What of a moment a column of numbers may be. Weekdays begin with Sunday or Monday, from 1 or 0.
+_PARTS: tuple[tuple[str, Callable[[Column], Column]], ...] = (
+    ("year", F.year),
+    ("quarter", F.quarter),
+    ("month", F.month),
+    ("day of the month", F.dayofmonth),
+    ("day of the year", F.dayofyear),
+    ("week", F.weekofyear),
+    ("weekday", F.dayofweek),
+    ("weekday", F.weekday),
+    ("weekday", lambda moment: F.weekday(moment) + 1),
+    ("hour", F.hour),
+    ("minute", F.minute),
+    ("second", F.second),
+)
+
+
+class _Traits(NamedTuple):
+    """What is seen of a column in the sample.
+
+    Attributes:
+        hashes: int64[n]. A hash of each value; 0 where it is missing.
+        present: bool[n].
+        tokens: By token that may mean a missing value: its rows. These are not present.
+        parses_as: As in ColumnProfile.
+    """
+
+    hashes: Ints
+    present: Bools
+    tokens: dict[str, int]
+    parses_as: str | None
+
+    @property
+    def n_distinct(self) -> int:
+        return len(np.unique(self.hashes[self.present]))
+
+
+def profile_columns(
+    raw: DataFrame, names: Sequence[str], n_rows: int
+) -> tuple[int, tuple[ColumnProfile, ...], dict[str, Ints]]:
+    """The number of rows of a sample, the profiles of its columns, and the hashes of their values.
+
+    Args:
+        raw: The table, with columns c0, c1, ...
+        names: The names of these columns.
+        n_rows: The rows of the table.
+    """
+    types = {name: field.dataType for name, field in zip(raw.columns, raw.schema, strict=True)}
+    most = max(1_000, min(MAX_SAMPLE, MAX_VALUES // max(1, len(names))))
+    sample = raw if n_rows <= most else raw.sample(fraction=most / n_rows, seed=0)
+    found = sample.select(F.lit(1).alias("row"), *_fingerprints(types)).toArrow()
+    n_sample = found.num_rows
+    seen = {
+        id: _look(found, id, type) for id, type in types.items() if f"h{id}" in found.schema.names
+    }
+    counts = {id: (int(each.present.sum()), each.n_distinct) for id, each in seen.items()}
+    alike = [id for id, (n, distinct) in counts.items() if n == distinct == n_sample]
+    unique = _unique(raw, [id for id in alike if n_sample >= MIN_UNIQUE], n_rows, n_sample)
+    name_of = dict(zip(types, names, strict=True))
+    kinds = _find_kinds(sample, [id for id in seen if isinstance(types[id], StringType | LongType)])
+    parts = _find_parts(sample, types, seen, name_of)
+    columns = tuple(
+        ColumnProfile(
+            name=name_of[id],
+            type=type.simpleString(),
+            n_present=counts.get(id, (0, 0))[0],
+            n_distinct=counts.get(id, (0, 0))[1],
+            unique=id in unique,
+            parses_as=seen[id].parses_as if id in seen else None,
+            kind=kinds.get(id),
+            tokens=seen[id].tokens if id in seen else {},
+            part=parts.get(id),
+        )
+        for id, type in types.items()
+    )
+    return n_sample, columns, {name_of[id]: each.hashes for id, each in seen.items()}
+
+
+def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
+    """Per column a hash (h) of its value, null where the value is missing; the code (t) of a token
+    that may mean a missing value, and for texts flags (f) of what they can be read as."""
+    for id, type in types.items():
+        column = F.col(id)
+        if isinstance(type, StringType):
+            text = F.trim(column)
+            present = column.isNotNull() & ~text.isin(*MISSING_TOKENS)
+            code = F.array_position(F.array(*map(F.lit, _TOKENS)), F.lower(text)).cast("int")
+            negative = text.startswith("-") & text.rlike(DECIMAL_TEXT)
+            yield F.when(present, _flags(text)).alias(f"f{id}")
+        elif not isinstance(type, ArrayType | MapType | StructType) and _hashable(type):
+            present = column.isNotNull()
+            if type.simpleString() in ("float", "double"):
+                present &= ~F.isnan(column)
+            code, negative = F.lit(0), F.lit(False)
+            if isinstance(type, NumericType):
+                negative = column < 0
+                for i, token in enumerate(NUMBER_TOKENS):
+                    code = F.when(column == int(token), _FIRST_NUMBER + i).otherwise(code)
+        else:
+            continue
+        yield F.when(present, F.xxhash64(column)).alias(f"h{id}")
+        yield F.when(code > 0, code).when(negative, _NEGATIVE).otherwise(0).alias(f"t{id}")
+
+
+def _hashable(type: DataType) -> bool:
+    return not type.simpleString().startswith(("variant", "void", "geo"))
+
+
+def _flags(text: Column) -> Column:
+    whole = text.rlike(WHOLE_TEXT)
+    fits = {
+        "int": whole & text.try_cast("int").isNotNull(),
+        "bigint": whole & text.try_cast("bigint").isNotNull(),
+        "double": text.rlike(DECIMAL_TEXT) & text.try_cast("double").isNotNull(),
+        "date": text.rlike(DATE_TEXT) & text.try_cast("date").isNotNull(),
+        "timestamp": text.rlike(TIME_TEXT) & text.try_cast("timestamp").isNotNull(),
+    }
+    flags = F.lit(0)
+    for type, bit in _TYPES.items():
+        flags = flags + F.when(fits[type], bit).otherwise(0)
+    return flags
+
+
+def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
+    """What the fingerprints of a column say. A number stands for a missing value only if all other
+    numbers are positive."""
+    hashes, codes = (sketch[f"{kind}{id}"].combine_chunks() for kind in "ht")
+    present = hashes.is_valid().to_numpy(zero_copy_only=False)
+    code = codes.fill_null(0).to_numpy()
+    words = (code > 0) & (code < _FIRST_NUMBER)
+    read_as = None
+    numeric = isinstance(type, NumericType)
+    if f"f{id}" in sketch.schema.names:
+        flags = sketch[f"f{id}"].fill_null(0).to_numpy()[present & ~words]
+        read_as = _parse_flags(flags)
+        numeric = read_as in ("int", "bigint", "double")
+    tokens = words
+    if numeric and not (code == _NEGATIVE).any():
+        tokens = code > 0
+    tokens = tokens & present
+    n_of = np.bincount(code[tokens], minlength=len(_TOKENS) + 1)
+    spelled = [*TEXT_TOKENS.values(), *NUMBER_TOKENS]
+    present &= ~tokens
+    return _Traits(
+        hashes=np.where(present, hashes.fill_null(0).to_numpy(), 0),
+        present=present,
+        tokens={token: int(n) for token, n in zip(spelled, n_of[1:], strict=True) if n},
+        parses_as=read_as,
+    )
+
+
+def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> str | None:
+    """The narrowest type that all texts can be read as."""
+    common = int(np.bitwise_and.reduce(flags)) if len(flags) else 0
+    return next((type for type, bit in _TYPES.items() if common & bit), None)
+
+
+def _unique(raw: DataFrame, ids: list[str], n_rows: int, n_sample: int) -> set[str]:
+    """Those of the columns without a repeated or missing value in the whole table."""
+    if n_sample == n_rows:
+        return set(ids)
+    unique = set()
+    for id in ids[:MAX_COUNTED]:  # apart, since Spark copies every row for each of several
+        n_distinct = raw.agg(F.count_distinct(id)).head()
+        if n_distinct is not None and n_distinct[0] == n_rows:
+            unique.add(id)
+    return unique
+
+
+def _find_kinds(sample: DataFrame, ids: Sequence[str]) -> dict[str, str]:
+    """By id of a column whose texts name or reach persons: what they are. The executors look."""
+    if not ids:
+        return {}
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [
+                (id, kind, n)
+                for id in batch.schema.names
+                for kind, n in count_kinds(list_texts(batch[id])).items()
+            ]
+            id, kind, n = ([row[i] for row in rows] for i in range(3))
+            arrays = [
+                pa.array(id, pa.string()),
+                pa.array(kind, pa.string()),
+                pa.array(n, pa.int64()),
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=["id", "kind", "n"])
+
+    texts = sample.select(*[F.col(id).cast("string") for id in ids])
+    counted = texts.mapInArrow(count, "id string, kind string, n long")
+    counts: dict[str, Counter[str]] = {id: Counter() for id in ids}
+    for row in counted.groupBy("id", "kind").sum("n").collect():
+        counts[row[0]][row[1]] = row[2]
+    kinds = {id: main_kind(each) for id, each in counts.items()}
+    return {id: kind for id, kind in kinds.items() if kind is not None}
+
+
+def _find_parts(
+    sample: DataFrame,
+    types: Mapping[str, DataType],
+    traits: Mapping[str, _Traits],
+    name_of: Mapping[str, str],
+) -> dict[str, str]:
+    """By id of a column that is a part of a date in another one: which, such as `the hour of
+    visit`."""
+    read_as = {id: each.parses_as or types[id].simpleString() for id, each in traits.items()}
+    several = [id for id, each in traits.items() if each.n_distinct > 1]
+    times = [id for id in several if read_as[id].startswith(("date", "timestamp"))][:MAX_TIMES]
+    whole = [id for id in several if read_as[id] in ("tinyint", "smallint", "int", "bigint")]
+    if not times or not (whole or len(times) > 1):
+        return {}
+    hashes = {f"n{id}": F.col(id).try_cast("bigint") for id in whole[:MAX_PARTS]}
+    for id in times:
+        moment = F.col(id).try_cast(read_as[id])
+        hashes[f"n{id}"] = moment.cast("timestamp_ntz")
+        hashes[f"d{id}"] = moment.cast("date").cast("timestamp_ntz")
+        for i, (_, part) in enumerate(_PARTS):
+            hashes[f"p{i}{id}"] = part(moment).cast("bigint")
+    found = sample.select(*[F.xxhash64(h).alias(name) for name, h in hashes.items()]).toArrow()
+    columns = {name: found[name].to_numpy() for name in found.column_names}
+    parts = {}
+    for time in times:
+        named = {f"d{time}": "date"} | {f"p{i}{time}": part for i, (part, _) in enumerate(_PARTS)}
+        for id in [*whole[:MAX_PARTS], *times]:
+            equal = [p for name, p in named.items() if _agree(columns[f"n{id}"], columns[name])]
+            if equal and id != time:
+                parts[id] = f"the {equal[0]} of {scalar(name_of[time])}"
+    return parts
+
+
+def _agree(hashes: Ints, others: Ints) -> bool:
+    return len(hashes) >= MIN_UNIQUE and bool((hashes == others).all())

@@ -1,0 +1,65 @@
+"""What columns say about each other, against counts in plain Python."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonlib.config.sketch import find_copies, find_sources, rank_singling, share_unique
+
+TABLES = st.integers(1, 40).flatmap(
+    lambda n: st.lists(st.lists(st.integers(0, 5), min_size=n, max_size=n), min_size=1, max_size=4)
+)
+
+
+def unique(columns: list[list[int]]) -> float:
+    """The share of rows whose tuple occurs once."""
+    counts = Counter(zip(*columns, strict=True))
+    return sum(n == 1 for n in counts.values()) / len(columns[0])
+
+
+@given(TABLES)
+def test_shares(columns: list[list[int]]) -> None:
+    arrays = {f"c{i}": np.array(column, np.int64) for i, column in enumerate(columns)}
+    assert share_unique([*arrays.values()]) == unique(columns)
+    ranked = [*rank_singling(arrays, 3)]
+    assert len(ranked) == min(3, len(columns))
+    chosen: list[list[int]] = []
+    for name, share in ranked:
+        left = [c for i, c in enumerate(columns) if f"c{i}" not in dict(ranked[: len(chosen)])]
+        assert share == max(unique([*chosen, column]) for column in left)
+        chosen.append(columns[int(name[1:])])
+        assert share == unique(chosen)
+
+
+def test_nothing() -> None:
+    assert share_unique([]) == 0.0
+    assert [*rank_singling({}, 3)] == []
+    assert find_copies({}) == []
+
+
+def test_sources_and_copies() -> None:
+    r = np.random.default_rng(1)
+    town = r.integers(0, 200, 5_000)
+    columns = {
+        "town": town,
+        "code": (town * 7919) % 1_009,
+        "region": town // 20,
+        "half": town // 100,
+        "else": r.integers(0, 3, 5_000),
+        "one": np.zeros(5_000, np.int64),
+        "key": np.arange(5_000),
+    }
+    assert find_copies(columns) == [["town", "code"]]
+    # `key` tells everything, but no row repeats a value of it
+    assert find_sources(columns) == {"region": "town", "half": "region"}
+    columns["region"][7] = 99
+    assert "region" not in find_sources(columns)
+
+
+@pytest.mark.parametrize(("n", "believed"), [(60, True), (12, False)])
+def test_a_few_rows_prove_nothing(n: int, believed: bool) -> None:
+    fine = np.arange(n) // 2
+    assert bool(find_sources({"fine": fine, "coarse": fine % 2})) is believed
