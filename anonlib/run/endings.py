@@ -22,6 +22,7 @@ from anonlib.errors import (
     describe_unexpected,
 )
 from anonlib.run.backlog import Backlog
+from anonlib.run.dictionary import dictionary_path, write_dictionary
 from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
 from anonlib.run.purge import purge, register
@@ -239,7 +240,10 @@ def _keep(spark: SparkSession, records: str, content: dict[str, Any]) -> None:
 
 
 def write_manifest(spark: SparkSession, table: str, text: str) -> None:
+    """Writes the manifest beside the table, and before it the data dictionary that explains it."""
     storage = Storage(spark, table)
+    dictionary = write_dictionary(json.loads(text))
+    storage.write(dictionary_path(storage.root), dictionary, public=True)
     storage.write(manifest_path(storage.root), text, public=True)
 
 

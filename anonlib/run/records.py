@@ -1,14 +1,15 @@
 """The two records of a run: the public manifest, an allow-list, and the private record."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from anonlib.config.model import Config, ReleaseSection
+from anonlib.config.model import Attribute, Config, RecodeSection, ReleaseSection
 from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
+from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
@@ -58,6 +59,7 @@ def manifest(
             "steps": [step.type for step in config.partition.steps],
             "split_columns": list(split_by),
         },
+        "columns": [*_columns(config.attributes, config.recode)],
         **({"rows_added": n_added} if config.release.mode == "append" else {}),
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
@@ -121,6 +123,19 @@ def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: Rel
     if release.mode == "append" and release.acknowledge_returning:
         return "one row per person in every batch: checked; persons may be in several"
     return "one row per person: checked"
+
+
+def _columns(
+    attributes: Mapping[str, Attribute], recode: RecodeSection
+) -> Iterator[dict[str, str]]:
+    """What readers need to know of each released column; parameters of recoders are not public."""
+    for name, attribute in attributes.items():
+        column = {"name": name, "role": str(attribute.role)}
+        if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
+            recoder = recode.of(name, attribute.scale)
+            yield {**column, "recoder": recoder.type, "form": recoder.releases}
+        elif attribute.pseudonym or attribute.role not in (Role.DROP, Role.IDENTIFIER):
+            yield column
 
 
 def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict[str, Any]:

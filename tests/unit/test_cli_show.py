@@ -114,6 +114,7 @@ class TestRelease:
         quoted = "'out/it'\"'\"'s here'"
         assert "table       out/it's here (version 3)" in lines
         assert f"record      {RESULT.record} (private)" in lines
+        assert "dictionary  out/it's here/_anonlib/dictionary.md" in lines
         assert f"look at it  {program()} show {quoted}" in lines
         command = f"{program()} audit {quoted} --conf 'my conf.yaml' --set seed=3"
         assert f"audit it    {command}" in lines

@@ -121,8 +121,13 @@ def test_manifest_is_an_allow_list() -> None:
     found = public(config(), sse=0.5)
     assert set(found) == {
         *("anonlib_manifest", "run_id", "persons", "promise_sha256", "verdicts", "partition"),
-        *("rows_released", "rows_suppressed", "losses", "software"),
+        *("rows_released", "rows_suppressed", "losses", "software", "columns"),
     }
+    quasi = {"role": "quasi_identifier", "form": "value"}
+    assert found["columns"] == [  # the identifier is not released
+        {"name": "age", "recoder": "centroid", **quasi},
+        {"name": "town", "recoder": "mode", **quasi},
+    ]
     assert found["anonlib_manifest"] == 1
     assert found["run_id"] == "run-1"
     assert found["verdicts"] == [{"model": "k_anonymity k=5", "holds": True}]

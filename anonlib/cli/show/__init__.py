@@ -18,6 +18,7 @@ from anonlib.cli.show.figures import figure_notes, print_figures
 from anonlib.cli.show.parts import bullets, new_table, pairs, places
 from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
+from anonlib.run.dictionary import dictionary_path
 from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.text import printable
 
@@ -288,6 +289,7 @@ def _release_places(
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
+        ("dictionary", local(dictionary_path(result.table))),
         *([("record", f"{local(result.record)} (private)")] if result.record else []),
         *([("report", f"{local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),

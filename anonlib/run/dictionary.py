@@ -1,0 +1,138 @@
+"""The data dictionary of a release, for those who get the table: what its columns, nodes, missing
+values and figures mean. It says nothing that the manifest does not have."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anonlib import registry
+from anonlib.config.listing import first_paragraph
+from anonlib.text import printable
+
+#: The most nodes of a column that are explained. The manifest has all.
+MOST_NODES = 200
+#: By role of a released column: what that means to a reader.
+_ROLES = {
+    "quasi_identifier": "coarsened: equal in all rows of a class",
+    "sensitive": "as in the source; the models below protect it",
+    "target": "as in the source; what models are to predict",
+    "insensitive": "as in the source",
+    "identifier": "a pseudonym: a keyed hash, which nobody can compute without the key",
+}
+#: By form of a released column: how to read it.
+_FORMS = {
+    "interval": "both ends are included",
+    "set": "the values that rows of the class have, null for a missing one",
+    "node": "a value, or a group of values; the groups are below",
+    "shares": "by place in the hierarchy's list of leaves: the share of the class's rows",
+    "nothing": "the same text in every row",
+}
+
+
+def dictionary_path(table: str) -> str:
+    """The place of a table's data dictionary."""
+    return f"{table}/_anonlib/dictionary.md"
+
+
+def write_dictionary(manifest: Mapping[str, Any]) -> str:
+    """The data dictionary as Markdown. manifest: the content of the public manifest."""
+    columns = manifest.get("columns", ())
+    return "\n".join(
+        [
+            "# Data dictionary",
+            "",
+            "Rows that agree in all coarsened columns are a class. What such a column says holds",
+            "of the class, not of each of its rows.",
+            "",
+            *_table(("column", "what it is", "how it is released"), map(_describe_column, columns)),
+            "",
+            "## Missing values",
+            "",
+            "A null was missing in the source, or was coarsened to nothing: the recoder of its",
+            "column, above, says when.",
+            "",
+            *_describe_nodes(manifest.get("hierarchies", {})),
+            "## Privacy models",
+            "",
+            "An independent count over the whole table found that these hold.",
+            "",
+            *_table(("model", "what it demands"), _describe_models(manifest["verdicts"])),
+            "",
+            "## Figures",
+            "",
+            f"The table has {manifest['rows_released']:,} rows; of the source's,",
+            f"{_cell(manifest['rows_suppressed'])} were left out.",
+            "",
+            *_table(("loss", "value", "what it is"), _describe_losses(manifest["losses"])),
+            "",
+        ]
+    )
+
+
+def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:
+    plugin = registry.plugins("recoder").get(column.get("recoder", ""))
+    summary = "" if plugin is None else first_paragraph(plugin)
+    words = [column.get("recoder", ""), summary, _FORMS.get(column.get("form", ""), "")]
+    return column["name"], _ROLES[column["role"]], ": ".join(word for word in words if word)
+
+
+def _describe_nodes(hierarchies: Mapping[str, Any]) -> Iterator[str]:
+    """Groups of values that the release names, by column. A group's members are no more public
+    than its name: their number is."""
+    for column, tree in hierarchies.items():
+        names, parents = tree["names"], tree["parents"]
+        n_values = _count_leaves(parents)
+        inner = {*parents}
+        groups = [node for node, name in enumerate(names) if name is not None and node in inner]
+        rows = [
+            (
+                names[node],
+                f"{n_values[node]:,}",
+                "" if parents[node] == node else names[parents[node]],
+            )
+            for node in groups[:MOST_NODES]
+        ]
+        yield from (f"## Groups in {_cell(column)}", "")
+        yield "Values that are not listed here stand for themselves. `{a and 4 more}` names a group"
+        yield "of five values by its first one."
+        yield ""
+        yield from _table(("group", "values in it", "is a part of"), rows)
+        if len(groups) > MOST_NODES:
+            yield from ("", f"The manifest has {len(groups) - MOST_NODES:,} more.")
+        yield ""
+
+
+def _count_leaves(parents: list[int]) -> list[int]:
+    """By node: the leaves at or below it. A node comes before its parent; the root is its own."""
+    inner = {*parents}
+    n_leaves = [int(node not in inner) for node in range(len(parents))]
+    for node, parent in enumerate(parents):
+        if parent != node:
+            n_leaves[parent] += n_leaves[node]
+    return n_leaves
+
+
+def _describe_models(verdicts: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    known = registry.plugins("privacy model")
+    for verdict in verdicts:
+        plugin = known.get(re.split(r"[^a-z_]", verdict["model"])[0])
+        yield verdict["model"], "" if plugin is None else first_paragraph(plugin)
+
+
+def _describe_losses(losses: Mapping[str, float | None]) -> Iterator[tuple[str, str, str]]:
+    known = registry.plugins("metric")
+    for name, value in losses.items():
+        text = "not computable" if value is None else f"{value:g}"
+        yield name, text, first_paragraph(known[name]) if name in known else ""
+
+
+def _table(head: tuple[str, ...], rows: Any) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{' --- |' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(text: str) -> str:
+    """A text within a table of Markdown: on one line, and only text."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~])", r"\\\1", printable(text))

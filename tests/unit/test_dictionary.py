@@ -1,0 +1,77 @@
+"""The data dictionary: it explains what the manifest has, and says nothing else."""
+
+from typing import Any
+
+from anonlib.run.dictionary import MOST_NODES, write_dictionary
+
+MANIFEST: dict[str, Any] = {
+    "verdicts": [
+        {"model": "k_anonymity k=5", "holds": True},
+        {"model": "of_another_package x=1", "holds": True},
+    ],
+    "columns": [
+        {"name": "a|ge<b>", "role": "quasi_identifier", "recoder": "interval", "form": "interval"},
+        {"name": "town", "role": "quasi_identifier", "recoder": "lca", "form": "node"},
+        {"name": "illness", "role": "sensitive"},
+        {"name": "person", "role": "identifier"},
+    ],
+    "rows_released": 1234,
+    "rows_suppressed": "<5",
+    "losses": {"ncp": 0.25, "sse": None, "other": 1.0},
+    "hierarchies": {
+        # three leaves, two of them under the first group
+        "town": {
+            "names": ["Ayr", None, None, "{ALB and 1 more}", None, "*"],
+            "parents": [3, 3, 4, 5, 5, 5],
+        }
+    },
+}
+
+
+def rows(text: str, first: str) -> list[list[str]]:
+    """The cells of the table whose head begins with a word."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    found = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        found.append([cell.strip() for cell in line.strip("|").split(" | ")])
+    return found
+
+
+def test_columns() -> None:
+    found = rows(write_dictionary(MANIFEST), "column")
+    assert [row[0] for row in found] == ["a\\|ge\\<b\\>", "town", "illness", "person"]
+    assert found[0][2].startswith("interval: ")
+    assert found[0][2].endswith("both ends are included")
+    assert "models below protect it" in found[2][1]
+    assert "keyed hash" in found[3][1]
+
+
+def test_groups_of_nodes() -> None:
+    text = write_dictionary(MANIFEST)
+    assert rows(text, "group") == [["\\{ALB and 1 more\\}", "2", "\\*"], ["\\*", "3", ""]]
+    assert "Groups in" not in write_dictionary({**MANIFEST, "hierarchies": {}})
+    n = MOST_NODES + 7
+    parents = [*range(n, 2 * n), *[2 * n] * n, 2 * n]
+    tree = {"names": [f"n{i}" for i in range(2 * n + 1)], "parents": parents}
+    text = write_dictionary({**MANIFEST, "hierarchies": {"town": tree}})
+    assert len(rows(text, "group")) == MOST_NODES
+    assert "The manifest has 8 more." in text
+
+
+def test_models_and_figures() -> None:
+    text = write_dictionary(MANIFEST)
+    models = rows(text, "model")
+    assert models[0][0] == "k\\_anonymity k=5"
+    assert models[0][1]
+    assert models[1][0].startswith("of\\_another")
+    losses = {row[0]: row[1] for row in rows(text, "loss")}
+    assert losses == {"ncp": "0.25", "sse": "not computable", "other": "1"}
+    assert "The table has 1,234 rows; of the source's,\n\\<5 were left out." in text
+
+
+def test_of_a_manifest_that_an_older_version_wrote() -> None:
+    older = {k: v for k, v in MANIFEST.items() if k not in ("columns", "hierarchies")}
+    assert rows(write_dictionary(older), "column") == []
