@@ -76,7 +76,7 @@ def check_config(config: Config) -> list[Problem]:
         *_check_suppression(config.privacy, models),
         *_check_partition_by(config.release.partition_by, attributes),
         *check_places(config),
-        *check_measures(measures),
+        *check_measures(measures, attributes),
         *check_gates(config.gates, config.evaluate, attributes),
         *_check_context(config.context, attributes, models, joint=config.privacy.joint),
         *check_policy(config),
@@ -730,9 +730,19 @@ def require_reviewed(review: Sequence[str]) -> None:
         )
 
 
-def check_measures(measures: Sequence[Measure]) -> Iterator[Problem]:
-    """Checks that each type of measure is named once."""
+def check_measures(
+    measures: Sequence[Measure], attributes: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    """Checks that each type of measure is named once, and the columns that it names."""
     types = [measure.type for measure in measures]
-    for i, type in enumerate(types):
-        if type in types[:i]:
-            yield Problem(f"evaluate.measures.{i}", f"{type} is named twice; remove one")
+    for i, measure in enumerate(measures):
+        if measure.type in types[:i]:
+            yield Problem(f"evaluate.measures.{i}", f"{measure.type} is named twice; remove one")
+        for name, roles in measure.named_columns.items():
+            if name not in attributes or attributes[name].role not in roles:
+                known = [n for n, a in attributes.items() if a.role in roles]
+                yield Problem(
+                    f"evaluate.measures.{i}.columns",
+                    f"{name} must be a column of role {', '.join(roles)}"
+                    f"{did_you_mean(name, known)}; there are: {', '.join(known)}",
+                )

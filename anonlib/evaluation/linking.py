@@ -13,15 +13,13 @@ from anonlib.errors import run_sanitized
 from anonlib.measure.nearest import Attack, Links
 
 
-def distinct_tuples(
-    released: DataFrame, ids: Sequence[str], most: int
-) -> tuple[pa.Table, Ints] | None:
+def distinct_tuples(rows: DataFrame, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
     """The distinct tuples of columns. Cost: one aggregate.
 
     Returns:
         The tuples, and int64[tuples], the rows of each. None if there are more than `most` tuples.
     """
-    counts = released.groupBy(*ids).agg(F.count("*").alias("n"))
+    counts = rows.groupBy(*ids).agg(F.count("*").alias("n"))
     found = counts.limit(most + 1).toArrow()
     if found.num_rows > most:
         return None

@@ -27,7 +27,17 @@ from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import distinct_values, most_rows, summarize
 from anonlib.evaluation.splits import learn, make_part
-from anonlib.measure.case import Case, CertaintyBin, Comparison, Part, Parts, Sizes, States
+from anonlib.measure.case import (
+    Case,
+    CellSums,
+    CertaintyBin,
+    Comparison,
+    Part,
+    Parts,
+    Sizes,
+    States,
+)
+from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
@@ -47,6 +57,8 @@ class SparkCase(Case):
         spec: The audit's spec of the published table.
         shadow: Makes a release without held-out persons. Its argument is their share.
         link_key: The key of the links between released and original rows.
+        counts: By type of measure: what workers counted in the cells; None for a published release.
+        least_cost: The least cost of suppressed cells; None if no cell is.
     """
 
     schema: Schema
@@ -64,6 +76,8 @@ class SparkCase(Case):
     spec: AuditSpec
     shadow: Callable[[float], DataFrame] = field(repr=False)
     link_key: bytes = field(default=b"", repr=False)
+    counts: Mapping[str, States] | None = field(default=None, repr=False)
+    least_cost: int | None = None
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -95,6 +109,12 @@ class SparkCase(Case):
             return None
         return pair(self.source, self.released, self.schema, self.n_source, self.link_key)
 
+    def cell_sums(self, type: str, n_sums: int) -> Mapping[str, CellSums] | None:
+        states = None if self.counts is None else self.counts.get(type)
+        if states is None:
+            return None
+        return {n: split_by_cost(state, n_sums, self.least_cost) for n, state in states.items()}
+
     def most_rows_of_a_person(self) -> int:
         return most_rows(self.source, self.schema.unit, self.n_source)
 
@@ -104,8 +124,10 @@ class SparkCase(Case):
     def distinct_values(self, ids: Sequence[str]) -> dict[str, pa.Array]:
         return distinct_values(self.source, ids)
 
-    def tuples(self, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
-        return distinct_tuples(self.released, ids, most)
+    def tuples(
+        self, ids: Sequence[str], most: int, *, released: bool
+    ) -> tuple[pa.Table, Ints] | None:
+        return distinct_tuples(self.released if released else self.source, ids, most)
 
     def link(self, attack: Attack, n: int) -> Links:
         return link_rows(self.source.sparkSession, attack, n)

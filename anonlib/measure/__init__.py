@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from anonlib.registry import Plugin
+from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -101,6 +102,11 @@ class Measure(Plugin):
     def held_out(self) -> float:
         """The share of persons whose released rows it holds out (`Case.parts`); 0 for none."""
         return 0.0
+
+    @property
+    def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
+        """The columns that its parameters name, and the roles that they may have."""
+        return {}
 
     @abstractmethod
     def measure(self, case: "Case") -> Findings:

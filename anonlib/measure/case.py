@@ -101,6 +101,18 @@ class Comparison(NamedTuple):
     raw: Scores
 
 
+class CellSums(NamedTuple):
+    """What is counted under a name over the cells of a release, as a `CellMeasure` counts them.
+
+    Attributes:
+        released: float64[c]. Over the cells that are released.
+        whole: float64[c]. Over all cells, those that were suppressed afterwards included.
+    """
+
+    released: Floats
+    whole: Floats
+
+
 class CertaintyBin(NamedTuple):
     """Classes in which the most frequent sensitive value has about the same share.
 
@@ -174,6 +186,11 @@ class Case(ABC):
         rows are left out. None for a published release, whose rows have no links."""
 
     @abstractmethod
+    def cell_sums(self, type: str, n_sums: int) -> Mapping[str, CellSums] | None:
+        """What workers counted in the cells for a measure of a type, by name: `n_sums` for each.
+        None after the commit."""
+
+    @abstractmethod
     def most_rows_of_a_person(self) -> int:
         """The largest number of rows that one person has in the source."""
 
@@ -190,8 +207,10 @@ class Case(ABC):
         """The distinct values of source columns, without missing ones. Cost: one aggregate."""
 
     @abstractmethod
-    def tuples(self, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
-        """The distinct released tuples of some columns. Cost: one aggregate.
+    def tuples(
+        self, ids: Sequence[str], most: int, *, released: bool
+    ) -> tuple[pa.Table, Ints] | None:
+        """The distinct tuples of columns, of the release or of the source. Cost: one aggregate.
 
         Returns:
             The tuples, and int64[tuples], the rows of each. None if there are more than `most`.

@@ -46,6 +46,7 @@ from anonlib.table.columns import (
     TUPLE,
 )
 from anonlib.table.schema import Schema
+from anonlib.worker.cell_counts import merge_counts
 from anonlib.worker.losses import value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
@@ -165,6 +166,7 @@ class BlockPlan(Plan):
             released,
             merge_read(totals),
             value_losses_by_column(task, merged, schema),
+            merge_counts(task.counters, (each.counts for each in totals)),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anonlib.config.keys import new_token_key
@@ -16,15 +17,18 @@ from anonlib.evaluation import Evaluation, judge
 from anonlib.evaluation.samples import is_held_out
 from anonlib.evaluation.spark_case import SparkCase
 from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure.case import States
+from anonlib.measure.cell_sums import CellMeasure
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import spell_path
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan, scan
 from anonlib.run.staging import Marks, Place, stage_release
-from anonlib.run.suppression import find_released
+from anonlib.run.suppression import find_least_cost
 from anonlib.source import Source
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.translation import translate_errors
+from anonlib.table.columns import COST
 
 #: The table of figures: a row for each figure of each run.
 METRICS = T.StructType(
@@ -46,12 +50,13 @@ METRICS = T.StructType(
 
 
 def marks_of(evaluate: EvaluateSection | None) -> Marks:
-    """The private columns that the measures of a config need in staged rows. Links have a fresh
-    key, which is never written."""
+    """What the measures of a config need of staging. Links have a fresh key, which is never
+    written."""
     measures = () if evaluate is None else evaluate.measures
     return Marks(
         link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
         share=max((measure.held_out for measure in measures), default=0.0),
+        counting=tuple(measure for measure in measures if isinstance(measure, CellMeasure)),
     )
 
 
@@ -93,6 +98,8 @@ def case_of(
     progress: Progress,
     prior_rows: DataFrame | None = None,
     link_key: bytes = b"",
+    counts: Mapping[str, States] | None = None,
+    least_cost: int | None = None,
 ) -> SparkCase:
     """A release and its source, as measures see them.
 
@@ -106,6 +113,8 @@ def case_of(
         progress: Hears of every stage.
         prior_rows: The published rows that this batch is added to, if any.
         link_key: The key of the links between staged rows and source rows.
+        counts: By type of measure: what workers counted in the cells; None for a published release.
+        least_cost: The least cost of suppressed cells; None if no cell is.
     """
     return SparkCase.of(
         config,
@@ -117,6 +126,8 @@ def case_of(
         encodings={encoding.id: encoding for encoding in scan.encodings},
         shadow=_shadow_of(source, config, work, progress, prior_rows),
         link_key=link_key,
+        counts=counts,
+        least_cost=least_cost,
     )
 
 
@@ -139,10 +150,10 @@ def _shadow_of(
             names = {column.id: column.name for column in source.schema.released}
             place = Place(f"{work}/shadow-{share:g}", names, "shadow")
             staging = stage_release(train, scanned, config, place, *keys, Marks(), SilentProgress())
-            released = find_released(
+            least = find_least_cost(
                 config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
             )
-            return staging.rows if released is None else staging.rows.where(released)
+            return staging.rows if least is None else staging.rows.where(F.col(COST) < least)
 
     return shadow
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
+from anonlib.arrays import Floats
 from anonlib.privacy import PrivacyModel
 from anonlib.run.owners import Owners
 from anonlib.spark.digest import Digest
@@ -28,6 +29,7 @@ class Outcome:
         digest: Digest of the released rows.
         source_digest: Digest of the source's rows behind them, with suppressed ones.
         losses_by_column: By metric and numeric column: the value.
+        counts: By type of measure: the states that workers counted in all cells.
     """
 
     n_rows: int
@@ -37,6 +39,7 @@ class Outcome:
     digest: Digest
     source_digest: Digest
     losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
+    counts: dict[str, dict[str, Floats]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Stages a release: plans it, anonymizes the rows and writes them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from math import ceil
@@ -14,6 +14,7 @@ from anonlib.config.model import Config, ReleaseSection, SparkSection
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
 from anonlib.kernels.discriminant import class_moments
+from anonlib.measure.cell_sums import CellMeasure
 from anonlib.progress import Progress
 from anonlib.run.block_plan import plan_blocks
 from anonlib.run.data_files import DataFiles, count_files, order_in_files, write_files
@@ -27,22 +28,26 @@ from anonlib.spark.tasks import ROWS_PER_TASK, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
-from anonlib.table.schema import Schema
+from anonlib.table.schema import Column, Schema
+from anonlib.worker.cell_counts import CellCounter
 from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, Totals, to_block
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Private columns that lead from staged rows back to the source.
+    """What measures need of staging: private columns that lead from staged rows back to the source,
+    and counts of cells.
 
     Attributes:
         link_key: Key of LINK, which a sample of the rows gets; empty for no links.
         share: The share of persons that HELD marks; 0 for none.
+        counting: The measures that workers count cells for.
     """
 
     link_key: bytes = field(default=b"", repr=False)
     share: float = 0.0
+    counting: tuple[CellMeasure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ def stage_release(
         place: Where the files are written.
         pseudonym_key: The key of the pseudonyms.
         token_key: The key of the persons' tokens.
-        marks: What leads from staged rows back to the source.
+        marks: What measures need.
         progress: Hears of every stage.
 
     Raises:
@@ -216,7 +221,20 @@ def task_of(
     )
     table_fit = TableFit(scan.encodings, scan.target, scan.context, scan.values)
     task = make_task(config, schema, table_fit, output)
-    return replace(task, pseudonym_key=pseudonym_key, token_key=token_key, link_key=marks.link_key)
+    counters = (
+        CellCounter(registry.spec(m), _ids(m.choose_columns(schema))) for m in marks.counting
+    )
+    return replace(
+        task,
+        pseudonym_key=pseudonym_key,
+        token_key=token_key,
+        link_key=marks.link_key,
+        counters=tuple(counters),
+    )
+
+
+def _ids(columns: Iterable[Column]) -> tuple[str, ...]:
+    return tuple(column.id for column in columns)
 
 
 def table_moments(rows: DataFrame, task: Task) -> ClassMoments:

@@ -26,7 +26,7 @@ from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
 from anonlib.run.scan import Scan
 from anonlib.run.staging import Place, Staging, stage_release
-from anonlib.run.suppression import find_released
+from anonlib.run.suppression import find_least_cost
 from anonlib.run.verify import (
     audit_staged,
     audit_with_published,
@@ -41,7 +41,7 @@ from anonlib.spark.digest import digest, digest_halves, with_halves
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
-from anonlib.table.columns import FILE
+from anonlib.table.columns import COST, FILE
 from anonlib.table.schema import Schema
 
 
@@ -57,6 +57,7 @@ class AuditedRelease:
         table_report: The audit of the table with these rows.
         nodes: By column: the nodes of its hierarchy that the release has.
         rules: The rules of the config's policy, judged on these audits.
+        least_cost: The least cost of suppressed cells; None if no cell is.
     """
 
     staging: Staging
@@ -66,6 +67,7 @@ class AuditedRelease:
     table_report: AuditReport
     nodes: dict[str, frozenset[int]]
     rules: tuple[RuleVerdict, ...]
+    least_cost: int | None
 
 
 @dataclass
@@ -149,7 +151,9 @@ class Run:
         staging = stage_release(source, scan, config, place, self.key, token, marks, self.progress)
         require_same_files(source.files, source.fresh)
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
-            released = find_released(config.privacy, staging.rows, scan.n_rows, staging.plan.n_rows)
+            n_planned = staging.plan.n_rows
+            least = find_least_cost(config.privacy, staging.rows, scan.n_rows, n_planned)
+            released = None if least is None else F.col(COST) < least
             hashed = with_halves(staging.rows, [column.id for column in schema.released])
             digest_of_rows = digest_halves(hashed, released)
             outcome = staging.plan.outcome(digest_of_rows, staging.totals, schema, staging.task)
@@ -171,7 +175,7 @@ class Run:
             nodes = find_released_nodes(
                 _with_published_names(rows, schema) if table is None else table, schema
             )
-        return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules)
+        return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules, least)
 
     def _evaluate(
         self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease
@@ -190,6 +194,8 @@ class Run:
                 self.progress,
                 prior_rows,
                 release.staging.task.link_key,
+                release.outcome.counts,
+                release.least_cost,
             )
         return evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
 

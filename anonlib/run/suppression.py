@@ -1,16 +1,17 @@
-"""Suppresses the costliest cells: finds the staged rows that are released."""
+"""Suppresses the costliest cells."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.config.model import PrivacySection
 from anonlib.table.columns import COST
 
 
-def find_released(
+def find_least_cost(
     privacy: PrivacySection, staged_rows: DataFrame, n_rows: int, n_planned: int
-) -> Column | None:
-    """The condition of the staged rows that are released; None if all are.
+) -> int | None:
+    """The least cost of the cells to suppress: staged rows of a lower COST are released. None to
+    suppress no cell.
 
     Args:
         privacy: How rows are suppressed, and how many may be.
@@ -21,8 +22,7 @@ def find_released(
     if privacy.suppress != "costliest":
         return None
     max_suppressed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
-    cost = _least_cost_suppressed(staged_rows, max_suppressed)
-    return None if cost is None else F.col(COST) < cost
+    return _least_cost_suppressed(staged_rows, max_suppressed)
 
 
 def _least_cost_suppressed(staged_rows: DataFrame, max_suppressed: int) -> int | None:

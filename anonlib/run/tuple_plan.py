@@ -32,6 +32,7 @@ from anonlib.table.columns import (
     key_values,
 )
 from anonlib.table.schema import Schema
+from anonlib.worker.cell_counts import CellStates, merge_counts
 from anonlib.worker.losses import value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
@@ -47,6 +48,7 @@ class TuplePlan(Plan):
         n_tuples: Distinct tuples.
         n_cells: Cells.
         states: The states of the metrics.
+        counts: By counter of the task: its states.
         levels: By column its height, where each column has one for the whole table; else None.
     """
 
@@ -54,6 +56,7 @@ class TuplePlan(Plan):
     n_tuples: int
     n_cells: int
     states: list[Floats]
+    counts: CellStates
     levels: dict[str, int] | None
 
     @property
@@ -92,7 +95,8 @@ class TuplePlan(Plan):
         read = merge_read(totals)
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
-        return Outcome(read.n_rows, self.n_cells, 1, losses, released, read, by_column)
+        counts = merge_counts(task.counters, [self.counts])
+        return Outcome(read.n_rows, self.n_cells, 1, losses, released, read, by_column, counts)
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
@@ -139,6 +143,10 @@ def plan_tuples(
         n_tuples=summary["n_tuples"],
         n_cells=summary["n_cells"],
         states=[np.array(state, np.float64) for state in summary["states"]],
+        counts=tuple(
+            {name: np.array(state, np.float64) for name, state in states}
+            for states in summary["counts"]
+        ),
         levels=_by_name(summary["levels"], schema, scan),
         values=scan.values,
     )

@@ -13,7 +13,6 @@ from anonlib.arrays import MISSING, Codes, Floats, Ints
 from anonlib.errors import InfeasibleError, run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import ReleasedBlock
-from anonlib.loss.ncp import penalties
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import parts
 from anonlib.privacy import PrivacyModel
@@ -41,9 +40,7 @@ from anonlib.table.encoding import (
     mix,
     one_zero,
 )
-
-#: The cost of a cell is a share of the whole extent, rounded down to a multiple of this.
-COST_STEP = 1e-4
+from anonlib.worker.cell_counts import CellCounter, CellStates, cell_costs, count_cells
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,7 @@ class Totals:
         n_blocks: Their blocks.
         n_cells: Their cells.
         states: By metric: its state.
+        counts: By counter of the task: its states.
         failed: Whether a unit of theirs can't hold the models. Then none of the rows is released.
     """
 
@@ -68,6 +66,7 @@ class Totals:
     n_blocks: int = 0
     n_cells: int = 0
     states: tuple[Floats, ...] = ()
+    counts: CellStates = field(default=(), repr=False)
     failed: bool = False
 
 
@@ -100,6 +99,7 @@ class Task:
         joint: Whether models must also hold if the other protected columns are known.
         units: int64[blocks]. The unit within which a block that fails the models is merged with
             others; None if all blocks hold them.
+        counters: What is counted in the cells.
     """
 
     encodings: tuple[Encoding, ...]
@@ -125,6 +125,7 @@ class Task:
     own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     joint: bool = False
     units: Ints | None = None
+    counters: tuple[CellCounter, ...] = ()
 
 
 def anonymize_batches(
@@ -174,11 +175,16 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     cells = _cells(block, start, owner, task)
     seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task))
     released = _recode(table, cells, task)
-    if COST in task.output.names:
-        released[COST] = pa.array(_costs(seen), pa.int32())
-    states = tuple(registry.build("metric", spec).update(seen) for spec in task.metrics)
+    costs = COST in task.output.names
+    if costs:
+        released[COST] = pa.array(cell_costs(seen)[seen.id], pa.int32())
     totals = replace(
-        total_rows(table), block=int(blocks[0]), n_blocks=len(start), n_cells=cells.m, states=states
+        total_rows(table),
+        block=int(blocks[0]),
+        n_blocks=len(start),
+        n_cells=cells.m,
+        states=tuple(registry.build("metric", spec).update(seen) for spec in task.metrics),
+        counts=count_cells(table, seen, task.counters, costs=costs),
     )
     return pa.table([released[name] for name in task.output.names], schema=task.output), totals
 
@@ -282,11 +288,6 @@ def _models_by_owner(owner: Ints, task: Task) -> dict[int, tuple[PrivacyModel, .
 
 def _build_models(specs: Iterable[dict[str, Any]]) -> tuple[PrivacyModel, ...]:
     return tuple(registry.build("privacy model", spec) for spec in specs)
-
-
-def _costs(released_block: ReleasedBlock) -> Ints:
-    """int64[n]. The cost of each row: the penalty of its cell, in steps of COST_STEP."""
-    return np.floor(penalties(released_block) / COST_STEP).astype(np.int64)[released_block.id]
 
 
 def _code_protected(values: pa.Array, task: Task, id: str) -> Codes:

@@ -13,6 +13,7 @@ from anonlib.loss import ReleasedBlock
 from anonlib.recode import Cells
 from anonlib.table.block import part
 from anonlib.table.columns import TUPLE
+from anonlib.worker.cell_counts import count_cells
 from anonlib.worker.task import Task, find_released_levels, recode_columns, to_block
 
 CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
@@ -26,6 +27,7 @@ SUMMARY_TYPE = pa.struct(
         ("n_cells", pa.int64()),
         ("levels", pa.list_(pa.int64())),  # of nominal columns; null if cells differ
         ("states", pa.list_(pa.list_(pa.float64()))),
+        ("counts", pa.list_(pa.map_(pa.string(), pa.list_(pa.float64())))),
     ]
 )
 
@@ -122,6 +124,10 @@ def _recode(
         "n_cells": cells.m,
         "levels": None if levels is None else levels.tolist(),
         "states": [metric.update(released_block).tolist() for metric in metrics],
+        "counts": [
+            [(name, state.tolist()) for name, state in states.items()]
+            for states in count_cells(table, released_block, task.counters, costs=False)
+        ],
     }
     head = pa.array([summary], SUMMARY_TYPE)
     columns = [pa.array(tuple_id[first])]

@@ -112,7 +112,7 @@ class Linkage(Measure):
 def _tuples(case: "Case", released: pa.Table) -> tuple[pa.Table, Ints, str]:
     """The released tuples to compare with, the rows of each, and a note. There are no tuples if the
     release has more than MAX_TUPLES."""
-    found = case.tuples(released.column_names, MAX_TUPLES)
+    found = case.tuples(released.column_names, MAX_TUPLES, released=True)
     if found is not None:
         return *found, ""
     return released.slice(0, 0), np.zeros(0, np.int64), FEW

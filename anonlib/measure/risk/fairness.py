@@ -1,0 +1,238 @@
+"""Whether the release is as useful and as safe for every group of persons."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+from pydantic import Field
+
+from anonlib.arrays import snap
+from anonlib.encode.texts import texts
+from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure.case import CellSums
+from anonlib.measure.cell_sums import (
+    CellMeasure,
+    CellParts,
+    OriginalCells,
+    name_of,
+    read_name,
+)
+from anonlib.table.schema import Column, Role, Schema, is_atomic
+
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
+
+#: The most groups of a column.
+MOST_GROUPS = 200
+ROLES = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET, Role.INSENSITIVE)
+MISSING_GROUP, OTHER_GROUPS, GONE_GROUPS = "missing", "other groups", "groups left out"
+
+AFTERWARDS = "once a release is published, nothing tells whose rows were suppressed or lost what"
+MANY = f"more than {MOST_GROUPS} groups; name a column with fewer values"
+UNKNOWN = "with `partition: tuples`, only quasi-identifiers and protected columns are counted"
+HEADS = ("group", "rows released", "loss", "suppressed", "risk")
+FEW = "no group has enough rows to be told apart"
+
+
+class PersonGroup(NamedTuple):
+    """Rows of the source that have a value, or one of several.
+
+    Attributes:
+        name: The value, or what stands for it.
+        n_source: Their rows in the source.
+        n_released: Their rows in the release.
+        loss: The sum of the losses of the released rows.
+        chance: The sum of the chances of the released rows to be found again.
+    """
+
+    name: str
+    n_source: float
+    n_released: float
+    loss: float
+    chance: float
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean loss of the rows of the source: a suppressed row has lost all."""
+        return (self.loss + self.n_source - self.n_released) / self.n_source
+
+    @property
+    def suppression(self) -> float:
+        """The share of rows that are not in the release."""
+        return 1.0 - self.n_released / self.n_source
+
+    @property
+    def risk(self) -> float | None:
+        """The mean chance of the released rows; None without any."""
+        return self.chance / self.n_released if self.n_released else None
+
+
+class Fairness(CellMeasure):
+    """Whether some groups of persons lose more by the release, or are safer in it, than others.
+
+    A group has one value in a column that `columns` names, before the release. For each column, the
+    series `groups` has, with the worst group in front:
+
+    - `loss`: the mean information loss of the group's rows (`ncp` of their cells). A suppressed row
+      has lost all.
+    - `suppressed`: the share of the group's rows that are not released.
+    - `risk`: the mean chance 1/f of the group's released rows to be found again, in a cell of f
+      persons.
+
+    Figures are about the worst group of each column, and how far it is from all rows together.
+    Groups are told apart if they have at least k persons in the source, and none or k in the
+    release. A name is shown if k persons of the group are released. All others are one group, if
+    they are enough together.
+
+    Cost O(n log n) per column, by workers, while they make the cells; one aggregate of the source
+    per column if the plan suppressed rows itself. At most 200 groups per column.
+    """
+
+    type: ClassVar[str] = "fairness"
+    is_risk: ClassVar[bool] = True
+    usual: ClassVar[bool] = False
+    subjects: ClassVar[Subjects] = "columns"
+    n_sums: ClassVar[int] = 3
+    names: ClassVar[Mapping[str, str]] = {
+        "worst_loss": "mean information loss of the group that loses most; 0 to 1, more is worse",
+        "loss_gap": "what the group that loses most loses more than all rows together; 0 to 1, "
+        "more is worse",
+        "worst_suppression": "share of suppressed rows in the group that has most of them; 0 to 1, "
+        "more is worse",
+        "suppression_gap": "share of suppressed rows in the group that has most of them, less that "
+        "of all rows; 0 to 1, more is worse",
+        "worst_risk": "mean chance to be found again of the group that is found most easily; 0 to "
+        "1, less is safer",
+        "risk_gap": "mean chance to be found again of the group that is found most easily, less "
+        "that of all rows; 0 to 1, less is safer",
+    }
+    reference: ClassVar[str] = (
+        "the question: H. Xu, N. Zhang, Implications of data anonymization on the statistical "
+        "evidence of disparity, Management Science 68(4), 2022"
+    )
+    columns: tuple[str, ...] = Field(
+        min_length=1, description="columns of the release: each value before it is a group"
+    )
+
+    @property
+    def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
+        return dict.fromkeys(self.columns, ROLES)
+
+    def choose_columns(self, schema: Schema) -> tuple[Column, ...]:
+        return tuple(column for column in schema.released if column.name in self.columns)
+
+    def count(self, cells: OriginalCells) -> dict[str, CellParts]:
+        chance = snap(1.0 / np.maximum(cells.persons, 1))
+        loss = snap(cells.penalty)
+        found: dict[str, CellParts] = {}
+        for id, values in cells.values.items():
+            if not is_atomic(values.type):
+                continue
+            coded = pc.dictionary_encode(texts(values), null_encoding="encode")
+            names = coded.dictionary.to_pylist()
+            if len(names) > MOST_GROUPS:
+                nothing = np.zeros((1, self.n_sums))
+                found[name_of(id)] = CellParts(np.zeros(1, np.int64), nothing)
+                continue
+            pair = coded.indices.to_numpy().astype(np.int64) * cells.m + cells.id
+            distinct, place = np.unique(pair, return_inverse=True)
+            rows = np.bincount(place, cells.weight, len(distinct))
+            group, cell = distinct // cells.m, distinct % cells.m
+            sums = np.column_stack([rows, rows * loss[cell], rows * chance[cell]])
+            for i, name in enumerate(names):
+                own = group == i
+                found[name_of(id, name)] = CellParts(cell[own], sums[own])
+        return found
+
+    def measure(self, case: "Case") -> Findings:
+        sums = case.cell_sums(self.type, self.n_sums)
+        least = max(1, case.k * case.most_rows_of_a_person())
+        figures: list[Figure] = []
+        series: list[Series] = []
+        for column in self.choose_columns(case.schema):
+            found = AFTERWARDS if sums is None else _find_groups(case, column, sums)
+            if isinstance(found, str):
+                figures += [Figure(name, None, column.name, found) for name in self.names]
+                continue
+            groups = _tell_apart(found.values(), least)
+            values = _compare(groups, _join([*found.values()], "")) if groups else (None,) * 6
+            note = "" if groups else FEW
+            for name, value in zip(self.names, values, strict=True):
+                figures.append(Figure(name, value, column.name, note))
+            rows = tuple((g.name, int(g.n_released), *_figures(g)) for g in groups)
+            series.append(Series("groups", column.name, HEADS, rows))
+        return Findings(tuple(figures), tuple(series))
+
+
+def _find_groups(
+    case: "Case", column: Column, sums: Mapping[str, CellSums]
+) -> dict[str | None, PersonGroup] | str:
+    """All groups of a column, by value; or why there are none."""
+    named = {read_name(name): each for name, each in sums.items()}
+    own = {value: each for (id, value), each in named.items() if id == column.id}
+    if () in own or len(own) > MOST_GROUPS:
+        return MANY
+    if not own:
+        return UNKNOWN
+    counts = {value: float(each.whole[0]) for (value,), each in own.items()}
+    if sum(counts.values()) < case.n_source:  # the plan left rows out
+        found = case.tuples([column.id], MOST_GROUPS, released=False)
+        if found is None:
+            return MANY
+        values = texts(found[0].column(column.id).combine_chunks()).to_pylist()
+        counts = dict(zip(values, found[1].tolist(), strict=True))
+    none = np.zeros(3)
+    return {
+        value: PersonGroup(
+            MISSING_GROUP if value is None else value,
+            n,
+            *(own[value,].released if (value,) in own else none).tolist(),
+        )
+        for value, n in counts.items()
+    }
+
+
+def _tell_apart(groups: Iterable[PersonGroup], least: int) -> tuple[PersonGroup, ...]:
+    """The groups that may be told apart, the worst in front; empty if there are none. A group has
+    `least` rows or more in the source, and none or as many in the release."""
+    apart: list[PersonGroup] = []
+    gone: list[PersonGroup] = []
+    few: list[PersonGroup] = []
+    for group in sorted(groups, key=lambda group: (-group.n_source, group.name)):
+        small = not _may_stand_alone(group, least)
+        (few if small else apart if group.n_released else gone).append(group)
+    while few and apart and not _may_stand_alone(_join(few, ""), least):
+        few.append(apart.pop())
+    found = [*apart, *([_join(gone, GONE_GROUPS)] if gone else [])]
+    if few and _may_stand_alone(others := _join(few, OTHER_GROUPS), least):
+        found.append(others)
+    worst = sorted(found, key=lambda group: (-group.mean_loss, -group.suppression, group.name))
+    return tuple(worst)
+
+
+def _may_stand_alone(group: PersonGroup, least: int) -> bool:
+    return group.n_source >= least and (not group.n_released or group.n_released >= least)
+
+
+def _join(groups: Sequence[PersonGroup], name: str) -> PersonGroup:
+    """Several groups as one."""
+    return PersonGroup(name, *np.sum([group[1:] for group in groups], axis=0).tolist())
+
+
+def _figures(group: PersonGroup) -> tuple[float | None, ...]:
+    """Loss, suppression and risk of a group, without the last digits, which are on a grid."""
+    found = (group.mean_loss, group.suppression, group.risk)
+    return tuple(None if value is None else round(value, 6) + 0.0 for value in found)
+
+
+def _compare(groups: Sequence[PersonGroup], whole: PersonGroup) -> tuple[float | None, ...]:
+    """By figure: the worst group's, and how far it is from that of all rows."""
+    values: list[float | None] = []
+    for own, of_all in zip(zip(*map(_figures, groups), strict=True), _figures(whole), strict=True):
+        known = [value for value in own if value is not None]
+        worst = max(known, default=None)
+        values.append(worst)
+        gap = None if worst is None or of_all is None else max(0.0, worst - of_all)
+        values.append(None if gap is None else round(gap, 6))
+    return tuple(values)
