@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from anonlib.config.draft import name_words
+from anonlib.config.guess import name_words
 from anonlib.config.model import Config
 from anonlib.config.policies import (
     Absence,
