@@ -32,7 +32,7 @@ from anonlib.privacy import Reference
 from anonlib.run.content import judge_content
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.run.sample import take_sample
-from anonlib.run.small_table import Findings, is_small, scan_small_table
+from anonlib.run.small_table import RowFacts, is_small, scan_small_table
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import Digest, make_digest, sums, with_halves
@@ -137,7 +137,7 @@ def _scan_rows(
     prior_rows: DataFrame | None,
     n_rows: int,
     problems: list[Problem],
-) -> Findings:
+) -> RowFacts:
     """Finds what the scan needs beside the figures, by several passes over the source.
 
     Raises ConfigError, InfeasibleError for what is wrong, these problems included.
@@ -161,7 +161,7 @@ def _scan_rows(
     ]
     if problems:
         raise InfeasibleError(problems)
-    return Findings(sample, categories, hashes, values, content)
+    return RowFacts(sample, categories, hashes, values, content)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
@@ -366,7 +366,7 @@ def _as_values(table: pa.Table, counts: str) -> Values:
     return Values(values, Reference(rows, n_missing))
 
 
-def _encoding(column: Column, figures: dict[str, Any], found: Findings) -> Encoding:
+def _encoding(column: Column, figures: dict[str, Any], found: RowFacts) -> Encoding:
     values = found.sample.column(column.id).combine_chunks()
     missing = int(figures[f"{column.id}_missing"]) > 0
     ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))

@@ -34,7 +34,7 @@ MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Findings:
+class RowFacts:
     """What a scan finds beside the figures of columns.
 
     Attributes:
@@ -60,7 +60,7 @@ def is_small(schema: Schema, figures: Mapping[str, Any], sample_rows: int) -> bo
 
 def scan_small_table(
     source: Source, config: Config, digest: Digest, problems: list[Problem]
-) -> Findings:
+) -> RowFacts:
     """Finds what the scan needs beside the figures, by one pass over the source.
 
     Args:
@@ -90,7 +90,7 @@ def scan_small_table(
     if problems := [*judge_rows(table, schema, config, values, person), *more]:
         raise InfeasibleError(problems)
     sample = fetched.select(list_sampled(schema))
-    return Findings(sample, categories, hashes, values, content)
+    return RowFacts(sample, categories, hashes, values, content)
 
 
 def _fetch(source: Source, seed: int) -> pa.Table:
