@@ -366,10 +366,10 @@ def _as_values(table: pa.Table, counts: str) -> Values:
     return Values(values, Reference(rows, n_missing))
 
 
-def _encoding(column: Column, figures: dict[str, Any], found: RowFacts) -> Encoding:
-    values = found.sample.column(column.id).combine_chunks()
+def _encoding(column: Column, figures: dict[str, Any], facts: RowFacts) -> Encoding:
+    values = facts.sample.column(column.id).combine_chunks()
     missing = int(figures[f"{column.id}_missing"]) > 0
     ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
     return fit_encoding(
-        column, values, missing, (ends[0], ends[1]), found.categories.get(column.id)
+        column, values, missing, (ends[0], ends[1]), facts.categories.get(column.id)
     )

@@ -74,12 +74,12 @@ def scan_small_table(
         BusyError: The source has other rows now.
     """
     schema = source.schema
-    fetched = _fetch(source, config.seed)
-    require_same(digest, _digest(fetched))
-    categories, hashes, more = _list_categories(fetched, schema, config.max_categories)
+    rows = _fetch(source, config.seed)
+    require_same(digest, _digest(rows))
+    categories, hashes, more = _list_categories(rows, schema, config.max_categories)
     if problems := [*problems, *more]:
         raise ConfigError(problems)
-    table = pa.table({c.id: to_plain_type(c.name, fetched.column(c.id)) for c in schema.columns})
+    table = pa.table({c.id: to_plain_type(c.name, rows.column(c.id)) for c in schema.columns})
     person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
     if problems:
@@ -89,7 +89,7 @@ def scan_small_table(
     content, more = find_disclosing_columns(table, schema, config.privacy)
     if problems := [*judge_rows(table, schema, config, values, person), *more]:
         raise InfeasibleError(problems)
-    sample = fetched.select(list_sampled(schema))
+    sample = rows.select(list_sampled(schema))
     return RowFacts(sample, categories, hashes, values, content)
 
 
@@ -99,18 +99,18 @@ def _fetch(source: Source, seed: int) -> pa.Table:
     return take_first(rows, rows.num_rows)
 
 
-def _digest(fetched: pa.Table) -> Digest:
-    low, high = (int(_as_words(fetched, half).sum()) for half in (LOW, HIGH))
-    return Digest(fetched.num_rows, low, high)
+def _digest(rows: pa.Table) -> Digest:
+    low, high = (int(_as_words(rows, half).sum()) for half in (LOW, HIGH))
+    return Digest(rows.num_rows, low, high)
 
 
-def _as_words(fetched: pa.Table, name: str) -> Any:
+def _as_words(rows: pa.Table, name: str) -> Any:
     """uint64[n]. Their sum is modulo 2**64."""
-    return fetched.column(name).to_numpy().view(np.uint64)
+    return rows.column(name).to_numpy().view(np.uint64)
 
 
 def _list_categories(
-    fetched: pa.Table, schema: Schema, most: int
+    rows: pa.Table, schema: Schema, most: int
 ) -> tuple[dict[str, pa.Array], dict[str, Ints], list[Problem]]:
     """By id: the categories of columns, and their hashes; and what is wrong with them."""
     from anonlib.local.hashes import hash_values  # this imports numba
@@ -119,7 +119,7 @@ def _list_categories(
     hashes: dict[str, Ints] = {}
     problems: list[Problem] = []
     for column in (c for c in schema.columns if c.by_category):
-        values = pc.unique(fetched.column(column.id)).drop_null()
+        values = pc.unique(rows.column(column.id)).drop_null()
         if pa.types.is_floating(values.type):
             values = values.filter(pc.invert(pc.is_nan(values)))
         if len(values) > most:
