@@ -104,7 +104,7 @@ class Verdict:
     at_release: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditReport:
     """The result of an audit.
 
@@ -130,6 +130,13 @@ class AuditReport:
     insensitive: Insensitive
     lone: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        word = "passed" if self.passed else "not passed"
+        verdicts = [f"{v.model} {'holds' if v.holds else 'fails'}" for v in self.verdicts]
+        parts = [word, f"{self.n_rows:,} rows in {self.n_classes:,} classes", *verdicts]
+        n = len(self.problems)
+        return f"AuditReport({'; '.join(parts)}{f'; {n} problems' if n else ''})"
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
         """Adds the verdicts and problems of another audit of the same rows, under a label.

@@ -376,7 +376,7 @@ def _show(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "show",
-        "print some rows of a published table",
+        "print some random rows of a published table",
         """
             example:
               anonlib show out/adult --rows 5

@@ -198,7 +198,10 @@ class PrivacySection(Section):
 
     models: tuple[PrivacyModel, ...] = Field(description="the privacy models, named by `type`")
     suppression_limit: float = Field(
-        0.0, ge=0.0, lt=1.0, description="largest share of the rows that may be suppressed"
+        0.0,
+        ge=0.0,
+        lt=1.0,
+        description="largest share of the rows that may be suppressed: 0.05 is 5 %",
     )
     suppress: Literal["needed", "costliest"] = Field(
         "needed",
@@ -224,6 +227,13 @@ class PrivacySection(Section):
         description="accept pseudonyms that link rows: who knows some rows of a person "
         "finds the others",
     )
+
+    @field_validator("suppression_limit", mode="before")
+    @classmethod
+    def _is_share(cls, value: Any) -> Any:
+        if isinstance(value, int | float) and value >= 1:
+            raise ValueError("a share is needed, less than 1: 0.05 is 5 %")
+        return value
 
     def names_unique(self, name: str) -> bool:
         """Whether `acknowledge_unique` lists a column."""

@@ -3,7 +3,7 @@ the same type, `suggest` tries several, `audit` counts whether a table holds its
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from anonlib.config.summary import digest_config, software, summarize_config, su
 from anonlib.errors import ConfigError, InputError, without_cause
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
-from anonlib.local.arguments import Arguments, config_from_arguments
-from anonlib.local.frames import is_of_spark, like, list_names, require_table, to_arrow
+from anonlib.local.arguments import Arguments, config_from_arguments, name_arguments
+from anonlib.local.frames import is_of_spark, like, list_index, list_names, require_table, to_arrow
 from anonlib.local.limits import find_accounts, find_unsupported
 
 if TYPE_CHECKING:
@@ -245,9 +245,9 @@ def anonymize(
         path=path,
         sections=sections,
     )
-    if is_of_spark(data):
-        return _release_in_spark(data, config, arguments)
-    return _release_in_memory(data, config, arguments)
+    make = _release_in_spark if is_of_spark(data) else _release_in_memory
+    with nullcontext() if config is not None else name_arguments(arguments):
+        return make(data, config, arguments)
 
 
 def suggest(
@@ -292,7 +292,8 @@ def suggest(
         )
     names = {name: arguments.pop(name) for name in [*arguments] if name in _ARGUMENTS}
     given = Arguments(**names, sections=arguments)
-    chosen, notes, read = _read(data, config, given)
+    with nullcontext() if config is not None else name_arguments(given):
+        chosen, notes, read = _read(data, config, given)
     return suggest_settings(sample_rows(read, rows), chosen, ks, kernels, seconds, notes)
 
 
@@ -383,6 +384,12 @@ def _read(
     arguments.require_kinds()
     notes: tuple[str, ...] = ()
     data = require_table(data)
+    index = list_index(data)
+    if lost := [name for name in index if name in arguments.names]:
+        raise InputError(
+            f"column {', '.join(lost)}: is in the index, which is left out; call `reset_index()`, "
+            "which makes it a column"
+        )
     if config is None:
         table = to_arrow(data, arguments.names)
         chosen, notes = config_from_arguments(table, list_names(data), arguments)
@@ -392,6 +399,8 @@ def _read(
     problems = [*find_unsupported(chosen), *check_minimum_k(chosen.all_models)]
     if problems:
         raise ConfigError(problems)
+    if index:
+        notes = (*notes, "the index is left out: `reset_index()` makes it a column")
     rows = read_rows(to_arrow(data, list_needed(chosen)), list_names(data), chosen)
     require_policy(chosen, rows.schema)
     return chosen, notes, rows

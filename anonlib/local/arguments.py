@@ -1,8 +1,10 @@
 """Makes a config from the arguments of `anonlib.anonymize`, and guesses what they leave open."""
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ import pyarrow as pa
 from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config
 from anonlib.config.reading import build_config, copy_tree
-from anonlib.errors import InputError, Problem, did_you_mean
-from anonlib.local.rows import name_type, to_plain_type
+from anonlib.errors import InputError, Problem, ProblemsError, did_you_mean
+from anonlib.local.advice import advise, profile_values
+from anonlib.local.rows import to_plain_type
 from anonlib.table.schema import Role, is_atomic
 
 #: The call that an error shows, for who does not know what is needed.
@@ -111,6 +114,39 @@ class Arguments:
             raise InputError("; ".join(wrong))
 
 
+#: Fields of the config -> the arguments that stand for them. The first match counts.
+_NAMED = (
+    (r"attributes\.(.+)\.(scale|order)", r"scales (column \1)"),
+    (r"attributes\.(.+)\.hierarchy", r"hierarchies (column \1)"),
+    (r"attributes\.(.+)\.public", r"target_is_public"),
+    (r"attributes\.(.+)", r"column \1"),
+    (r"attributes", "quasi_identifiers"),
+    (r"unit\.\d+", "unit"),
+    (r"release\.path", "path"),
+)
+
+
+@contextmanager
+def name_arguments(arguments: Arguments) -> Iterator[None]:
+    """Lets problems of the config that arguments have made speak of the arguments."""
+    try:
+        yield
+    except ProblemsError as error:
+        models = "models" in (arguments.sections.get("privacy") or {})
+        problems = [Problem(_name_argument(p.where, models=models), p.text) for p in error.problems]
+        raise type(error)(problems) from None
+
+
+def _name_argument(where: str, *, models: bool) -> str:
+    """The argument for a field of the config. models: Whether the models are an argument."""
+    if not models and (found := re.match(r"privacy\.models\.(0|k_anonymity)?", where)):
+        return "k" if found[1] else "l"
+    for pattern, name in _NAMED:
+        if found := re.fullmatch(pattern, where):
+            return found.expand(name)
+    return where
+
+
 def _is_list(names: Any) -> bool:
     listed = isinstance(names, Sequence) and not isinstance(names, str)
     return listed and all(isinstance(name, str) for name in names)
@@ -139,12 +175,16 @@ def config_from_arguments(
         raise InputError("; ".join(wrong))
     attributes: dict[str, dict[str, Any]] = {}
     guesses: dict[str, list[str]] = {}
+    advice: list[str] = []
     roles = {name: [Role.IDENTIFIER] for name in arguments.persons} | arguments.roles
     scales, hierarchies = arguments.scales or {}, arguments.hierarchies or {}
     for name, (role,) in roles.items():
         attributes[name] = {"role": str(role)}
         if role is Role.QUASI_IDENTIFIER:
-            attributes[name] |= _guess_scale(table, name, scales, hierarchies)
+            column = table.column(name)
+            profile = profile_values(name, to_plain_type(name, column))
+            advice += advise([profile])
+            attributes[name] |= _guess_scale(column, profile, scales, hierarchies)
             if name not in scales:
                 guesses.setdefault(attributes[name]["scale"], []).append(name)
         if name in hierarchies:
@@ -164,7 +204,7 @@ def config_from_arguments(
         notes.append(f"no model protects {listed}: released as it is (l=2 would protect it)")
     problems: list[Problem] = []
     tree = copy_tree(_list_sections(arguments, attributes), "", problems)
-    return build_config(tree, None, problems), tuple(notes)
+    return build_config(tree, None, problems), (*notes, *advice)
 
 
 def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) -> Iterator[str]:
@@ -225,21 +265,20 @@ def _is_text(column: pa.ChunkedArray) -> bool:
 
 
 def _guess_scale(
-    table: pa.Table, name: str, scales: Mapping[str, str], hierarchies: Mapping[str, str | Path]
+    column: pa.ChunkedArray,
+    profile: ColumnProfile,
+    scales: Mapping[str, str],
+    hierarchies: Mapping[str, str | Path],
 ) -> dict[str, Any]:
     """The scale of a column: what the arguments say, or a guess; with the order of an ordered
     category."""
-    column = table.column(name)
+    name = profile.name
     scale = scales.get(name)
     if scale in (None, "ordinal") and pa.types.is_dictionary(column.type) and column.type.ordered:
         return {"scale": "ordinal", **_list_order(name, column)}
     if scale is not None or name in hierarchies:
         return {"scale": scale or "nominal"}
-    values = to_plain_type(name, column)
-    present = values.drop_null()
-    n_distinct = len(present.unique()) if is_atomic(values.type) else 0
-    profile = ColumnProfile(name, name_type(values.type), len(present), n_distinct)
-    return {"scale": str(guess_scale(profile).scale)}
+    return {"scale": str(guess_scale(replace(profile, parses_as=None)).scale)}
 
 
 def _list_order(name: str, column: pa.ChunkedArray) -> dict[str, Any]:

@@ -32,6 +32,17 @@ def list_names(data: Any) -> list[str]:
     return [*data.columns] if not isinstance(data, pa.Table) else list(data.column_names)
 
 
+def list_index(data: Any) -> list[str]:
+    """The names of an index of pandas that says more than the place of a row, `index` for none."""
+    if not _is_of("pandas", data):
+        return []
+    import pandas as pd
+
+    index = data.index
+    plain = isinstance(index, pd.RangeIndex) and index.name is None
+    return [] if plain else ["index" if name is None else str(name) for name in index.names]
+
+
 def to_arrow(data: Any, names: Collection[str]) -> pa.Table:
     """Columns of a table, as `require_table` returns it. An index of pandas is left out.
 

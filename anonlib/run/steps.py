@@ -108,9 +108,10 @@ class Run:
         try:
             if evaluation is not None:
                 evaluation.require()
-        except GateError:
-            self._keep(self._result(scan, release, evaluation, "stopped"), source, scan, release)
-            raise
+        except GateError as error:
+            stopped = self._result(scan, release, evaluation, "stopped")
+            kept = self._keep(stopped, source, scan, release)
+            raise GateError(f"{error}; all figures: {kept.report or kept.record}") from None
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, "published")
             notes = (*self.prior.notes, *reader_notes(source.schema))

@@ -13,11 +13,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField
 
 from anonlib.auditing.canonical import BLANKS
+from anonlib.config.checks import FILES
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
 from anonlib.config.places import lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
-from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.config.summary import bare
+from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
 from anonlib.local.rows import WITHOUT_NAN
 from anonlib.source.condition import filter_rows
 from anonlib.source.contract import FORMATS, read_files, require_contract
@@ -392,9 +394,38 @@ def read_source(
             require_contract(frame, names)
         return frame, version
     options = {**source.options, **read_secret_options(source)}
-    if source.format in FORMATS:
-        return read_files(spark, source.format, source.path, options, names), None
-    return spark.read.options(**options).format(source.format).load(source.path), None
+    with _explain_absence(spark, source):
+        if source.format in FORMATS:
+            return read_files(spark, source.format, source.path, options, names), None
+        return spark.read.options(**options).format(source.format).load(source.path), None
+
+
+@contextmanager
+def _explain_absence(spark: SparkSession, source: SourceSection) -> Iterator[None]:
+    """Says which file is not there, and where it was looked for; which format nobody knows."""
+    try:
+        with translate_errors("source", permission_error=InputError):
+            yield
+    except InputError as error:
+        text = str(error)
+    else:
+        return
+    if text == "source: no such file" and source.path is not None:
+        place = spelling(spark, source.path)
+        relative = (
+            ""
+            if source.path in (place, place.removeprefix("file:"))
+            else (", relative to the folder that the run was started in, not to the config")
+        )
+        text = f"source.path: no such file: {bare(source.path)}{relative}"
+    elif text == "source: Spark knows no such format":
+        known = (*FILES, "jdbc", "table", "generator")
+        text = (
+            f"source.format: Spark knows no format {source.format}"
+            f"{did_you_mean(source.format, known)}; it has {', '.join(known)}, and those of jars "
+            "in spark.jars"
+        )
+    raise InputError(text)
 
 
 def find_version(spark: SparkSession, source: SourceSection) -> int | None:

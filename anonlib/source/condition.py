@@ -5,13 +5,15 @@ The SQL runs in the session of the run, where it could reach other tables and an
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.errors import ConfigError, Problem
+from anonlib.errors import ConfigError, Problem, did_you_mean
 from anonlib.spark.jvm import java_class
 from anonlib.spark.translation import translate_errors
 
@@ -39,7 +41,7 @@ def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
     """
     if not condition:
         return frame
-    with translate_errors("source.where"):
+    with translate_errors("source.where"), _explain_columns(frame.columns):
         expression = require_plain(frame, condition, "source.where")
         if fallible := _fallible(expression, condition, frame.sparkSession):
             raise ConfigError(
@@ -52,6 +54,24 @@ def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
                 ]
             )
         return frame.where(condition)
+
+
+@contextmanager
+def _explain_columns(names: Sequence[str]) -> Iterator[None]:
+    """Says which columns there are if the condition names another one. That is named only if it is
+    nearly the name of one: else it may be a text without quotes, a value."""
+    try:
+        yield
+    except AnalysisException as error:
+        if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+            raise
+        parameters = error.getMessageParameters() or {}
+        name = parameters.get("objectName", "").replace("`", "")
+    else:
+        return
+    near = did_you_mean(name, names)
+    what = f"no column {name}{near}" if near else "an unknown column; texts need single quotes"
+    raise ConfigError([Problem("source.where", f"{what}; there are: {', '.join(names)}")])
 
 
 def require_plain(frame: DataFrame, text: str, where: str) -> Any:

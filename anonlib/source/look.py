@@ -42,7 +42,8 @@ def count_values(config: Config, names: Sequence[str], progress: Progress) -> pa
 def published_rows(
     table: str, n_rows: int, *, force: bool = False
 ) -> tuple[list[str], list[list[str | None]]]:
-    """Column names and some rows, as text, of a table that anonlib has published.
+    """Column names and some random rows, as text, of a table that anonlib has published. One pass
+    over the table.
 
     Raises InputError when it is none, unless `force`.
     """
@@ -62,7 +63,7 @@ def published_rows(
         names = frame.columns
         texts = frame.toDF(*[f"c{i}" for i in range(len(names))])
         texts = texts.select(*[F.col(id).cast("string") for id in texts.columns])
-        rows = texts.limit(n_rows).collect()
+        rows = texts.orderBy(F.rand()).limit(n_rows).collect()
     return names, [list(row) for row in rows]
 
 

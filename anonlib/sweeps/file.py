@@ -72,6 +72,10 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     """
     if not isinstance(raw, Mapping):
         raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
+    if "cases" not in raw and {"source", "attributes"} & {*raw}:
+        raise ConfigError(
+            [Problem("", "this is a config, no sweep: a sweep names configs under `cases`")]
+        )
     problems: list[Problem] = []
     tree = copy_tree(raw, "", problems)
     for override in overrides:

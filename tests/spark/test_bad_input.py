@@ -156,7 +156,7 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "condition on a column that is not there": (
         lambda f: f,
         {"source": {"format": "parquet", "where": f"heights = '{MARKER}'"}},
-        "source.where: an unknown column",
+        "source.where: no column heights; did you mean height?; there are: ",
     ),
     "condition that is no SQL": (
         lambda f: f,
@@ -229,8 +229,8 @@ def empty_file(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (no_file, "source: no such file"),
-        (broken_link, "source: no such file"),
+        (no_file, "source.path: no such file: "),
+        (broken_link, "source.path: no such file: "),
         (no_parquet, "source: a file is corrupt or not of this format"),
         (cut_off, "source: a file is corrupt or not of this format"),
         (garbled, "source: a file is corrupt or not of this format"),
@@ -245,7 +245,7 @@ def test_files(shell: Shell, tmp_path: Path, make: Any, text: str) -> None:
 
 def test_unknown_format(shell: Shell, tmp_path: Path) -> None:
     config = settings(tmp_path, source={"format": "punched.cards", "path": str(tmp_path / "cards")})
-    clean(shell.release(config), 2, "source: Spark knows no such format")
+    clean(shell.release(config), 2, "source.format: Spark knows no format punched.cards; it has")
 
 
 # --- the target

@@ -96,8 +96,18 @@ def test_not_sql(frame: DataFrame) -> None:
     for condition in ("id >", "id > 1; drop table x", "id > 1 union select 1"):
         with pytest.raises(InputError, match=r"^source\.where: not valid SQL$"):
             filter_rows(frame, condition)
-    with pytest.raises(InputError, match=r"^source\.where: an unknown column$"):
-        filter_rows(frame, "nope > 1")
+
+
+def test_columns_that_are_not_there(frame: DataFrame) -> None:
+    """A name that is near no column's may be a value: it is not repeated."""
+    with pytest.raises(ConfigError) as caught:
+        filter_rows(frame, "idd > 1")
+    near = "source.where: no column idd; did you mean id?; there are: id, "
+    assert str(caught.value).startswith(near)
+    with pytest.raises(ConfigError) as caught:
+        filter_rows(frame, "id = Huber")
+    text = "source.where: an unknown column; texts need single quotes; there are: id, "
+    assert str(caught.value).startswith(text)
 
 
 def test_long_ones(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

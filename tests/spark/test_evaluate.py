@@ -135,9 +135,12 @@ def test_gates_stop_a_release(
     gates = [{"figure": "probe.n", "at_most": 59}]
     said = shell.release(config(tmp_path, gates=gates, seed=8), "--run-id", "r2")
     assert said.code == 4
+    page = f"{tmp_path}/out/table.private/r2.html"
     assert said.error == (
-        "error: gates not passed, nothing was published: probe.n at most 59: 60\n"
+        "error: gates not passed, nothing was published: probe.n at most 59: 60; all figures: "
+        f"file:{page}\n"
     )
+    assert Path(page).is_file()
     assert spark.sql(f"DESCRIBE HISTORY delta.`{target}`").count() == 1
     assert multiset(spark.read.format("delta").load(target)) == before
     record = json.loads((tmp_path / "out" / "table.private" / "r2.json").read_text())

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from anonlib import pipeline
 from anonlib.cli import main
-from anonlib.config.draft import TableProfile
+from anonlib.config.draft import TableProfile, format_draft, make_draft
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
 from anonlib.errors import AnonlibError, InputError
 from anonlib.progress import Progress
-from anonlib.source import profile as profiling
+from anonlib.source import fingerprint
 from anonlib.source.profile import profile
 
 pytestmark = pytest.mark.spark
@@ -67,6 +67,30 @@ def test_csv(spark: SparkSession, people: Path) -> None:
     assert by_name["e-mail"].kind == "e-mail addresses"
     assert (by_name["age"].n_present, by_name["age"].n_distinct) == (399, 60)
     assert by_name["city, state"].n_distinct == 5
+
+
+def test_what_columns_say_of_each_other(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ["seen;seen hour;seen day;account;owner;pay;town;code"]
+    for i in range(400):
+        hour, day, town = (i * 7) % 24, 1 + (i * 5) % 28, i % 6
+        time = f"2024-01-{day:02} {hour:02}:{i % 60:02}:00"
+        bank = f"{10**17 + i * 7919:018}"
+        account = f"DE{98 - int(bank + '131400') % 97:02}{bank}"
+        pay = "-" if i % 8 == 0 else str(1000 + i % 90)
+        code = "-999" if town == 5 else town * 11
+        lines.append(f"{time};{hour};{day};{account};Anna Huber{i % 90};{pay};{MARK}{town};{code}")
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(lines))
+    by_name = columns(seen(path))
+    parts = {name: each.part for name, each in by_name.items() if each.part}
+    assert parts == {"seen hour": "the hour of seen", "seen day": "the day of the month of seen"}
+    assert by_name["account"].kind == "IBANs"
+    assert by_name["pay"].tokens == {"-": 50}
+    assert (by_name["pay"].parses_as, by_name["pay"].n_present) == ("int", 350)
+    assert by_name["code"].tokens == {"-999": 66}
+    text = format_draft(make_draft(seen(path)))
+    assert 'missing_tokens: ["?", "", "-"]' in text
+    assert MARK not in text
 
 
 def test_draft_holds_no_value_and_fits_its_source(
@@ -214,7 +238,7 @@ def test_folder_and_glob_of_csv(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiling, "MAX_VALUES", 0)
+    monkeypatch.setattr(fingerprint, "MAX_VALUES", 0)
 
 
 def test_unique_in_the_sample_only(spark: SparkSession, tmp_path: Path, small_sample: None) -> None:

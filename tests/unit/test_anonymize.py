@@ -1,5 +1,6 @@
 """`anonlib.anonymize` for tables in memory."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -131,6 +132,51 @@ def test_what_was_guessed_is_said() -> None:
     assert "not in the release, since no argument names them: wage" in notes
     said = released(people(), scales={"age": "ordinal"})
     assert said.config.attributes["age"].scale == "ordinal"
+
+
+def test_what_init_would_ask_is_noted() -> None:
+    data = people().assign(
+        year=[str(1950 + i % 40) for i in range(400)],
+        day=[f"2024-01-{i % 28 + 1:02}" for i in range(400)],
+        weight=[50 + i / 10 for i in range(400)],
+        pay=[-999 if i % 50 == 0 else 5000 + i % 20 for i in range(400)],
+        town=["NA" if i % 40 == 0 else f"t{i % 5}" for i in range(400)],
+        way=[f"{i % 90} Main Street" for i in range(400)],
+    )
+    names = ["age", "year", "day", "weight", "pay", "town", "way"]
+    found = released(data, quasi_identifiers=names)
+    notes = "\n".join(found.notes)
+    assert "column year: these texts look like numbers; convert them" in notes
+    assert "column day: these texts look like dates; convert them" in notes
+    assert "column weight: nearly unique per row, so it costs much" in notes
+    assert "column pay: do -999 mean missing? Make them null" in notes
+    assert "column town: do NA mean missing? Make them null" in notes
+    assert "column way: looks like postal addresses; if it is an identifier" in notes
+    assert "column age" not in notes
+    assert found.config.attributes["year"].scale == "nominal"  # as it is, it is text
+
+
+def test_lca_without_a_hierarchy_is_noted() -> None:
+    said = "column city: has no hierarchy, so recoder lca releases a value that all rows of a class"
+    assert not any(said in note for note in released(people()).notes)
+    assert any(said in note for note in released(people(), recode={"nominal": "lca"}).notes)
+
+
+def test_an_index_is_told() -> None:
+    said = "the index is left out: `reset_index()` makes it a column"
+    assert said not in released(people()).notes
+    indexed = people().set_index("born")
+    assert said in released(indexed).notes
+    with pytest.raises(
+        InputError, match=r"column born: is in the index, .* call `reset_index\(\)`"
+    ):
+        released(indexed, quasi_identifiers=["age", "born"])
+
+
+def test_an_audit_in_one_line() -> None:
+    audit = released(people()).audit
+    assert repr(audit).startswith(f"AuditReport(passed; 400 rows in {audit.n_classes} classes; k_")
+    assert "\n" not in repr(audit)
 
 
 def test_a_person_with_many_rows() -> None:
@@ -327,6 +373,26 @@ class TestWhatIsRefused:
     def test_arguments(self, changes: dict[str, Any], text: str) -> None:
         with pytest.raises(InputError, match=text):
             released(people(), **changes)
+
+    @pytest.mark.parametrize(
+        ("changes", "text"),
+        [
+            ({"k": 1}, r"^k: "),
+            ({"l": 0}, r"^l: "),
+            ({"unit": ["age"], "one_row_per_person": None}, r"^unit: must name a column with"),
+            ({"kernel": "peel"}, r"^scales \(column age\): must be nominal"),
+            ({"hierarchies": {"age": "no.csv"}}, r"^hierarchies \(column age\): .*no\.csv"),
+            ({"k": 500}, r"^k: asks for 500 rows"),
+            (
+                {"k": None, "l": None, "privacy": {"models": [{"type": "k_anonymity", "k": 1}]}},
+                r"^privacy\.models\.0\.k: ",
+            ),
+        ],
+    )
+    def test_problems_speak_of_arguments(self, changes: dict[str, Any], text: str) -> None:
+        with pytest.raises((ConfigError, InfeasibleError)) as caught:
+            released(people(), **changes)
+        assert re.search(text, str(caught.value), re.MULTILINE), str(caught.value)
 
     def test_all_at_once(self) -> None:
         with pytest.raises(InputError) as caught:

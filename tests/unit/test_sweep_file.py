@@ -49,6 +49,11 @@ def problems(raw: Any, *overrides: str) -> dict[str, str]:
     return {problem.where: problem.text for problem in caught.value.problems}
 
 
+def test_a_config_is_no_sweep() -> None:
+    found = problems({**CONFIG, "release": {"path": "out"}})
+    assert found == {"": "this is a config, no sweep: a sweep names configs under `cases`"}
+
+
 class TestGrid:
     def test_last_key_varies_fastest(self) -> None:
         found = grid_points({"a": [1, 2], "b": ["x", "y"]}, "grid", [])
