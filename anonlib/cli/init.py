@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -13,6 +14,9 @@ from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.config.places import check_paths
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
+
+if TYPE_CHECKING:
+    from anonlib.config.draft import Draft
 
 
 def run_init(args: argparse.Namespace) -> int:
@@ -26,18 +30,39 @@ def run_init(args: argparse.Namespace) -> int:
     out = None if args.out is None else Path(args.out)
     if out is not None and out.exists():
         raise InputError(f"{out}: is there already; name another file with --out")
+    if args.ask and not sys.stdin.isatty():
+        raise InputError("--ask: asks in a terminal, and stdin is none; leave it out")
     from anonlib.config.draft import format_draft, make_draft
     from anonlib.source.profile import profile
 
     with progress_of(args) as progress:
         found = profile(args.source, args.format, source.options, progress, source.secrets)
-        text = format_draft(make_draft(found))
+        draft = make_draft(found)
+        text = format_draft(_ask_in_terminal(draft) if args.ask else draft)
         if out is not None:
             write_text(out, text)
             progress.note(f"written: {out}; review its guesses, then check it")
     if out is None:
         sys.stdout.write(text)
     return 0
+
+
+def _ask_in_terminal(draft: "Draft") -> "Draft":
+    """The draft with the answers of who sits at the terminal. Raises InputError if these end."""
+    from anonlib.cli.questions import ask_all
+
+    def say(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+
+    def ask(question: str) -> str:
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+        if not answer:
+            raise InputError("--ask: the answers ended; nothing was written")
+        return answer
+
+    return ask_all(draft, ask, say)
 
 
 def _source(args: argparse.Namespace) -> SourceSection:

@@ -267,12 +267,13 @@ def _init(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "init",
-        "look at a table and draft a config for it, every guess marked for review",
+        "look at a table and draft a config for it, every guess listed for review",
         """
             The draft has names, types and counts, but no value of the table.
 
             examples:
               anonlib init people.csv.gz --out people.yaml
+              anonlib init people.csv.gz --out people.yaml --ask
               anonlib init shop.customers --format table
               anonlib init export.txt --format csv --option delimiter=';'
               anonlib init shop.customers --format jdbc --option user=me \\
@@ -304,6 +305,9 @@ def _init(verbs: Any) -> None:
         help="an option that is secret, by the name of the environment variable that has it",
     )
     parser.add_argument("--out", metavar="FILE", help="where to write it (default: stdout)")
+    parser.add_argument(
+        "--ask", action="store_true", help="ask about the guesses in the terminal, column by column"
+    )
 
 
 def _schema(verbs: Any) -> None:

@@ -155,7 +155,7 @@ def format_draft(draft: Draft) -> str:
         *_singling(draft),
         *_attributes(draft),
         "",
-        *_persons(draft.persons),
+        *_persons(draft.persons, answered=draft.persons.place in draft.answers),
         "",
         *_privacy(draft),
         "",
@@ -305,11 +305,13 @@ def format_share(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 or not share else f"{100 * share:.1f} %"
 
 
-def _persons(persons: Persons) -> list[str]:
+def _persons(persons: Persons, *, answered: bool) -> list[str]:
     if persons.unit:
         return [f"unit: [{', '.join(map(scalar, persons.unit))}]  # {persons.why}"]
     if persons.column is not None:
         return [f"one_row_per_person: {scalar(persons.column)}  # {persons.why}"]
+    if answered:
+        return ["one_row_per_person: true"]
     return [
         "# Nothing unique was found. Is every row another person? Else name the columns that",
         "# identify a person: `unit: [COLUMNS]`.",
