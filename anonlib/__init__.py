@@ -10,6 +10,8 @@ The verbs, each also one of the command line (`python -m anonlib --help`):
     audit       count again whether a table, Delta or in hand, holds the privacy models of a config
     sweep       try many configs on small tables in memory
     report      write the page of a run
+    certify     write the certificate of a run, for a privacy officer to sign
+    verify      compare a certificate with the table that it is of
     cells       group the rows of a table in memory, without Spark
 
 A config is a dict, the path of a YAML file, or the Config that `load` or `parse` made of one.
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from anonlib.config.reading import load, parse
     from anonlib.in_hand import anonymize, audit, suggest
     from anonlib.local import cells
-    from anonlib.pages.output import report
-    from anonlib.pipeline import check, evaluate, release, sweep
+    from anonlib.pages.output import certify, report
+    from anonlib.pipeline import check, evaluate, release, sweep, verify
 
     __version__: str
 
@@ -32,6 +34,7 @@ _HOMES = {
     "anonymize": "anonlib.in_hand",
     "audit": "anonlib.in_hand",
     "cells": "anonlib.local",
+    "certify": "anonlib.pages.output",
     "check": "anonlib.pipeline",
     "evaluate": "anonlib.pipeline",
     "load": "anonlib.config.reading",
@@ -40,6 +43,7 @@ _HOMES = {
     "report": "anonlib.pages.output",
     "suggest": "anonlib.in_hand",
     "sweep": "anonlib.pipeline",
+    "verify": "anonlib.pipeline",
 }
 
 __all__ = [
@@ -47,6 +51,7 @@ __all__ = [
     "anonymize",
     "audit",
     "cells",
+    "certify",
     "check",
     "evaluate",
     "load",
@@ -55,6 +60,7 @@ __all__ = [
     "report",
     "suggest",
     "sweep",
+    "verify",
 ]
 
 

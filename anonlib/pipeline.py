@@ -37,11 +37,13 @@ from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
+from anonlib.pages.output import read_certificate
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
+from anonlib.run.confirmation import LineVerdict, confirm_lines
 from anonlib.run.endings import (
     finish,
     record_path,
@@ -240,6 +242,45 @@ def audit_delta(
         if version is not None:
             reader = reader.option("versionAsOf", version)
         return audit_published(reader.load(table), config)
+
+
+def verify(
+    certificate: str,
+    table: str,
+    progress: Progress | None = None,
+    *,
+    version: int | None = None,
+    record: str | None = None,
+) -> tuple[LineVerdict, ...]:
+    """Compares a certificate with the table that it is of.
+
+    Args:
+        certificate: The file, in HTML.
+        table: The folder of the published table.
+        progress: Hears of every stage; silent by default.
+        version: The version of the table; the latest by default.
+        record: The private record of the run, which can tell of all lines.
+
+    Returns:
+        A verdict for each line: confirmed, contradicted, or unsaid where the table can't tell.
+
+    Raises:
+        InputError: The certificate is none, or the table can't be read.
+
+    Example:
+        anonlib.verify("adult.certificate.html", "out/adult")
+    """
+    progress = progress or Progress()
+    page, facts, recorded = read_certificate(certificate, record)
+    with progress.stage("start"):
+        spark = session({})
+    where = f"table {table}"
+    damage = explain_damage(spark, table, where)
+    with progress.stage("audit", spark), damage, translate_errors(where):
+        reader = spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return confirm_lines(page, facts, reader.load(table), table, recorded)
 
 
 def audit_frame(table: DataFrame, config: GivenConfig) -> AuditReport:

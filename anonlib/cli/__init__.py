@@ -36,8 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments; those of the process if None.
 
     Returns:
-        The exit code: 0 done, 2 config or input error, 3 audit failed, 4 gate failed, 5 the table
-        can't be audited by itself, 1 any other error.
+        The exit code: 0 done, 2 config or input error, 3 audit failed or certificate
+        contradicted, 4 gate failed, 5 the table can't be audited by itself, 1
+        any other error.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     _never_fail_to_print()
@@ -246,6 +247,32 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
+def _certificate(args: argparse.Namespace) -> int:
+    config = None if args.conf is None else config_of(args)
+    from anonlib.pages.output import certify
+
+    with progress_of(args) as progress:
+        out = certify(args.run, config, args.out)
+        progress.note(f"written: {out} (for those who sign)")
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from anonlib import pipeline
+
+    with progress_of(args) as progress:
+        lines = pipeline.verify(
+            args.certificate, args.table, progress, version=args.version, record=args.record
+        )
+    if args.json:
+        print_json([asdict(line) for line in lines])
+    else:
+        from anonlib.cli.show.line_verdicts import print_lines
+
+        print_lines(lines)
+    return AUDIT_FAILED if any(line.state == "contradicted" for line in lines) else 0
+
+
 def _runs(args: argparse.Namespace) -> int:
     from anonlib.cli.runs import run_runs
 
@@ -279,6 +306,8 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "generate": _generate,
     "show": _show,
     "report": _report,
+    "certificate": _certificate,
+    "verify": _verify,
     "runs": _runs,
 }
 

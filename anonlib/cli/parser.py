@@ -91,6 +91,8 @@ def make_parser(version: str) -> Parser:
         _generate,
         _show,
         _report,
+        _certificate,
+        _verify,
         _runs,
     ):
         add(verbs)
@@ -411,6 +413,55 @@ def _report(verbs: Any) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="the HTML file (default: RUN.html beside the record)"
     )
+
+
+def _certificate(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "certificate",
+        "write the certificate of a release, for a privacy officer to sign",
+        """
+            Two pages and annexes, in HTML made for paper, or in PDF (anonlib[pdf]).
+
+            examples:
+              anonlib certificate out/adult.private/2026-01-31.json
+              anonlib certificate 2026-01-31 --conf conf/adult.yaml --out adult.pdf
+        """,
+    )
+    parser.add_argument("run", metavar="RUN", help="the run's private record; with --conf, its id")
+    add_conf(parser, "--conf")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the file, .html or .pdf (default: RUN.certificate.html beside the record)",
+    )
+
+
+def _verify(verbs: Any) -> None:
+    parser = add_verb(
+        verbs,
+        "verify",
+        "compare a certificate with the table that it is of, line by line",
+        f"""
+            Counts the table anew, and says which lines it confirms, and which it contradicts.
+
+            examples:
+              anonlib verify adult.certificate.html out/adult
+              anonlib verify adult.certificate.html out/adult --record RECORD   all lines
+
+            {EXIT_CODES}
+        """,
+    )
+    parser.add_argument("certificate", metavar="CERTIFICATE", help="the certificate, in HTML")
+    parser.add_argument("table", metavar="TABLE", help="folder of a Delta table")
+    parser.add_argument(
+        "--version",
+        type=whole_number(0),
+        metavar="N",
+        help="the table's version (default: the latest)",
+    )
+    parser.add_argument("--record", metavar="FILE", help="the run's private record")
+    add_json(parser)
 
 
 def _runs(verbs: Any) -> None:

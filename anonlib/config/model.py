@@ -446,6 +446,11 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 class ContextSection(Section):
     """Who can do what with a release: what its risk depends on besides its rows."""
 
+    data: Words | None = Field(
+        default=None,
+        description="which persons and which time the rows are of, in words: what `source.where` "
+        "keeps, which records leave out",
+    )
     recipient: Words | None = Field(
         default=None, description="who works with the release: a role or a name"
     )

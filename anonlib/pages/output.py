@@ -8,12 +8,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from anonlib.config.model import Config
 from anonlib.config.reading import as_config
+from anonlib.config.summary import bare
 from anonlib.errors import InputError, StorageError
 from anonlib.pages import MARK, render
+from anonlib.pages.seal import SEAL, Facts, open_seal, seal_record
 
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.spark.storage import Storage
@@ -61,6 +63,78 @@ def report(
     return place
 
 
+def certify(
+    run: str | Path,
+    config: Config | Mapping[str, Any] | str | Path | None = None,
+    out: str | Path | None = None,
+) -> str:
+    """Writes the certificate of a run from its private record: HTML, or PDF if `out` ends in .pdf.
+
+    Args:
+        run: The path of a private record; with a config, the id of a run.
+        config: The config of the run: a dict, the path of a YAML file, or a Config.
+        out: The file to write; by default RUN.certificate.html beside the record. An existing
+            certificate in HTML is replaced, any other file is not.
+
+    Returns:
+        The path of the certificate.
+
+    Raises:
+        InputError: The record is not there or not of a run that published, `out` is another file,
+            or PDF is asked for without WeasyPrint.
+        StorageError: The file can't be written.
+
+    Example:
+        anonlib.certify("out/adult.private/RUN_ID.json")
+    """
+    record = str(run) if config is None else _record_path(str(run), as_config(config).record_path)
+    place = str(out or f"{record.removesuffix('.json')}.certificate.html")
+    text = _read(record)
+    try:
+        page = seal_record(text).page()
+    except InputError as error:
+        raise InputError(f"{record}: {error}") from None
+    if place.lower().endswith(".pdf"):
+        _write_pdf(place, page)
+        return place
+    if (there := _existing(place)) is not None and SEAL not in there[:2000]:
+        raise InputError(
+            f"{place}: is there already, and is no certificate; name another file with --out"
+        )
+    _write(place, page)
+    return place
+
+
+def read_certificate(path: str, record: str | None) -> tuple[str, Facts, Facts | None]:
+    """Reads a certificate: its page, its facts, and those that the record gives, if it is named.
+
+    Raises:
+        InputError: A file is not there, or is none.
+    """
+    page = _read(path, "CERTIFICATE is a file in HTML that `anonlib certificate` wrote")
+    try:
+        facts = open_seal(page)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return page, facts, None if record is None else seal_record(_read(record))
+
+
+def _write_pdf(path: str, page: str) -> None:
+    """Writes a page to a new PDF on this machine. Pages need nothing else, and nothing is
+    fetched."""
+    try:
+        from weasyprint import HTML
+    except ImportError:
+        raise InputError(
+            "PDF needs WeasyPrint: pip install 'anonlib[pdf]'; or print the HTML from a browser"
+        ) from None
+
+    def refuse(url: str) -> NoReturn:
+        raise ValueError(f"a certificate has no links, and {bare(url)} is not fetched")
+
+    _write_new(path, HTML(string=page, url_fetcher=refuse).write_pdf())
+
+
 def require_new(path: str | Path) -> None:
     """Raises InputError if a file is there."""
     if Path(path).exists():
@@ -70,10 +144,14 @@ def require_new(path: str | Path) -> None:
 def write_page(path: str | Path, page: str) -> None:
     """Writes a page to a new local file that only its owner can read. Raises InputError if the file
     is there, or can't be written."""
+    _write_new(path, page.encode())
+
+
+def _write_new(path: str | Path, content: bytes) -> None:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
     except FileExistsError:
         raise InputError(f"{path}: is there already; name another file") from None
     except OSError as error:
@@ -87,13 +165,13 @@ def _record_path(run: str, folder: str) -> str:
     return f"{folder.rstrip('/')}/{run}.json"
 
 
-def _read(path: str) -> str:
+def _read(
+    path: str,
+    wanted: str = "RUN is the path of a private record, or with --conf CONF the id of a run",
+) -> str:
     text = _existing(path)
     if text is None:
-        raise InputError(
-            f"{path}: no such file; RUN is the path of a private record, or with --conf "
-            "CONF the id of a run"
-        )
+        raise InputError(f"{path}: no such file; {wanted}")
     return text
 
 

@@ -132,7 +132,7 @@ def look_back(
     require_kept(promise, target, records)
     if ledger is None:
         return PriorRelease(rows)
-    digest = _digest(target.published())
+    digest = digest_table(target.published())
     gap = ledger.gap(target.runs(), digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
@@ -144,7 +144,8 @@ def look_back(
     return PriorRelease(rows, digest if ledger.knows(target.runs(), digest) else None)
 
 
-def _digest(table: DataFrame) -> Digest:
+def digest_table(table: DataFrame) -> Digest:
+    """The digest of a published table: of its values, by the order of its columns."""
     with translate_errors("release.path"):
         return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
 
@@ -229,7 +230,7 @@ def _require_others(target: Target, source: Source, ledger: Ledger | None) -> No
     if ledger is None:
         reason = "without a ledger it is unknown who is in it"
     else:
-        there = _digest(target.published())
+        there = digest_table(target.published())
         reason = ledger.gap(target.runs(), there, source.schema) or ""
         if not reason:
             n, unnamed = ledger.returning(source, target.runs())

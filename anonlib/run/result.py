@@ -58,6 +58,8 @@ class ReleaseResult:
     losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
     table: str = ""
     table_version: int = -1
+    time: str = ""  # when the release was about to be published, in UTC
+    table_digest: str = ""  # of the table after the run; empty if it is not known
     manifest: str = ""
     record: str = ""
     report: str = ""

@@ -1,6 +1,7 @@
 """One run that makes a release: stages, audits and measures it, then publishes it or not."""
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -37,7 +38,7 @@ from anonlib.run.verify import (
 from anonlib.source import Source
 from anonlib.source.file_list import require_same_files
 from anonlib.source.steady import require_same
-from anonlib.spark.digest import digest, digest_halves, with_halves
+from anonlib.spark.digest import Digest, digest, digest_halves, with_halves
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
@@ -115,9 +116,16 @@ class Run:
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, "published")
             notes = (*self.prior.notes, *reader_notes(source.schema))
-            result = replace(result, notes=(*notes, *source.schema.notes))
+            digest_of_rows = self._digest(release, source.schema)
+            after = self.prior.digest_with(digest_of_rows)
+            result = replace(
+                result,
+                notes=(*notes, *source.schema.notes),
+                time=datetime.now(UTC).isoformat(timespec="seconds"),
+                table_digest="" if after is None else after.text,
+            )
             self._write_ahead(result, source, scan, release, lease)
-            version = self._publish(source, scan, release, lease)
+            version = self._publish(source, scan, release, lease, digest_of_rows)
         result = replace(result, table_version=version, seconds=dict(self.progress.seconds))
         result = self._keep(result, source, scan, release)
         register(self.spark, self.config.release)
@@ -200,7 +208,21 @@ class Run:
             )
         return evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
 
-    def _publish(self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease) -> int:
+    def _digest(self, release: AuditedRelease, schema: Schema) -> Digest:
+        """The digest of the released rows, in the order of the table's columns."""
+        names = self.prior.names(schema)
+        if [*names] == [column.id for column in schema.released]:
+            return release.outcome.digest
+        return digest(release.rows.select(*names))
+
+    def _publish(
+        self,
+        source: Source,
+        scan: Scan,
+        release: AuditedRelease,
+        lease: Lease,
+        digest_of_rows: Digest,
+    ) -> int:
         """Notes the persons, commits, and writes the manifest. Returns the new version."""
         schema, outcome = source.schema, release.outcome
         split_by = tuple(schema.by_id(id).name for id in release.staging.plan.split_by)
@@ -218,11 +240,6 @@ class Run:
         lease.require()
         names = self.prior.names(schema)
         self.target.require_unchanged()
-        digest_of_rows = outcome.digest
-        if [*names] != [column.id for column in schema.released]:
-            digest_of_rows = digest(
-                release.rows.select(*names)
-            )  # hashes go by the order of columns
         after = self.prior.digest_with(digest_of_rows)
         self.past.before_commit(self.run_id, source, after, release.table_report)
         require_same_files(source.files, source.fresh)

@@ -36,6 +36,11 @@ class Digest:
     low: int = 0
     high: int = 0
 
+    @property
+    def text(self) -> str:
+        """Rows and sums, in hex, as a certificate has them."""
+        return f"{self.n_rows}:{self.low:016x}{self.high:016x}"
+
     def __add__(self, other: "Digest") -> "Digest":
         """The digest of both multisets together."""
         return Digest(

@@ -1,0 +1,35 @@
+"""Prints what a table confirms of its certificate."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from anonlib.cli.show import console
+from anonlib.cli.show.parts import new_table
+from anonlib.text import printable
+
+if TYPE_CHECKING:
+    from anonlib.run.confirmation import LineVerdict
+
+_STYLES = {"confirmed": "green", "contradicted": "bold red"}
+
+
+def print_lines(lines: "Sequence[LineVerdict]", to: Console | None = None) -> None:
+    """Prints the lines that are confirmed or contradicted, and how many the table can't tell."""
+    to = to or console()
+    table = new_table("line", "verdict", "found")
+    table.columns[1].no_wrap = True
+    for each in lines:
+        if each.state != "unsaid":
+            verdict = Text(each.state, style=_STYLES[each.state])
+            table.add_row(Text(printable(each.name)), verdict, Text(printable(each.reason)))
+    to.print(table)
+    counts = Counter(line.state for line in lines)
+    text = f"{counts['confirmed']} confirmed, {counts['contradicted']} contradicted"
+    to.print()
+    to.print(Text(f"{text}, {counts['unsaid']} that the table can't tell", style="bold"))
+    if counts["unsaid"]:
+        to.print(Text("--record RECORD compares all of them with the private record"))

@@ -1,0 +1,330 @@
+"""The content of a certificate: what a privacy officer signs, from the private record of a run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from json import dumps
+from typing import Any
+
+from anonlib import registry
+from anonlib.auditing.report import THRESHOLD, value_risk
+from anonlib.config.summary import bare
+from anonlib.pages.release import count_states
+from anonlib.pages.words import count_noun, number, spoken
+from anonlib.text import MISSING_TOKENS, printable
+
+Record = Mapping[str, Any]
+
+#: Said where nothing covers a point.
+NOT_COVERED = "not covered"
+#: The three risks of WP216, each the type of a measure that attacks the release.
+ATTACKS = ("singling_out", "linkability", "inference")
+#: Figures of utility, the best first: a measure and its figure, where more is worse.
+_UTILITIES = (
+    ("learning", "accuracy_loss"),
+    ("learning", "r2_loss"),
+    ("associations", "mean"),
+    ("queries", "median"),
+    ("marginals", "total_variation"),
+    ("marginals", "wasserstein"),
+)
+#: Losses that stand in where too few figures were measured.
+_LOSSES = ("ncp", "sse", "nllm", "classification", "discernibility")
+_N_UTILITIES = 3
+#: Most columns on the first pages; else they have an annex of their own.
+MAX_COLUMNS = 12
+
+
+@dataclass(frozen=True)
+class CertificateLine:
+    """One line.
+
+    Attributes:
+        id: Its name, unique on the certificate.
+        cells: Its texts. The first names it.
+    """
+
+    id: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CertificateSection:
+    """Lines under a heading.
+
+    Attributes:
+        title: The heading.
+        heads: The heads of columns; empty for pairs of names and texts.
+        lines: The lines.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    lines: tuple[CertificateLine, ...]
+
+
+def list_sections(
+    record: Record, record_sha256: str
+) -> tuple[tuple[CertificateSection, ...], tuple[CertificateSection, ...]]:
+    """The sections of the first pages, and the list of columns if it is too long for these.
+
+    Args:
+        record: The private record of a run that published.
+        record_sha256: SHA-256 of its file, in hex.
+    """
+    columns = _section(
+        "Columns", "column", _columns(record), ("column", "role", "technique", "loss")
+    )
+    wide = len(columns.lines) > MAX_COLUMNS
+    roles = [line.cells[1] for line in columns.lines]
+    counted = [(role, count_noun(roles.count(role), "column")) for role in dict.fromkeys(roles)]
+    main = (
+        _section("Who, what for, until when", "use", _use(record)),
+        _section("Which data", "data", _data(record)),
+        _section("Columns, listed in an annex", "role", counted) if wide else columns,
+        _section("Verdicts", "verdict", _verdicts(record), _VERDICT_HEADS),
+        _section("Three risks", "risk", _risks(record), _RISK_HEADS),
+        _section("Three utilities, and who fares worst", "utility", _utilities(record)),
+        _section("What remains, and what this does not protect against", "rest", _rest(record)),
+        _section("Digests", "digest", _digests(record, record_sha256)),
+    )
+    return main, (replace(columns, title="Annex: columns"),) if wide else ()
+
+
+def _section(
+    title: str, name: str, rows: "Iterator[Row] | Sequence[Row]", heads: tuple[str, ...] = ()
+) -> CertificateSection:
+    """A section. Its lines are named by `name` and their number."""
+    lines = [
+        CertificateLine(f"{name}-{i}", tuple(printable(cell) for cell in row))
+        for i, row in enumerate(rows, start=1)
+    ]
+    return CertificateSection(title, heads, tuple(lines))
+
+
+#: The texts of a line.
+Row = tuple[str, ...]
+_VERDICT_HEADS = ("rule", "found", "required", "verdict")
+_RISK_HEADS = ("risk", "attack", "control", "excess, interval", "threshold")
+
+
+def _use(record: Record) -> Iterator[Row]:
+    words, context = record.get("accountability", {}), record.get("context", {})
+    yield "approved by", words.get("approver", "not given")
+    yield "purpose", words.get("purpose", "not given")
+    recipients = [*words.get("recipients", ()), *filter(None, [context.get("recipient")])]
+    yield "recipients", "; ".join(dict.fromkeys(recipients)) or "not given"
+    yield "access", context.get("access", "not given")
+    known = ", ".join(context.get("may_know", ())) or "not given; taken to be all quasi-identifiers"
+    yield "attackers may know", known
+    yield "released", record.get("time") or "not recorded"
+    yield "until", context.get("expires", "no last day is set")
+
+
+def _data(record: Record) -> Iterator[Row]:
+    settings, audit = record["settings"], record["audit"]
+    source = settings["source"]
+    place = source.get("table") or bare(source.get("path") or "").rstrip("/").rpartition("/")[2]
+    version = record.get("source_version")
+    yield "source", " ".join(filter(None, [source["format"], place]))
+    yield "version of the source", "not versioned" if version is None else str(version)
+    kept = "a condition of the config" if source["filtered"] else "none: all rows"
+    yield "filter", record.get("context", {}).get("data") or kept
+    yield "persons", settings["persons"]
+    yield "table", bare(record["table"]).rstrip("/").rpartition("/")[2]
+    yield "version of the table", str(record["table_version"])
+    yield "rows", number(audit["n_rows"])
+    yield "classes", number(audit["n_classes"])
+    yield "rows of the smallest class", number(min(size for size, _ in audit["sizes"]))
+    yield "rows suppressed", _few(record["n_suppressed"], find_k(record))
+
+
+def find_k(record: Record) -> int:
+    """The largest k that a verdict required; small counts are hidden below it."""
+    verdicts = record["audit"]["verdicts"]
+    required = [v["required"] for v in verdicts if v["model"].startswith("k_anonymity")]
+    return int(max(required, default=0))
+
+
+def _few(n: int, k: int) -> str:
+    return f"fewer than {k}" if 0 < n < k else number(n)
+
+
+def _columns(record: Record) -> Iterator[Row]:
+    losses = dict(record.get("losses_by_column", {}))
+    measures = (record.get("evaluation") or {}).get("measures", {})
+    for figure in measures.get("marginals", {}).get("figures", ()):
+        if figure["name"] != "missing" and figure["value"] is not None:
+            losses.setdefault(spoken(figure["name"]), {})[figure["of"]] = figure["value"]
+    for name, column in record["settings"]["columns"].items():
+        found = [(metric, of[name]) for metric, of in losses.items() if name in of]
+        loss = f"{found[0][0]} {number(found[0][1])}" if found else "–"
+        yield name, spoken(column["role"]), describe_technique(column), loss
+
+
+def describe_technique(column: Record) -> str:
+    """How a column is released."""
+    if "recoder" in column:
+        along = ", along its hierarchy" if column.get("hierarchy") else ""
+        return f"generalized by {column['recoder']}{along}"
+    if column["role"] in ("identifier", "drop"):
+        return "keyed pseudonym" if column.get("pseudonym") else "removed"
+    return "as it is"
+
+
+def _verdicts(record: Record) -> Iterator[Row]:
+    for each in record["audit"]["verdicts"]:
+        yield describe_verdict(each)
+    for gate in (record.get("evaluation") or {}).get("gates", ()):
+        found = gate["found"].removeprefix(f"{gate['gate']}: ")
+        yield f"gate {gate['gate']}", found, "–", "passed" if gate["passed"] else "not passed"
+    if rules := record.get("policy"):
+        title = record["settings"].get("policy") or "policy"
+        kept = all(rule["state"] != "not kept" for rule in rules)
+        yield title, count_states(rules), "–", "kept, as far as shown" if kept else "not kept"
+
+
+def describe_verdict(verdict: Record) -> Row:
+    """The line of a verdict of the audit."""
+    found = "not measured" if verdict["value"] is None else number(verdict["value"])
+    better = "" if verdict["exact"] or verdict["value"] is None else " or better"
+    holds = "holds" if verdict["holds"] else "fails"
+    return verdict["model"], f"{found}{better}", number(verdict["required"]), holds
+
+
+def _risks(record: Record) -> Iterator[Row]:
+    for name in ATTACKS:
+        yield _attack(record, name)
+    if "one row per person" not in record["settings"]["persons"]:
+        return
+    audit = record["audit"]
+    risk = value_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
+    for name, key in (("largest chance", "prosecutor_max"), ("mean chance", "marketer")):
+        bound = f"{'above' if risk[key] > THRESHOLD else 'within'} {THRESHOLD}"
+        yield f"{name} to be found by class size", number(risk[key]), "–", "exact", bound
+
+
+def _attack(record: Record, name: str) -> Row:
+    """The line of an attack: its worst figures, by risk."""
+    evaluation = record.get("evaluation") or {}
+    measured = evaluation.get("measures", {}).get(name)
+    bounds = [g["gate"] for g in evaluation.get("gates", ()) if g["gate"].startswith(f"{name}.")]
+    bound = "; ".join(bounds) or "no gate"
+    by_subject: dict[str, dict[str, float | None]] = {}
+    for each in (measured or {}).get("figures", ()):
+        by_subject.setdefault(each["of"], {})[each["name"]] = each["value"]
+    known = {of: found for of, found in by_subject.items() if found.get("risk") is not None}
+    if not known:
+        return spoken(name), "not attacked", "–", NOT_COVERED, bound
+    of, worst = max(known.items(), key=lambda item: (item[1]["risk"], item[0]))
+    tries = "" if worst.get("attempts") is None else f" of {number(worst['attempts'])} attempts"
+    interval = f"{number(worst.get('low'))} to {number(worst.get('high'))}"
+    return (
+        f"{spoken(name)}{f' of {of}' if of else ''}",
+        f"{number(worst.get('attack_rate'))}{tries}",
+        number(worst.get("control_rate")),
+        f"{number(worst['risk'])}, {interval}",
+        bound,
+    )
+
+
+def _utilities(record: Record) -> Iterator[Row]:
+    measures = (record.get("evaluation") or {}).get("measures", {})
+    rows: list[Row] = []
+    for measure, figure in _UTILITIES:
+        found = [f for f in measures.get(measure, {}).get("figures", ()) if f["name"] == figure]
+        found = [f for f in found if f["value"] is not None]
+        if found and not any(row[0].startswith(measure) for row in rows):
+            worst = max(found, key=lambda f: (f["value"], f["of"]))
+            of = f", worst of {worst['of']}" if worst["of"] else ""
+            rows.append((f"{measure}: {spoken(figure)}{of}", number(worst["value"])))
+    losses = record.get("losses", {})
+    rows += [(f"loss {n}", number(losses[n])) for n in _LOSSES if losses.get(n) is not None]
+    yield from rows[:_N_UTILITIES]
+    fairness = measures.get("fairness", {}).get("figures", ())
+    worst = {f["name"]: f for f in fairness if f["name"].startswith("worst")}
+    for name, each in worst.items():
+        yield f"worst subgroup: {spoken(name)}", f"{number(each['value'])} {each['of']}".rstrip()
+    if not worst:
+        yield "worst subgroup", f"{NOT_COVERED}: the measure fairness was not asked for"
+
+
+def _rest(record: Record) -> Iterator[Row]:
+    """What a reader must not take for protected, as the config and the audit have it."""
+    settings, columns = record["settings"], record["settings"]["columns"]
+    by_role = {role: [n for n, c in columns.items() if c["role"] == role] for role in _ROLES}
+    guarded = {spec.get("attribute") for spec in record["promise"]["models"]}
+    yield "membership", "that a person is in the table is not hidden"
+    for name in (*by_role["sensitive"], *by_role["target"]):
+        if name not in guarded:
+            yield name, "published as it is, and no model protects it: a class may agree on it"
+    if shown := [n for n in (*by_role["sensitive"], *by_role["target"]) if n in guarded]:
+        yield (
+            ", ".join(shown),
+            "what a class has in common is told of each person in it, within the models",
+        )
+    if by_role["insensitive"]:
+        state = spoken(record["audit"]["insensitive"])
+        yield (
+            ", ".join(by_role["insensitive"]),
+            f"published as they are; rare combinations: {state}",
+        )
+    if linked := [name for name, c in columns.items() if c.get("pseudonym")]:
+        yield ", ".join(linked), "pseudonyms: rows of one person are known to belong together"
+    if settings["persons"] == "one row per person, declared":
+        yield "persons", "that each row is another person is declared, and was not checked"
+    if settings["release"]["mode"] != "error":
+        yield "earlier releases", "who kept another version of this table may compare the two"
+    if not record.get("context", {}).get("may_know"):
+        yield "attackers", "who know more than the quasi-identifiers are not counted"
+    waiting = [rule for rule in record.get("policy", ()) if rule["state"] == "to confirm"]
+    if waiting:
+        yield "policy", f"{count_noun(len(waiting), 'rule')} for a person to confirm, in the annex"
+
+
+_ROLES = ("sensitive", "target", "insensitive")
+
+
+def _digests(record: Record, record_sha256: str) -> Iterator[Row]:
+    yield "run", record["run_id"]
+    yield "rows and values of the table", record.get("table_digest") or "not known: rows were added"
+    yield "config", record["config_sha256"]
+    yield "promise", _sha256_of(record["promise"])
+    yield "private record", record_sha256
+    yield "software", ", ".join(f"{n} {v}" for n, v in record["software"].items())
+
+
+def _sha256_of(promise: Record) -> str:
+    """As `Promise.digest`: the public manifest has it."""
+    return sha256(dumps(promise, sort_keys=True).encode()).hexdigest()
+
+
+def describe_audit(record: Record) -> dict[str, Any]:
+    """What an audit of the table needs, as far as the certificate may have it: lists of columns,
+    and the models that can be counted without hierarchies, orders and the config's tokens."""
+    columns = record["settings"]["columns"]
+    released = [n for n, c in columns.items() if describe_technique(c) != "removed"]
+    quasi = [n for n in released if columns[n]["role"] == "quasi_identifier"]
+    promise = record["promise"]
+    usual = sorted(sha256(text.encode()).hexdigest() for text in MISSING_TOKENS)
+    models = []
+    for spec in promise["models"]:
+        model = registry.build("privacy model", spec)
+        plain = not (model.by_hierarchy or model.by_order) and promise["missing_tokens"] == usual
+        if plain or model.column is None:
+            models.append(spec)
+    labels = {name: columns[name]["recoder"].split() for name in quasi}
+    shares = any(label[0] == "proportional" for label in labels.values())
+    rows = not promise["persons"].startswith("unit ")
+    return {
+        "columns": released,
+        "quasi_identifiers": quasi,
+        "sets": [n for n, words in labels.items() if _is_set(words)],
+        "models": models,
+        "persons": "rows" if rows else "unknown",
+        "classes": not shares,
+    }
+
+
+def _is_set(label: Sequence[str]) -> bool:
+    return label[0] == "set" and "form=text" not in label

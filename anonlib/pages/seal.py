@@ -1,0 +1,147 @@
+"""Certificates as files: HTML with all its facts as JSON, so that a change of either shows."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from html.parser import HTMLParser
+from typing import Any
+
+from anonlib.config.summary import bare, software
+from anonlib.errors import InputError
+from anonlib.pages import environment
+from anonlib.pages.annexes import list_annexes
+from anonlib.pages.certificate import describe_audit, list_sections
+
+#: Marks a file as a certificate. It is in the HTML head.
+SEAL = '<meta name="generator" content="anonlib certificate">'
+_FACTS = re.compile(r'<script type="application/json" id="facts">(.*?)</script>', re.S)
+#: The lines that hold the digest of all facts.
+_SUM = "facts"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a certificate says.
+
+    Attributes:
+        content: Title, sections, annexes, and what an audit of the table needs; as JSON has it.
+    """
+
+    content: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(self.content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the canonical JSON, in hex. It is on the page."""
+        return sha256(self.text.encode()).hexdigest()
+
+    def lines(self) -> dict[str, tuple[str, ...]]:
+        """By id of a line: its texts."""
+        sections = [*self.content["sections"], *self.content["annexes"]]
+        return {
+            line["id"]: tuple(line["cells"]) for section in sections for line in section["lines"]
+        }
+
+    def page(self) -> str:
+        """The certificate, as HTML. It depends on the facts and the version of anonlib only."""
+        # `<` can't end the element that the JSON is in.
+        shown = self.text.replace("<", "\\u003c")
+        template = environment().get_template("certificate.html")
+        return template.render(
+            facts=self.content, json=shown, sum=self.sha256, seal=SEAL, sum_id=_SUM
+        )
+
+
+def seal_record(text: str) -> Facts:
+    """The facts of a certificate, from the text of a private record.
+
+    Raises:
+        InputError: It is no private record, of no run that published, or damaged.
+    """
+    try:
+        record = json.loads(text)
+    except ValueError:
+        raise InputError("no JSON, so no run record of anonlib") from None
+    if not isinstance(record, dict) or record.get("anonlib_record") != 1:
+        raise InputError("no run record of anonlib, or one of another version")
+    if record.get("outcome") != "published":
+        raise InputError("the run published nothing, so there is nothing to certify")
+    try:
+        sections, columns = list_sections(record, sha256(text.encode()).hexdigest())
+        name = bare(record["table"]).rstrip("/").rpartition("/")[2]
+        content = {
+            "anonlib_certificate": 1,
+            "anonlib": software()["anonlib"],
+            "title": f"Certificate of the release {name}",
+            "run_id": record["run_id"],
+            "signers": ["prepared by", "privacy officer", "approved by"],
+            "sections": [asdict(each) for each in sections],
+            "annexes": [asdict(each) for each in (*columns, *list_annexes(record))],
+            "audit": describe_audit(record),
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"the run record is damaged ({type(error).__name__})") from None
+    return Facts(json.loads(json.dumps(content)))
+
+
+def open_seal(page: str) -> Facts:
+    """The facts of a certificate. Raises InputError if it is none."""
+    found = _FACTS.search(page)
+    try:
+        content = json.loads(found[1]) if found is not None and SEAL in page else None
+        facts = Facts(content if isinstance(content, dict) else {})
+        if facts.content.get("anonlib_certificate") != 1:
+            raise InputError("no certificate of anonlib in HTML, or one of another version")
+        facts.page()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError("the certificate is damaged: its facts can't be read") from None
+    return facts
+
+
+class _Reader(HTMLParser):
+    """Collects the texts that a reader sees, by line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: dict[str, list[str]] = {}
+        self.rest: list[str] = []
+        self._line = ""
+        self._hidden = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs).get("data-line")
+        if named is not None:
+            self._line = named
+            self.lines.setdefault(named, [])
+        self._hidden = tag in ("style", "script")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+        if tag in ("tr", "p"):
+            self._line = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden or not data.strip():
+            return
+        (self.lines[self._line] if self._line else self.rest).append(" ".join(data.split()))
+
+
+def find_changes(page: str, facts: Facts) -> Iterator[str]:
+    """The lines of a certificate that do not say what its facts say. A page of this version of
+    anonlib must be what it writes, to the letter; of another version, its texts are compared."""
+    expected = facts.page()
+    seen, right = _Reader(), _Reader()
+    seen.feed(page)
+    right.feed(expected)
+    wrong = [name for name in right.lines if seen.lines.get(name) != right.lines[name]]
+    wrong += [name for name in seen.lines if name not in right.lines]
+    yield from wrong
+    own_version = facts.content.get("anonlib") == software()["anonlib"]
+    if not wrong and (seen.rest != right.rest or (own_version and page != expected)):
+        yield "the page"

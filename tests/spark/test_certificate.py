@@ -1,0 +1,168 @@
+"""The certificate of a release, against its table: every line that a table can tell."""
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.errors import InputError
+from anonlib.pages.seal import Facts, find_changes, open_seal
+from anonlib.run.confirmation import LineVerdict
+from anonlib.run.run_table import past_runs
+from anonlib.spark.delta_files import forget
+from tests.spark.support import MARKER, Shell, settings, write_config, write_people
+
+pytestmark = pytest.mark.spark
+
+POLICY = {
+    "name": "ours",
+    "title": "a policy of tests",
+    "rules": [
+        {
+            "id": "classes",
+            "type": "class_size",
+            "at_least": 3,
+            "says": "Classes have 3 persons.",
+            "source": "tests",
+        },
+        {"id": "contract", "type": "confirm", "says": "It is signed.", "source": "tests"},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A release, and its certificate."""
+
+    config: str
+    table: str
+    record: str
+    certificate: str
+
+    @property
+    def page(self) -> str:
+        return Path(self.certificate).read_text("utf-8")
+
+    def verify(self, record: str | None = None) -> tuple[LineVerdict, ...]:
+        return anonlib.verify(self.certificate, self.table, record=record)
+
+
+@pytest.fixture(scope="module")
+def certified(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Certified:
+    folder = tmp_path_factory.mktemp("certificate")
+    write_people(folder)
+    config = settings(
+        folder,
+        release={"run_id": "r1"},
+        policy=POLICY,
+        accountability={"approver": "data office", "purpose": "a study"},
+        context={"access": "contract", "may_know": ["wage", "city"], "expires": "2999-11-30"},
+        evaluate={"measures": ["marginals", "reidentification"]},
+        gates=[{"figure": "reidentification.prosecutor_max", "at_most": 0.4}],
+    )
+    result = anonlib.release(config)
+    assert [rule.state for rule in result.policy] == ["kept", "to confirm"]
+    record = result.record.removeprefix("file:")
+    page = anonlib.certify(record)
+    return Certified(write_config(folder, config), result.table.removeprefix("file:"), record, page)
+
+
+def states(lines: tuple[LineVerdict, ...]) -> dict[str, set[str]]:
+    """By state: the first texts of lines."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        found.setdefault(line.state, set()).add(line.name)
+    return found
+
+
+def test_the_record_has_who_and_which_rules(certified: Certified) -> None:
+    record = json.loads(Path(certified.record).read_text())
+    assert record["context"] == {
+        "access": "contract",
+        "may_know": ["wage", "city"],
+        "expires": "2999-11-30",
+    }
+    assert record["accountability"] == {"approver": "data office", "purpose": "a study"}
+    assert [rule["state"] for rule in record["policy"]] == ["kept", "to confirm"]
+    assert "the smallest class has" in record["policy"][0]["reason"]
+    (run,) = (row for row in runs_of(certified) if row["outcome"] == "published")
+    assert (run["access"], run["expires"], run["policy"]) == ("contract", "2999-11-30", "ours")
+
+
+def runs_of(certified: Certified) -> list[dict[str, object]]:
+    return past_runs(str(Path(certified.record).parent / "runs"))
+
+
+def test_what_the_table_confirms(certified: Certified) -> None:
+    found = states(certified.verify())
+    assert found.keys() == {"confirmed", "unsaid"}
+    assert found["confirmed"] >= {
+        "rows",
+        "classes",
+        "rows of the smallest class",
+        "rows and values of the table",
+        "run",
+        "promise",
+        "software",
+        "k_anonymity k=3",
+        "l_diversity l=2 attribute=illness",
+    }
+    assert "purpose" in found["unsaid"]
+    assert states(certified.verify(certified.record)).keys() == {"confirmed"}
+    assert MARKER not in certified.page
+
+
+def test_another_digit_anywhere(certified: Certified) -> None:
+    """In the text, in the facts, in the digest, and in what nobody sees. Spark is not asked."""
+    page, facts = certified.page, open_seal(certified.page)
+    assert [*find_changes(page, facts)] == []
+    digits = [found.start() for found in re.finditer(r"\d", page)]
+    for place in digits[:: max(1, len(digits) // 150)]:
+        other = page[:place] + str((int(page[place]) + 1) % 10) + page[place + 1 :]
+        with suppress(InputError):  # it is no certificate any more
+            assert [*find_changes(other, open_seal(other))] != [], page[place - 30 : place + 30]
+
+
+def test_facts_that_were_sealed_again(certified: Certified, tmp_path: Path) -> None:
+    """Who changes the facts and all that shows them is found out by the table, or by the record."""
+    content = json.loads(open_seal(certified.page).text)
+
+    def forge(name: str, text: str) -> Certified:
+        (line,) = [
+            line
+            for section in content["sections"]
+            for line in section["lines"]
+            if line["cells"][0] == name
+        ]
+        kept, line["cells"][1] = line["cells"][1], text
+        path = tmp_path / "forged.html"
+        path.write_text(Facts(content).page())
+        line["cells"][1] = kept
+        return Certified(certified.config, certified.table, certified.record, str(path))
+
+    assert states(forge("rows", "61").verify())["contradicted"] == {"rows"}
+    other = forge("purpose", "sale")
+    assert "contradicted" not in states(other.verify())  # no table knows a purpose
+    assert states(other.verify(certified.record))["contradicted"] >= {"purpose"}
+
+
+def test_another_table(certified: Certified, spark: SparkSession, shell: Shell) -> None:
+    said = shell("verify", certified.certificate, certified.table)
+    assert (said.code, "0 contradicted" in said.out) == (0, True), said
+    table = f"delta.`{certified.table}`"
+    spark.sql(f"INSERT INTO {table} SELECT * FROM {table} LIMIT 1")
+    try:
+        found = states(certified.verify())["contradicted"]
+        assert found >= {"rows", "rows and values of the table"}
+        first = anonlib.verify(certified.certificate, certified.table, version=0)
+        assert "contradicted" not in states(first)
+        said = shell("verify", certified.certificate, certified.table)
+        assert said.code == 3
+    finally:
+        spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF 0")
+        forget(spark, certified.table)

@@ -1,0 +1,295 @@
+"""The certificate of a release: its lines, its annexes, and changes of its file."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonlib.errors import InputError
+from anonlib.pages.output import certify, read_certificate
+from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
+from anonlib.text import MISSING_TOKENS
+from tests import reports
+from tests.support import skip_or_fail
+
+TOKENS = sorted(sha256(text.encode()).hexdigest() for text in MISSING_TOKENS)
+ISO = [
+    *["6.2.2", "6.2.3", "6.3.2", "6.3.3", "7.2.2", "7.2.3", "7.2.4", "7.2.5", "7.3.2", "7.3.3"],
+    *["7.3.4", "8.2.2", "8.2.3", "8.3.2", "8.3.3", "8.3.4", "9.2.2", "9.2.3", "9.2.4", "9.2.5"],
+    *["9.3.2", "9.4"],
+]
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    base = reports.record()
+    settings = base["settings"] | {
+        "kernel": "mdav",
+        "models": ["k_anonymity k=10", "l_diversity l=2 attribute=diagnosis"],
+        "policy": "ours: what we ask",
+        "release": {"path": "out/people", "mode": "error"},
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi_identifier", "scale": "continuous", "recoder": "interval"},
+            "jobs": {"role": "quasi_identifier", "scale": "nominal", "recoder": "set form=array"},
+            "diagnosis": {"role": "sensitive"},
+            "city": {"role": "insensitive"},
+        },
+    }
+    models = [
+        {"type": "k_anonymity", "k": 10},
+        {"type": "l_diversity", "l": 2, "kind": "distinct", "c": None, "attribute": "diagnosis"},
+    ]
+    promise = {"models": models, "persons": "declaration", "missing_tokens": TOKENS}
+    rule = {"says": "It is so.", "source": "a law", "where": ""}
+    return {
+        **base,
+        "settings": settings,
+        "promise": promise,
+        "time": "2026-01-31T10:15:00+00:00",
+        "table_digest": "30000:00ff",
+        "accountability": {"approver": "data office", "purpose": "a <study>"},
+        "context": {"access": "contract", "data": "adults of 2025", "expires": "2027-11-30"},
+        "policy": [
+            {**rule, "rule": "classes", "state": "kept", "reason": "k is 10"},
+            {**rule, "rule": "signed", "state": "to confirm", "reason": "no config can show this"},
+        ],
+        **changes,
+    }
+
+
+def facts(**changes: Any) -> Facts:
+    return seal_record(json.dumps(record(**changes)))
+
+
+def texts(given: Facts, section: str) -> dict[str, str]:
+    """By first text: the others, in the section of a title that begins so."""
+    sections = [*given.content["sections"], *given.content["annexes"]]
+    (found,) = [each for each in sections if each["title"].startswith(section)]
+    return {line["cells"][0]: " | ".join(line["cells"][1:]) for line in found["lines"]}
+
+
+def attack(name: str, *subjects: tuple[str, float, float, float]) -> dict[str, Any]:
+    figures = []
+    for of, risk, low, high in subjects:
+        values = {"attack_rate": risk + 0.1, "control_rate": 0.1, "attempts": 2000}
+        values |= {"risk": risk, "low": low, "high": high}
+        figures += [reports.figure(key, value, of) for key, value in values.items()]
+    return {name: reports.findings(figures)}
+
+
+def test_the_first_pages() -> None:
+    found = facts()
+    use = texts(found, "Who, what for")
+    assert use["purpose"] == "a <study>"
+    assert use["recipients"] == "not given"
+    assert use["until"] == "2027-11-30"
+    data = texts(found, "Which data")
+    assert data["filter"] == "adults of 2025"
+    assert (data["rows"], data["rows of the smallest class"]) == ("30,000", "10")
+    columns = texts(found, "Columns")
+    assert columns["name"] == "identifier | removed | –"
+    assert columns["age"].startswith("quasi identifier | generalized by interval | mse 0.021")
+    assert columns["city"] == "insensitive | as it is | –"
+    verdicts = texts(found, "Verdicts")
+    assert verdicts["ours: what we ask"].startswith("1 kept, 1 for a person to confirm")
+    risks = texts(found, "Three risks")
+    assert risks["singling out"] == "not attacked | – | not covered | no gate"
+    assert risks["largest chance to be found by class size"] == "0.1 | – | exact | above 0.09"
+    utilities = texts(found, "Three utilities")
+    assert len(utilities) == 4
+    assert utilities["worst subgroup"].startswith("not covered")
+    assert (
+        texts(found, "Digests")["promise"]
+        == sha256(json.dumps(record()["promise"], sort_keys=True).encode()).hexdigest()
+    )
+
+
+def test_small_counts_stay_hidden() -> None:
+    for n, shown in ((0, "0"), (1, "fewer than 10"), (9, "fewer than 10"), (12, "12")):
+        assert texts(facts(n_suppressed=n), "Which data")["rows suppressed"] == shown
+
+
+def test_attacks_that_were_made() -> None:
+    measures = attack("singling_out", ("", 0.02, 0.01, 0.04))
+    measures |= attack("inference", ("age", 0.1, 0.05, 0.2), ("diagnosis", 0.3, 0.2, 0.4))
+    gates = [{"gate": "inference.risk at most 0.5", "passed": True, "found": "x"}]
+    measures["fairness"] = reports.findings([reports.figure("worst_loss", 0.4, "sex: women")])
+    found = facts(evaluation={"measures": measures, "gates": gates})
+    risks = texts(found, "Three risks")
+    assert risks["singling out"] == "0.12 of 2,000 attempts | 0.1 | 0.02, 0.01 to 0.04 | no gate"
+    assert risks["inference of diagnosis"] == (
+        "0.4 of 2,000 attempts | 0.1 | 0.3, 0.2 to 0.4 | inference.risk at most 0.5"
+    )
+    assert texts(found, "Three utilities")["worst subgroup: worst loss"] == "0.4 sex: women"
+    wp216 = texts(found, "Annex: Opinion 05/2014")
+    assert wp216["3 singling out"] == "k = 10; attacked, see three risks"
+    assert wp216["3 linkability"] == "not covered"
+    assert texts(found, "Annex: ISO/IEC")["8.2.3 adversarial testing"] == "singling out, inference"
+
+
+def test_what_remains_follows_from_the_config() -> None:
+    rest = texts(facts(), "What remains")
+    assert "persons" not in rest  # checked, by a column
+    assert rest["city"].startswith("published as they are; rare combinations: checked")
+    assert "within the models" in rest["diagnosis"]
+    assert rest["policy"] == "1 rule for a person to confirm, in the annex"
+    assert "earlier releases" not in rest
+    plain = record()
+    plain["promise"]["models"] = plain["promise"]["models"][:1]
+    plain["settings"]["release"]["mode"] = "overwrite"
+    plain["settings"]["persons"] = "one row per person, declared"
+    plain["policy"] = []
+    rest = texts(seal_record(json.dumps(plain)), "What remains")
+    assert "no model protects it" in rest["diagnosis"]
+    assert {"earlier releases", "persons", "attackers"} <= rest.keys()
+    assert "policy" not in rest
+
+
+def test_annexes_have_every_point() -> None:
+    found = facts()
+    iso = texts(found, "Annex: ISO/IEC 27559:2022")
+    assert [name.split()[0] for name in iso] == ISO
+    assert iso["6.3.3 privacy-related harms"] == "not covered"
+    assert iso["9.2.2 roles and responsibilities"] == "data office"
+    ema = texts(found, "Annex: EMA Policy 0070")
+    assert {name[0] for name in ema} >= set("1234567")
+    assert "3.1.3 differential privacy" in texts(found, "Annex: Opinion 05/2014 (WP216)")
+    rules = texts(found, "Annex: policy ours")
+    assert rules["signed"] == "to confirm | It is so. | no config can show this | a law"
+    assert not [s for s in facts(policy=[]).content["annexes"] if "policy" in s["title"]]
+
+
+def test_many_columns_have_an_annex() -> None:
+    many = record()
+    many["settings"]["columns"] |= {f"c{i}": {"role": "drop"} for i in range(20)}
+    found = seal_record(json.dumps(many))
+    assert texts(found, "Columns, listed in an annex")["drop"] == "20 columns"
+    assert len(texts(found, "Annex: columns")) == 25
+
+
+def test_what_the_audit_gets() -> None:
+    audit = facts().content["audit"]
+    assert audit["quasi_identifiers"] == ["age", "jobs"]
+    assert audit["sets"] == ["jobs"]
+    assert audit["columns"] == ["age", "jobs", "diagnosis", "city"]
+    assert [model["type"] for model in audit["models"]] == ["k_anonymity", "l_diversity"]
+    assert audit["persons"] == "rows"
+
+    def changed(**changes: Any) -> Mapping[str, Any]:
+        given = record()
+        given["promise"] |= changes
+        found: Mapping[str, Any] = seal_record(json.dumps(given)).content["audit"]
+        return found
+
+    # Tokens of the config's own are values of the table, and are told to nobody.
+    assert [m["type"] for m in changed(missing_tokens=[])["models"]] == ["k_anonymity"]
+    assert changed(persons="unit person_id")["persons"] == "unknown"
+
+
+def test_a_page_is_made_of_its_facts_only() -> None:
+    given = facts()
+    page = given.page()
+    assert page == facts().page()
+    assert open_seal(page) == given
+    assert [*find_changes(page, given)] == []
+    assert "a &lt;study&gt;" in page
+    assert "a <study>" not in page
+    assert given.sha256 in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_digit_that_was_changed() -> None:
+    """Each digit of the page, in texts, facts and style, or a letter of a line."""
+    page = facts().page()
+    places = [found.start() for found in re.finditer(r"\d", page)]
+    for place in places[:: len(places) // 60]:
+        other = f"{page[:place]}{(int(page[place]) + 1) % 10}{page[place + 1 :]}"
+        with suppress(InputError):  # it is no certificate any more
+            assert [*find_changes(other, open_seal(other))] != [], page[place - 40 : place + 40]
+    other = page.replace("30,000", "31,000", 1)
+    assert [*find_changes(other, open_seal(other))] == ["data-7"]
+    assert facts().lines()["data-7"] == ("rows", "30,000")
+
+
+def test_a_page_of_another_version() -> None:
+    """Its style may differ, its texts may not."""
+    content = json.loads(facts().text) | {"anonlib": "0.0.9"}
+    page = Facts(content).page().replace("font-size: 15pt", "font-size: 14pt")
+    assert [*find_changes(page, open_seal(page))] == []
+    other = page.replace("What is said here", "What is not said here")
+    assert [*find_changes(other, open_seal(other))] == ["the page"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("{", "no JSON"),
+        ("{}", "no run record"),
+        (json.dumps(record(outcome="stopped")), "nothing to certify"),
+        (json.dumps(record(audit={})), "damaged (KeyError)"),
+    ],
+)
+def test_what_can_not_be_certified(given: str, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        seal_record(given)
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "r1.json"
+    path.write_text(json.dumps(record()))
+    place = certify(path)
+    assert place == str(tmp_path / "r1.certificate.html")
+    assert Path(place).stat().st_mode & 0o077 == 0
+    page, found, recorded = read_certificate(certify(path), str(path))  # it is replaced
+    assert (page, found) == (facts().page(), recorded)
+    other = tmp_path / "other.html"
+    other.write_text("mine")
+    with pytest.raises(InputError, match="is no certificate; name another file"):
+        certify(path, out=other)
+    with pytest.raises(InputError, match="no certificate of anonlib in HTML"):
+        read_certificate(str(other), None)
+    with pytest.raises(InputError, match="no such file; CERTIFICATE"):
+        read_certificate(str(tmp_path / "none.html"), None)
+
+
+def test_pdf(tmp_path: Path) -> None:
+    path = tmp_path / "r1.json"
+    path.write_text(json.dumps(record()))
+    try:
+        import weasyprint  # noqa: F401
+    except ImportError:
+        with pytest.raises(InputError, match=r"pip install 'anonlib\[pdf\]'"):
+            certify(path, out=tmp_path / "r1.pdf")
+        return
+    place = Path(certify(path, out=tmp_path / "r1.pdf"))
+    assert place.read_bytes().startswith(b"%PDF-")
+    with pytest.raises(InputError, match="is there already"):
+        certify(path, out=place)
+
+
+def test_two_pages_and_annexes(tmp_path: Path) -> None:
+    """As a browser prints it."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        skip_or_fail("no Chromium: install Debian's package chromium")
+    full = record()
+    columns = {f"column_{i}": full["settings"]["columns"]["age"] for i in range(7)}
+    full["settings"]["columns"] |= columns
+    content = json.loads(seal_record(json.dumps(full)).text)
+    for annexes, most in ((content["annexes"], 6), ([], 2)):
+        page = tmp_path / "page.html"
+        page.write_text(Facts({**content, "annexes": annexes}).page())
+        arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+        pdf = tmp_path / "page.pdf"
+        profile = f"--user-data-dir={tmp_path / 'profile'}"
+        command = [chromium, *arguments, profile, f"--print-to-pdf={pdf}", page.as_uri()]
+        subprocess.run(command, capture_output=True, timeout=120, check=True)
+        n_pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf.read_bytes()))
+        assert 0 < n_pages <= most
