@@ -74,11 +74,11 @@ class _Points:
         models = self._record["settings"]["models"]
         diverse = [m for m in models if not m.startswith("k_anonymity")]
         return {
-            "2.2.1 lawfulness of the process": self._given("purpose"),
-            "2.2.2 potential identifiability": self._known(),
-            "3 singling out": self._attacked("singling_out", f"k = {find_k(self._record)}"),
-            "3 linkability": self._attacked("linkability", ""),
-            "3 inference": self._attacked("inference", "; ".join(diverse)),
+            "2.2.1 lawfulness of the process": self._say_word("purpose"),
+            "2.2.2 potential identifiability": self._say_attackers(),
+            "3 singling out": self._say_risk("singling_out", f"k = {find_k(self._record)}"),
+            "3 linkability": self._say_risk("linkability", ""),
+            "3 inference": self._say_risk("inference", "; ".join(diverse)),
             "3.1.1 noise addition": f"{NOT_COVERED}: no noise is added",
             "3.1.2 permutation": f"{NOT_COVERED}: values stay in their rows",
             "3.1.3 differential privacy": f"{NOT_COVERED}: no bound on what one person changes",
@@ -88,27 +88,27 @@ class _Points:
             "4 pseudonymisation": f"keyed: {', '.join(pseudonyms)}"
             if pseudonyms
             else "none is released",
-            "5.2 good practices": self._practices(),
+            "5.2 good practices": self._say_practices(),
         }
 
     def ema(self) -> dict[str, str]:
         """The steps of the process of anonymisation."""
-        removed = self._named("removed")
+        removed = self._list_columns("removed")
         quasi = [n for n, c in self._columns.items() if c["role"] == "quasi_identifier"]
-        by_class = f"at most 1/{self._smallest()} by class size"
+        by_class = f"at most 1/{self._find_smallest()} by class size"
         return {
             "1 direct identifiers": f"removed: {removed}" if removed else "the source has none",
             "1 quasi-identifiers": ", ".join(quasi),
-            "2 adversaries and attacks": self._known(),
-            "3 data utility": self._useful(),
+            "2 adversaries and attacks": self._say_attackers(),
+            "3 data utility": self._say_utility(),
             "4 threshold": self._record["settings"].get("policy")
             or "; ".join(self._gates)
             or f"k = {find_k(self._record)}",
-            "5 actual risk": by_class if self._rows_are_persons() else "counted in persons by k",
+            "5 actual risk": by_class if self._counts_rows() else "counted in persons by k",
             "6 methodology": f"{self._record['settings']['kernel']}; "
             f"{'; '.join(self._record['settings']['models'])}",
             "7 documentation": "this certificate, the report and the private record",
-            "recoding of subject numbers": self._named("keyed pseudonym") or NOT_COVERED,
+            "recoding of subject numbers": self._list_columns("keyed pseudonym") or NOT_COVERED,
             "dates of participants": NOT_COVERED + " as such: they are columns like others",
         }
 
@@ -117,32 +117,32 @@ class _Points:
         expires = self._context.get("expires")
         access = self._context.get("access")
         rows = count_noun(self._record["audit"]["n_rows"], "row")
-        maximum = "largest and mean chance by class size" if self._rows_are_persons() else "k"
+        maximum = "largest and mean chance by class size" if self._counts_rows() else "k"
         return {
             "6.2.2 security and privacy practices": f"access: {access}" if access else NOT_COVERED,
-            "6.2.3 motives and capacity to re-identify": self._known(),
+            "6.2.3 motives and capacity to re-identify": self._say_attackers(),
             "6.3.2 transparency, stakeholders": "the public manifest beside the table; "
             "engagement is " + NOT_COVERED,
             "6.3.3 privacy-related harms": NOT_COVERED,
             "7.2.2 data principals": self._record["settings"]["persons"],
             "7.2.3 data type": "a table of rows",
             "7.2.4 attribute types": ", ".join(
-                f"{n} {spoken(role)}" for role, n in self._roles().items()
+                f"{n} {spoken(role)}" for role, n in self._count_roles().items()
             ),
             "7.2.5 dataset properties": f"{rows} in "
             f"{count_noun(self._record['audit']['n_classes'], 'class', 'classes')}",
             "7.3.2 maximum or average risk": maximum,
-            "7.3.3 population or sample": self._population(),
+            "7.3.3 population or sample": self._say_population(),
             "7.3.4 data privacy models": "; ".join(self._record["settings"]["models"]),
             "8.2.2 quantifying identifiability": "counted by the audit on the released table",
-            "8.2.3 adversarial testing": self._tested(),
+            "8.2.3 adversarial testing": self._say_tests(),
             "8.3.2 reconfiguring the environment": f"access: {access}" if access else NOT_COVERED,
             "8.3.3 transforming the data": self._record["settings"]["kernel"],
             "8.3.4 re-evaluation": f"until {expires}" if expires else NOT_COVERED,
-            "9.2.2 roles and responsibilities": self._given("approver"),
+            "9.2.2 roles and responsibilities": self._say_word("approver"),
             "9.2.3 principles, policies, procedures": self._record["settings"].get("policy")
             or NOT_COVERED,
-            "9.2.4 managing a disclosure": self._given("recipients"),
+            "9.2.4 managing a disclosure": self._say_word("recipients"),
             "9.2.5 communicating with stakeholders": NOT_COVERED,
             "9.3.2 monitoring the data environment": f"to be renewed by {expires}"
             if expires
@@ -150,49 +150,49 @@ class _Points:
             "9.4 mitigation in case of incident": NOT_COVERED,
         }
 
-    def _useful(self) -> str:
+    def _say_utility(self) -> str:
         known = registry.plugins("measure")
         risks = [name for name, cls in known.items() if getattr(cls, "is_risk", False)]
         found = [spoken(name) for name in self._measures if name not in risks]
         return "; ".join(["information loss", *found])
 
-    def _given(self, word: str) -> str:
+    def _say_word(self, word: str) -> str:
         value = self._words.get(word) or NOT_COVERED
         return value if isinstance(value, str) else "; ".join(value)
 
-    def _known(self) -> str:
+    def _say_attackers(self) -> str:
         known = self._context.get("may_know")
         return f"attackers may know {', '.join(known)}" if known else NOT_COVERED
 
-    def _attacked(self, name: str, models: str) -> str:
+    def _say_risk(self, name: str, models: str) -> str:
         """What stands for one of the three risks: models, an attack, or nothing."""
         attack = "attacked, see three risks" if name in self._measures else ""
         not_attacked = "" if attack or not models else "not attacked"
         return "; ".join(filter(None, [models, attack, not_attacked])) or NOT_COVERED
 
-    def _tested(self) -> str:
+    def _say_tests(self) -> str:
         attacks = [*ATTACKS, "linkage", "disclosure", "membership"]
         return ", ".join(spoken(a) for a in attacks if a in self._measures) or NOT_COVERED
 
-    def _practices(self) -> str:
+    def _say_practices(self) -> str:
         gates = f"gates: {'; '.join(self._gates)}" if self._gates else "no gate is set"
         expires = self._context.get("expires")
         return f"{gates}; {f'to be reviewed by {expires}' if expires else 'no review is set'}"
 
-    def _population(self) -> str:
+    def _say_population(self) -> str:
         if "uniqueness" in self._measures:
             return "the table itself, and uniqueness as estimated for a population"
         return "the table itself is taken for the population"
 
-    def _named(self, how: str) -> str:
+    def _list_columns(self, how: str) -> str:
         return ", ".join(n for n, c in self._columns.items() if describe_technique(c) == how)
 
-    def _roles(self) -> dict[str, int]:
+    def _count_roles(self) -> dict[str, int]:
         roles = [column["role"] for column in self._columns.values()]
         return {role: roles.count(role) for role in dict.fromkeys(roles)}
 
-    def _smallest(self) -> int:
+    def _find_smallest(self) -> int:
         return min(int(size) for size, _ in self._record["audit"]["sizes"])
 
-    def _rows_are_persons(self) -> bool:
+    def _counts_rows(self) -> bool:
         return "one row per person" in self._record["settings"]["persons"]

@@ -167,11 +167,11 @@ def _record_path(run: str, folder: str) -> str:
 
 def _read(
     path: str,
-    wanted: str = "RUN is the path of a private record, or with --conf CONF the id of a run",
+    hint: str = "RUN is the path of a private record, or with --conf CONF the id of a run",
 ) -> str:
     text = _existing(path)
     if text is None:
-        raise InputError(f"{path}: no such file; {wanted}")
+        raise InputError(f"{path}: no such file; {hint}")
     return text
 
 

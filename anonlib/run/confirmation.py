@@ -41,7 +41,7 @@ class LineVerdict:
 
 
 def confirm_lines(
-    page: str, facts: Facts, table: DataFrame, folder: str, recorded: Facts | None
+    page: str, facts: Facts, table: DataFrame, folder: str, of_record: Facts | None
 ) -> tuple[LineVerdict, ...]:
     """Compares the lines of a certificate with its facts, and these with the table and the record.
 
@@ -52,23 +52,23 @@ def confirm_lines(
         facts: Its facts.
         table: The published table.
         folder: Its folder, for the manifest.
-        recorded: The facts that the private record gives; None without it.
+        of_record: The facts that the private record gives; None without it.
     """
     changed = {*find_changes(page, facts)}
     there = _found_in(table, folder, facts.content["audit"])
-    known = {} if recorded is None else recorded.lines()
+    known = {} if of_record is None else of_record.lines()
     verdicts = []
     for line, cells in facts.lines().items():
         key = line.rpartition("-")[0], cells[0]
         state, reason = _compare(cells, there.get(key), key in there)
-        if recorded is not None and state != "contradicted":
+        if of_record is not None and state != "contradicted":
             same = known.get(line) == cells
             state, reason = ("confirmed", "") if same else ("contradicted", "not in the record")
         if line in changed:
             state, reason = "contradicted", "its text was changed"
         verdicts.append(LineVerdict(line, cells[0], state, reason))
     whole = changed - facts.lines().keys()
-    if recorded is not None and recorded.content != facts.content:
+    if of_record is not None and of_record.content != facts.content:
         whole.add("facts")
     verdicts += [
         LineVerdict(name, "the page as a whole", "contradicted", "was changed")

@@ -20,7 +20,7 @@ from anonlib.errors import AnonlibError, ConfigError, InputError, StorageError, 
 from anonlib.spark.translation import translate_errors
 from anonlib.sweeps.file import as_sweep
 
-VERBS = ["audit", "check", "evaluate", "release", "report", "sweep"]
+VERBS = ["audit", "certify", "check", "evaluate", "release", "report", "sweep", "verify"]
 CONFIG: dict[str, Any] = {
     "source": {"format": "csv", "path": "people.csv"},
     "attributes": {"age": {"role": "quasi_identifier", "scale": "continuous"}},

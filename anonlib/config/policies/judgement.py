@@ -57,7 +57,7 @@ class RuleVerdict:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Evidence:
     """What rules are judged by.
 
     Attributes:
@@ -90,10 +90,10 @@ def judge_rules(
     types = {name: a.type for name, a in config.attributes.items() if a.type is not None}
     if schema is not None:
         types = {column.name: str(column.type) for column in schema.columns} | types
-    facts = Facts(config, types, smallest)
+    evidence = Evidence(config, types, smallest)
     verdicts = []
     for rule in config.policy.rules:
-        state, found, where = _judge_where_it_applies(rule, facts)
+        state, found, where = _judge_where_it_applies(rule, evidence)
         verdicts.append(RuleVerdict(rule.id, rule.says, rule.source, state, found, where))
     return tuple(verdicts)
 
@@ -141,34 +141,34 @@ def narrow_policy(policy: Policy | None) -> Policy | None:
     return policy.model_copy(update={"rules": rules}) if rules else None
 
 
-def _judge_where_it_applies(rule: Rule, facts: Facts) -> Finding:
-    access = facts.config.context.access
+def _judge_where_it_applies(rule: Rule, evidence: Evidence) -> Finding:
+    access = evidence.config.context.access
     if rule.access and access is not None and access not in rule.access:
         return "does not apply", f"context.access is {access}", ""
-    return _judge(rule, facts)
+    return _judge(rule, evidence)
 
 
 @singledispatch
-def _judge(rule: Rule, _facts: Facts) -> Finding:
+def _judge(rule: Rule, _evidence: Evidence) -> Finding:
     raise TypeError(f"a rule of type {rule.type} has no judgement")
 
 
 @_judge.register
-def _(_rule: Confirmation, _facts: Facts) -> Finding:
+def _(_rule: Confirmation, _evidence: Evidence) -> Finding:
     return "to confirm", "no config can show this", ""
 
 
 @_judge.register
-def _(rule: ClassSize, facts: Facts) -> Finding:
-    models = facts.config.privacy.models
+def _(rule: ClassSize, evidence: Evidence) -> Finding:
+    models = evidence.config.privacy.models
     own = [(model.k, i) for i, model in enumerate(models) if isinstance(model, KAnonymity)]
     k, place = max(own, default=(0, 0))
-    n = k if facts.smallest is None else min(k, facts.smallest)
-    what = "k is" if facts.smallest is None else "the smallest class has"
-    shown = n if facts.smallest is None else facts.smallest
+    n = k if evidence.smallest is None else min(k, evidence.smallest)
+    what = "k is" if evidence.smallest is None else "the smallest class has"
+    shown = n if evidence.smallest is None else evidence.smallest
     chance = f", a chance of 1/{shown} = {1 / shown:.4f}" if rule.risk_at_most and shown else ""
     wanted = f"; {rule.least} is the least" if n < rule.least else ""
-    persons = "" if facts.smallest is None else " persons"
+    persons = "" if evidence.smallest is None else " persons"
     return (
         _state(keeps=n >= rule.least),
         f"{what} {shown}{persons}{chance}{wanted}",
@@ -181,9 +181,9 @@ def _state(*, keeps: bool) -> State:
 
 
 @_judge.register
-def _(rule: RequiredModel, facts: Facts) -> Finding:
-    attributes = facts.config.attributes
-    models = bind_models(facts.config.privacy.models, attributes)
+def _(rule: RequiredModel, evidence: Evidence) -> Finding:
+    attributes = evidence.config.attributes
+    models = bind_models(evidence.config.privacy.models, attributes)
     sensitive = [name for name, a in attributes.items() if a.role is Role.SENSITIVE]
     bare = [
         name
@@ -203,8 +203,8 @@ def _(rule: RequiredModel, facts: Facts) -> Finding:
 
 
 @_judge.register
-def _(rule: RequiredSetting, facts: Facts) -> Finding:
-    value: Any = facts.config
+def _(rule: RequiredSetting, evidence: Evidence) -> Finding:
+    value: Any = evidence.config
     for part in rule.field.split("."):
         if isinstance(value, Mapping):
             value = value.get(part)
@@ -236,9 +236,9 @@ def _within(value: Any, at_least: str | None, at_most: str | None) -> bool:
 
 
 @_judge.register
-def _(rule: RequiredGate, facts: Facts) -> Finding:
+def _(rule: RequiredGate, evidence: Evidence) -> Finding:
     asked = bounds_in_words(rule.at_least, rule.at_most)
-    for gate in facts.config.gates:
+    for gate in evidence.config.gates:
         if gate.figure != rule.figure or gate.of not in (None, rule.of):
             continue
         high = rule.at_most is None or _within(gate.at_most, None, rule.at_most)
@@ -248,10 +248,10 @@ def _(rule: RequiredGate, facts: Facts) -> Finding:
 
 
 @_judge.register
-def _(rule: Absence, facts: Facts) -> Finding:
-    released = _find_released(rule, facts)
+def _(rule: Absence, evidence: Evidence) -> Finding:
+    released = _find_released(rule, evidence)
     if rule.pseudonyms:
-        released += [n for n, a in facts.config.attributes.items() if a.pseudonym]
+        released += [n for n, a in evidence.config.attributes.items() if a.pseudonym]
     if released:
         listed = ", ".join(dict.fromkeys(released))
         found = f"released by name or type: {listed}; drop them, or rename what is something else"
@@ -260,9 +260,9 @@ def _(rule: Absence, facts: Facts) -> Finding:
 
 
 @_judge.register
-def _(rule: Coarseness, facts: Facts) -> Finding:
-    config, doubts = facts.config, []
-    released = _find_released(rule, facts)
+def _(rule: Coarseness, evidence: Evidence) -> Finding:
+    config, doubts = evidence.config, []
+    released = _find_released(rule, evidence)
     for name in released:
         state, found = judge_groups(rule, name, config.attributes[name], config.recode)
         if state == "not kept":
@@ -283,15 +283,15 @@ def _is_in(pattern: str, words: Sequence[str]) -> bool:
     return any(all(map(fnmatchcase, words[i:], wanted)) for i in starts)
 
 
-def _find_released(rule: OfColumns, facts: Facts) -> list[str]:
+def _find_released(rule: OfColumns, evidence: Evidence) -> list[str]:
     """The released columns that a rule is about."""
     hidden = (Role.DROP, Role.IDENTIFIER)
     return [
         name
-        for name, attribute in facts.config.attributes.items()
+        for name, attribute in evidence.config.attributes.items()
         if (attribute.role not in hidden or attribute.pseudonym)
         and (
             any(_is_in(pattern, name_words(name)) for pattern in rule.names)
-            or facts.types.get(name, "").startswith(rule.types)
+            or evidence.types.get(name, "").startswith(rule.types)
         )
     ]
