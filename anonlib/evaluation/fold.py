@@ -1,13 +1,13 @@
 """One pass over a table: each task makes states of its rows; states are merged by name."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats
 from anonlib.errors import run_sanitized
-from anonlib.measure.case import States
+from anonlib.measure.states import Count, Merge, States
 
 #: Rows to process together.
 ROWS = 50_000
@@ -16,9 +16,6 @@ TASKS_PER_CORE = 4
 #: Most tasks. The states of each task have about 100 kB for ten columns, and up to about 10 MB for
 #: many wide columns.
 MOST_TASKS = 256
-
-Count = Callable[[Iterable[pa.Table]], States]
-Merge = Callable[[str, Floats, Floats], Floats]
 
 _STATES = "part string, state array<double>"
 

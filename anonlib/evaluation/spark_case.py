@@ -1,6 +1,6 @@
 """The case of a release on Spark: answers what measures ask about a release and its source."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,10 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.rules import lone
 from anonlib.config.model import Config
+from anonlib.evaluation.attacks import make_attack_tables
 from anonlib.evaluation.classes import (
     certainty,
     make_release_view,
@@ -27,6 +28,7 @@ from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import distinct_values, most_rows, summarize
 from anonlib.evaluation.splits import learn, make_part
+from anonlib.measure.attack_tables import AttackTables
 from anonlib.measure.case import (
     Case,
     CellSums,
@@ -43,6 +45,7 @@ from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.scores import Scores
+from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
 from anonlib.table.columns import HELD, LINK
 from anonlib.table.encoding import Encoding
@@ -147,14 +150,7 @@ class SparkCase(Case):
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
         return lone(*make_release_view(self.released, self.schema, self.spec, protected))
 
-    def fold(
-        self,
-        ids: Sequence[str],
-        count: Callable[[Iterable[pa.Table]], States],
-        merge: Callable[[str, Floats, Floats], Floats],
-        *,
-        released: bool,
-    ) -> States:
+    def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
         rows = self.released if released else self.source
         return fold(rows.select(*ids), count, merge)
 
@@ -178,6 +174,19 @@ class SparkCase(Case):
             train = self.shadow(share)
         raw = make_part(self.source.where(~out).select(*columns), *how, released=False)
         return Parts(make_part(train.select(*columns), *how, released=True), raw, test, raw_test)
+
+    def attack_tables(self, holdout: float, attempts: int) -> AttackTables:
+        key = "attack_tables", holdout, attempts
+        if key not in self.cache:
+            self.cache[key] = make_attack_tables(
+                *(self.source, self.shadow(holdout), self.schema),
+                seed=self.seed,
+                holdout=holdout,
+                attempts=attempts,
+                n_source=self.n_source,
+            )
+        found: AttackTables = self.cache[key]
+        return found
 
     def learn(
         self,

@@ -1,18 +1,19 @@
 """The case: a release beside its source, as measures see it. It does their work in Spark."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Ints
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.scores import Scores
+from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Scale, Schema
@@ -20,8 +21,7 @@ from anonlib.table.schema import Column, Scale, Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Mergeable states by name: float64 arrays, which travel between Spark's tasks.
-States: TypeAlias = Mapping[str, Floats]
+    from anonlib.measure.attack_tables import AttackTables
 
 
 @dataclass(frozen=True)
@@ -256,20 +256,13 @@ class Case(ABC):
         such a column."""
 
     @abstractmethod
-    def fold(
-        self,
-        ids: Sequence[str],
-        count: Callable[[Iterable[pa.Table]], States],
-        merge: Callable[[str, Floats, Floats], Floats],
-        *,
-        released: bool,
-    ) -> States:
+    def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
         """Computes states over all rows, merged by name.
 
         Args:
             ids: The columns that `count` reads.
-            count: Computes states from tables of rows. It runs in Spark's tasks.
-            merge: Merges two states of a name. It is commutative up to rounding.
+            count: Computes states.
+            merge: Merges them.
             released: Whether to read the release, else the source.
         """
 
@@ -290,6 +283,16 @@ class Case(ABC):
 
         Returns:
             The parts. None if a published release is to be split: its rows have no link to persons.
+        """
+
+    @abstractmethod
+    def attack_tables(self, holdout: float, attempts: int) -> "AttackTables":
+        """A release made without some persons, to attack. Cost: that release, once for each share
+        held out, and a pass over the source.
+
+        Args:
+            holdout: The share of persons held out.
+            attempts: The most persons of each kind to attack.
         """
 
     @abstractmethod

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from anonlib.arrays import Floats
 from anonlib.measure import Findings, Measure
-from anonlib.measure.case import States
 from anonlib.measure.fidelity._axes import Axes, Axis, read_axes
 from anonlib.measure.fidelity._distribution import N_BINS, Distribution, Points, spread
 from anonlib.measure.fidelity._reading import CategoryShares, Numbers, Spans, read_column
+from anonlib.measure.states import States
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case

@@ -9,10 +9,10 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Series, Subjects
-from anonlib.measure.case import States
 from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._reading import CategoryShares
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
+from anonlib.measure.states import States
 
 #: If a column has more categories, neighbours are counted together, in this many groups.
 MOST_GROUPS = 100

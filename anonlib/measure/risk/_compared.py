@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Bools, Floats, Ints
+from anonlib.encode import about
+from anonlib.encode.texts import texts
 from anonlib.errors import InputError
 from anonlib.measure.nearest import MatchedColumn, NodeDistances, ShareDistances, SpanDistances
 from anonlib.recode.arrow import iso
 from anonlib.recode.value_leaves import find_leaves
-from anonlib.table.encoding import Encoding
-from anonlib.table.schema import Column, Scale
+from anonlib.table.encoding import Encoding, moments, standardize, to_float
+from anonlib.table.schema import Column, Scale, is_number
 
 #: An Arrow array of any type.
 Values: TypeAlias = Any
@@ -55,6 +57,37 @@ def match_column(
         raise InputError(
             f"column {column.name}: released as {released.type}, which has no distance here"
         ) from None
+
+
+def match_plain(column: Column, original: Values, released: Values) -> MatchedColumn:
+    """Makes a column of an attack from a column that is released as it is.
+
+    Numbers are standardized by the original values. Other values are equal or not.
+
+    Raises InputError as `match_column`.
+    """
+    if is_number(column.type) and is_number(released.type):
+        low, high = 0.0, -1.0
+        numbers = [to_float(each) for each in (original, released)]
+        numbers = [np.where(np.isfinite(each), each, np.nan) for each in numbers]
+        if not np.isnan(numbers[0]).all():
+            low, high = float(np.nanmin(numbers[0])), float(np.nanmax(numbers[0]))
+        mean, sd = moments(numbers[0], low, high)
+        absent = [np.isnan(each) for each in numbers]
+        value, ends = (
+            standardize(np.where(gone, mean, each), mean, sd)
+            for gone, each in zip(absent, numbers, strict=True)
+        )
+        spans, place = np.unique(np.column_stack([ends, absent[1]]), axis=0, return_inverse=True)
+        end = spans[:, 0].copy()
+        return MatchedColumn(
+            SpanDistances(value, absent[0], end, end, spans[:, 1] > 0), place.ravel()
+        )
+    with about(column.name):
+        both = [texts(each).to_pylist() for each in (original, released)]
+    code = {text: i for i, text in enumerate(dict.fromkeys([*both[0], *both[1]]))}
+    points: list[tuple[tuple[int, float], ...]] = [((code[text], 1.0),) for text in both[1]]
+    return _shares(np.array([code[text] for text in both[0]], np.int64), points, len(code))
 
 
 def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:

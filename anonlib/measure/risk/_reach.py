@@ -1,0 +1,182 @@
+"""The released rows that are nearest to persons, found in one pass over a release of any size."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Bools, Floats, Ints
+from anonlib.measure.features import as_one_array
+from anonlib.measure.nearest import CHUNK, MatchedColumn
+from anonlib.measure.risk._compared import match_column, match_plain
+from anonlib.measure.states import States
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Column, Role, is_atomic
+
+if TYPE_CHECKING:
+    from anonlib.measure.attack_tables import AttackTables
+
+#: Squared distances are rounded to multiples of this: equal ones stay equal, however they are
+#: summed.
+STEP = 2.0**-30
+#: The name of the only state.
+NEAREST = "nearest"
+#: A scipy.sparse.csr_matrix of float64.
+Sparse: TypeAlias = Any
+#: What released rows add up to: csr_matrix[n, v] for the n rows of a table, small whole numbers.
+Payload: TypeAlias = Callable[[pa.Table], Sparse]
+
+
+class NearRows(NamedTuple):
+    """The released rows that are nearest to p persons, by each of g groups of columns.
+
+    Attributes:
+        distance: float64[p, g]. The squared distance.
+        n_rows: float64[p, g]. The rows at this distance.
+        total: float64[p, v]. What the rows that are nearest by all groups add up to.
+    """
+
+    distance: Floats
+    n_rows: Floats
+    total: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A search for the released rows that are nearest to persons.
+
+    Distances are those of the measure `linkage`. Other columns than quasi-identifiers count 1 if
+    values differ; numbers by their difference in standard deviations of the persons' values.
+
+    Attributes:
+        persons: p original rows.
+        groups: The columns of each group. A column is in one group at most.
+        encodings: The encodings of the quasi-identifiers, by id.
+        payload: What to add up. Without one, rows are counted.
+        payload_ids: The columns that `payload` reads.
+        n_payload: The numbers that `payload` gives of each row.
+    """
+
+    persons: pa.Table
+    groups: tuple[tuple[Column, ...], ...]
+    encodings: Mapping[str, Encoding]
+    payload: Payload | None = None
+    payload_ids: tuple[str, ...] = ()
+    n_payload: int = 1
+
+    def find(self, tables: "AttackTables") -> NearRows:
+        """Cost: one pass over the release; for each column O(persons classes), where classes are
+        counted anew in each task."""
+        p, g = self.persons.num_rows, len(self.groups)
+        ids = dict.fromkeys([*(c.id for group in self.groups for c in group), *self.payload_ids])
+        merge = partial(_merge, n_groups=g, width=2 * g + self.n_payload)
+        states = tables.fold_released([*ids], self._count, merge)
+        state = states[NEAREST].reshape(p, -1)
+        return NearRows(state[:, :g], state[:, g : 2 * g], state[:, 2 * g :])
+
+    def _count(self, tables: Iterable[pa.Table]) -> States:
+        p, g = self.persons.num_rows, len(self.groups)
+        state = _empty(p, g, self.n_payload)
+        for table in tables:
+            if table.num_rows:
+                found = self._of_table(table)
+                state = _merge("", state.ravel(), found.ravel(), g, state.shape[1]).reshape(p, -1)
+        return {NEAREST: state.ravel()}
+
+    def _of_table(self, table: pa.Table) -> Floats:
+        """float64[p, 2 g + v]. The state of one table."""
+        from scipy.sparse import csr_matrix
+
+        matched = [[self._match(c, table) for c in group] for group in self.groups]
+        columns = [[each for each in group if each is not None] for group in matched]
+        place = _number([each.place for group in columns for each in group], table.num_rows)
+        _, first, tuple_of = np.unique(place, return_index=True, return_inverse=True)
+        rows = np.bincount(tuple_of).astype(np.float64)
+        totals = self._totals(table, tuple_of)
+        p, g = self.persons.num_rows, len(self.groups)
+        state = _empty(p, g, self.n_payload)
+        size = max(1, CHUNK // len(first))
+        for start in range(0, p, size):
+            chunk = slice(start, min(p, start + size))
+            near = [_near(group, first, chunk) for group in columns]
+            for i, (distance, nearest) in enumerate(near):
+                state[chunk, i], state[chunk, g + i] = distance, nearest @ rows
+            both = np.logical_and.reduce([nearest for _, nearest in near])
+            state[chunk, 2 * g :] = (csr_matrix(both, dtype=np.float64) @ totals).toarray()
+        return state
+
+    def _match(self, column: Column, table: pa.Table) -> MatchedColumn | None:
+        original, released = (
+            as_one_array(each.column(column.id)) for each in (self.persons, table)
+        )
+        index = None
+        if is_atomic(released.type):
+            encoded = released.dictionary_encode(null_encoding="encode")
+            released, index = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
+        if column.role is Role.QUASI_IDENTIFIER:
+            found = match_column(column, self.encodings[column.id], original, released)
+        else:
+            found = match_plain(column, original, released)
+        if found is None or index is None:
+            return found
+        return MatchedColumn(found.distances, found.place[index])
+
+    def _totals(self, table: pa.Table, tuple_of: Ints) -> Sparse:
+        """csr_matrix[tuples, v]. The sums of the payload by tuple."""
+        from scipy.sparse import csr_matrix
+
+        n = table.num_rows
+        of_tuples = csr_matrix((np.ones(n), (tuple_of, np.arange(n))))
+        every = csr_matrix(np.ones((n, 1)))
+        return of_tuples @ (every if self.payload is None else self.payload(table))
+
+
+def _near(group: Sequence[MatchedColumn], first: Ints, chunk: slice) -> tuple[Floats, Bools]:
+    """The least squared distance of each person of a chunk, and which tuples have it.
+
+    first: int64[t]. A row of each tuple.
+    """
+    from anonlib.measure.risk._reach_core import nearest
+
+    size, t = chunk.stop - chunk.start, len(first)
+    if not group:  # nothing is known: all are equally near
+        return np.zeros(size), np.ones((size, t), np.bool_)
+    parts = [np.rint(column.distances.squared(chunk) / STEP) for column in group]
+    start = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
+    place = np.column_stack([column.place[first] for column in group]).astype(np.int32)
+    least, near = nearest(np.hstack(parts), start, place)
+    return least * STEP, near
+
+
+def _number(places: Sequence[Ints], n: int) -> Ints:
+    """int64[n]. Rows with equal places in all columns get the same number."""
+    number = np.zeros(n, np.int64)
+    for place in places:
+        both = number * (int(place.max(initial=0)) + 1) + place
+        number = np.unique(both, return_inverse=True)[1]
+    return number
+
+
+def _empty(p: int, g: int, v: int) -> Floats:
+    """The state of no rows."""
+    state = np.zeros((p, 2 * g + v))
+    state[:, :g] = np.inf
+    return state
+
+
+def _merge(_: str, left: Floats, right: Floats, n_groups: int, width: int) -> Floats:
+    """Merges two states: the nearer rows count, of equally near ones all."""
+    a, b = left.reshape(-1, width), right.reshape(-1, width)
+    least = np.minimum(a[:, :n_groups], b[:, :n_groups])
+    found = np.zeros_like(a)
+    found[:, :n_groups] = least
+    for each in (a, b):
+        reaches = each[:, :n_groups] == least
+        found[:, n_groups : 2 * n_groups] += np.where(reaches, each[:, n_groups : 2 * n_groups], 0)
+        found[:, 2 * n_groups :] += np.where(
+            reaches.all(axis=1)[:, None], each[:, 2 * n_groups :], 0
+        )
+    return found.ravel()

@@ -1,0 +1,94 @@
+"""An attack: guesses sensitive values from the nearest released rows."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+from pydantic import Field
+
+from anonlib.measure import Figure, Findings, Subjects
+from anonlib.measure.attempts import Attempts
+from anonlib.measure.features import predictors
+from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._guesses import MOST_VALUES, ValueGuess, keep_present, make_guess
+from anonlib.measure.risk._reach import Search
+from anonlib.table.schema import Column, Role
+
+if TYPE_CHECKING:
+    from anonlib.measure.attack_tables import AttackTables
+    from anonlib.measure.case import Case
+
+
+class Inference(AttackMeasure):
+    """How often sensitive values are guessed from the released rows nearest to a person.
+
+    For each sensitive column, and for the target if it has its own privacy model: an attacker knows
+    the quasi-identifiers of persons, looks for the nearest released rows, and guesses their most
+    frequent value; of equally frequent ones the first in the order of texts. Of numbers, their mean
+    is guessed; it is right within `tolerance` of the true number. Of values, the MOST_VALUES most
+    frequent ones among the persons to attack are guessed. Persons without a value are left out.
+
+    A guess from what the release says of people in general succeeds with the persons held out, too.
+    So `risk` is what a guess gains from the person's own row.
+
+    Distances are those of the measure `linkage`.
+    Cost: for each column one pass over the release, which compares bounded numbers of persons with
+    its classes.
+    """
+
+    type: ClassVar[str] = "inference"
+    subjects: ClassVar[Subjects] = "columns"
+    reference: ClassVar[str] = (
+        "M. Giomi et al., A unified framework for quantifying privacy risk in synthetic data, "
+        "PoPETs 2023(2), section 5.3; there, the value of the first of the nearest rows is taken"
+    )
+    tolerance: float = Field(
+        default=0.05, ge=0, lt=1, description="how far a guess of a number may be off, as a share"
+    )
+
+    def measure(self, case: "Case") -> Findings:
+        schema = case.schema
+        secrets = [
+            column
+            for column in predictors(schema, (), "released")
+            if column.role is Role.SENSITIVE
+            or (column.role is Role.TARGET and column.id in schema.protected)
+        ]
+        if not secrets:
+            return self.nothing("no sensitive column is released")
+        names = [column.name for column in secrets]
+        known = predictors(schema, (), "quasi_identifiers")
+        if not known:
+            return self.nothing("there is no quasi-identifier to guess from", names)
+        tables = self.tables(case)
+        if not tables.n_released:
+            return self.nothing("nothing was released to guess from", names)
+        figures: list[Figure] = []
+        for secret in secrets:
+            figures += self._attack(case, tables, known, secret)
+        return Findings(tuple(figures))
+
+    def _attack(
+        self, case: "Case", tables: "AttackTables", known: tuple[Column, ...], secret: Column
+    ) -> tuple[Figure, ...]:
+        n = self.affordable(case, tables)
+        members, others = (
+            keep_present(secret, each).slice(0, n) for each in (tables.members, tables.others)
+        )
+        persons = pa.concat_tables([members, others])
+        if not persons.num_rows:
+            return Attempts(0, 0, 0, 0).figures(secret.name)
+        guess = make_guess(secret, persons, self.tolerance)
+        search = Search(
+            *(persons, (known,), case.encodings),
+            payload=guess.payload,
+            payload_ids=(secret.id,),
+            n_payload=guess.width,
+        )
+        right = guess.are_right(search.find(tables).total, persons)
+        full = isinstance(guess, ValueGuess) and guess.width == MOST_VALUES
+        split = members.num_rows
+        attempts = Attempts(
+            split, int(right[:split].sum()), others.num_rows, int(right[split:].sum())
+        )
+        note = f"of the {MOST_VALUES} most frequent values" if full else ""
+        return attempts.figures(secret.name, note)

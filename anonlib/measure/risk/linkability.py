@@ -1,0 +1,73 @@
+"""An attack: joins two tables about the same persons by a release."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from anonlib.measure import Findings, Subjects
+from anonlib.measure.attempts import Attempts
+from anonlib.measure.features import predictors
+from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._reach import Search
+
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
+
+
+class Linkability(AttackMeasure):
+    """How often a release links two halves of what is known of a person.
+
+    An attacker has two tables with different columns of the same persons, and looks for the
+    released row that is nearest to each row of both. Where both halves of a person lead to the same
+    released row, they are linked. Of equally near rows one is chosen at random: a person counts by
+    the probability that it is the same. So the whole class that halves may lead to counts as one
+    over its rows.
+
+    The halves are the columns in turns: one table has the first, third, and so on, the other one
+    has the rest. Pseudonyms and nested columns are left out. Distances are those of the measure
+    `linkage`; of other columns than quasi-identifiers see `_reach.py`.
+
+    Cost: one pass over the release, which compares bounded numbers of persons with its classes.
+    """
+
+    type: ClassVar[str] = "linkability"
+    subjects: ClassVar[Subjects] = "table"
+    reference: ClassVar[str] = (
+        "M. Giomi et al., A unified framework for quantifying privacy risk in synthetic data, "
+        "PoPETs 2023(2), section 5.2; there, the first of equally near rows is taken"
+    )
+    first_half: tuple[str, ...] = Field(
+        default=(), description="columns of the first table; none: every other column"
+    )
+
+    def measure(self, case: "Case") -> Findings:
+        columns = predictors(case.schema, (), "released")
+        halves = columns[::2], columns[1::2]
+        if self.first_half:
+            lacking = set(self.first_half) - {column.name for column in columns}
+            if lacking:
+                return self.nothing(f"`first_half`: not released: {', '.join(sorted(lacking))}")
+            halves = (
+                tuple(c for c in columns if c.name in self.first_half),
+                tuple(c for c in columns if c.name not in self.first_half),
+            )
+        if not all(halves):
+            return self.nothing("there are no two halves of columns to link")
+        tables = self.tables(case)
+        n = self.affordable(case, tables)
+        members, others = (each.slice(0, n) for each in (tables.members, tables.others))
+        persons = pa.concat_tables([members, others])
+        if not tables.n_released or not persons.num_rows:
+            return self.nothing("nothing was released to link by")
+        found = Search(persons, halves, case.encodings).find(tables)
+        linked = found.total[:, 0] / np.prod(found.n_rows, axis=1)
+        split = members.num_rows
+        attempts = Attempts(
+            split,
+            round(float(linked[:split].sum()), 6),
+            others.num_rows,
+            round(float(linked[split:].sum()), 6),
+        )
+        return Findings(attempts.figures())

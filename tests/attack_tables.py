@@ -1,0 +1,176 @@
+"""What attacks see, in memory: rows, a release of some of them, and persons held out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+import anonlib
+from anonlib.arrays import Bools, Ints
+from anonlib.config.model import Config
+from anonlib.local.engine import make_release
+from anonlib.local.rows import Rows, read_rows
+from anonlib.local.table import fit_column, number_classes
+from anonlib.measure import Findings, Measure
+from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
+from anonlib.measure.case import Case
+from anonlib.measure.states import Count, Merge, States
+from anonlib.recode import Cells, Domain
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Schema
+from anonlib.worker.task import person_codes
+
+#: From the rows to release to the released columns by id.
+Make = Callable[[Rows], pa.Table]
+
+
+@dataclass(frozen=True)
+class MemoryTables(AttackTables):
+    """Attack tables in memory, which are read in `n_parts` parts.
+
+    Attributes:
+        source: The original rows, and PERSON if there is a unit.
+        out: bool[n]. Whether the person of each is held out.
+        released: The released rows.
+        most: Most persons of each kind to attack.
+    """
+
+    source: pa.Table
+    out: Bools
+    released: pa.Table
+    most: int
+    n_parts: int = 3
+
+    @property
+    def n_released(self) -> int:  # type: ignore[override]
+        return int(self.released.num_rows)
+
+    @property
+    def members(self) -> pa.Table:
+        return self._persons(held_out=False).slice(0, self.most)
+
+    @property
+    def others(self) -> pa.Table:
+        return self._persons(held_out=True).slice(0, self.most)
+
+    def sample(self, ids: Sequence[str], size: int) -> pa.Table:
+        rows = self._numbered()
+        first = np.unique(rows.column(ROW).to_numpy(), return_index=True)[1]
+        rows = rows.take(pa.array(first))
+        drawn = np.random.default_rng(0).permutation(rows.num_rows)[:size]
+        return rows.take(pa.array(np.sort(drawn))).select([*ids, ROW])
+
+    def fold_released(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
+        return self._fold(self._numbered().select([*ids, ROW]), count, merge)
+
+    def fold_source(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
+        rows = self.source.append_column(OUT, pa.array(self.out))
+        numbers = [PERSON] if PERSON in rows.column_names else []
+        return self._fold(rows.select([*ids, OUT, *numbers]), count, merge)
+
+    def _numbered(self) -> pa.Table:
+        number = number_classes([self.released.column(c) for c in self.released.column_names])
+        return self.released.append_column(ROW, pa.array(number))
+
+    def _persons(self, *, held_out: bool) -> pa.Table:
+        rows = self.source.filter(pa.array(self.out == held_out))
+        if PERSON not in rows.column_names:
+            return rows
+        first = np.unique(rows.column(PERSON).to_numpy(), return_index=True)[1]
+        return rows.take(pa.array(np.sort(first)))
+
+    def _fold(self, rows: pa.Table, count: Count, merge: Merge) -> States:
+        merged: dict[str, Any] = {}
+        for places in np.array_split(np.arange(rows.num_rows), self.n_parts):
+            for name, state in count([rows.take(pa.array(places))]).items():
+                merged[name] = merge(name, merged[name], state) if name in merged else state
+        return merged
+
+
+@dataclass(frozen=True)
+class AttackedCase:
+    """As much of a case as attacks look at.
+
+    Attributes:
+        rows: The original rows. The first ones of their random order are held out.
+        make: Makes the release of the others.
+    """
+
+    rows: Rows
+    make: Make
+    encodings: Mapping[str, Encoding]
+    k: int
+    seed: int
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> Schema:
+        return self.rows.schema
+
+    def attack_tables(self, holdout: float, attempts: int) -> AttackTables:
+        table, schema = self.rows
+        codes = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+        person = np.arange(table.num_rows) if codes is None else codes
+        names = np.random.default_rng(self.seed).permutation(int(person.max()) + 1)
+        out = names[person] < holdout * len(names)
+        key = "release", holdout
+        if key not in self.cache:
+            train = Rows(table.filter(pa.array(~out)).combine_chunks(), schema)
+            self.cache[key] = self.make(train)
+        if codes is not None:
+            table = table.append_column(PERSON, pa.array(person.astype(np.int64)))
+        return MemoryTables(table, out, self.cache[key], attempts)
+
+    def findings(self, measure: Measure) -> Findings:
+        return measure.measure(cast(Case, self))
+
+
+def make_case(data: pa.Table, config: Mapping[str, Any], make: Make | None = None) -> AttackedCase:
+    """The case of a table and a config. Without `make`, the engine in memory releases it."""
+    parsed = anonlib.parse(config)
+    rows = read_rows(data, data.column_names, parsed)
+    encodings = {
+        column.id: fit_column(column, rows.table.column(column.id), parsed.max_categories)
+        for column in rows.schema.quasi_identifiers
+    }
+    return AttackedCase(rows, make or by_engine(parsed), encodings, parsed.k, parsed.seed)
+
+
+def by_engine(config: Config) -> Make:
+    """The release of a config, by the engine in memory."""
+
+    def make(rows: Rows) -> pa.Table:
+        released = make_release(rows, config, b"of these tests").table
+        return released.select([column.id for column in rows.schema.released])
+
+    return make
+
+
+def by_cells(choose: Callable[[pa.Table], Ints]) -> Make:
+    """A release into cells of the test's own choice, by the column's recoders."""
+
+    def make(rows: Rows) -> pa.Table:
+        table, schema = rows
+        id = choose(table)
+        columns = {}
+        for column in schema.released:
+            values = table.column(column.id).combine_chunks()
+            if column.recoder is not None:
+                domain = Domain(column.order, column.hierarchy)
+                cells = Cells(id, int(id.max()) + 1)
+                values = column.recoder.recode(values, cells, domain).take(pa.array(id))
+            columns[column.id] = values
+        return pa.table(columns)
+
+    return make
+
+
+#: The raw table: every row is a cell of its own.
+as_it_is = by_cells(lambda table: np.arange(table.num_rows))
+
+
+def figures_of(found: Findings) -> dict[tuple[str, str], float | None]:
+    """The figures by name and subject."""
+    return {(figure.name, figure.of): figure.value for figure in found.figures}
