@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import anonlib
-from anonlib.arrays import Bools, Ints
+from anonlib.arrays import Ints
 from anonlib.config.model import Config
 from anonlib.local.engine import make_release
 from anonlib.local.rows import Rows, read_rows
@@ -31,55 +31,33 @@ class MemoryTables(AttackTables):
     """Attack tables in memory, which are read in `n_parts` parts.
 
     Attributes:
-        source: The original rows, and PERSON if there is a unit.
-        out: bool[n]. Whether the person of each is held out.
-        released: The released rows.
-        most: Most persons of each kind to attack.
+        source: The original rows, with OUT, and with PERSON if there is a unit.
+        released: The released rows, with ROW.
+        members: See `AttackTables`.
+        others: See `AttackTables`.
     """
 
     source: pa.Table
-    out: Bools
     released: pa.Table
-    most: int
+    members: pa.Table
+    others: pa.Table
     n_parts: int = 3
 
     @property
     def n_released(self) -> int:  # type: ignore[override]
         return int(self.released.num_rows)
 
-    @property
-    def members(self) -> pa.Table:
-        return self._persons(held_out=False).slice(0, self.most)
-
-    @property
-    def others(self) -> pa.Table:
-        return self._persons(held_out=True).slice(0, self.most)
-
     def sample(self, ids: Sequence[str], size: int) -> pa.Table:
-        rows = self._numbered()
-        first = np.unique(rows.column(ROW).to_numpy(), return_index=True)[1]
-        rows = rows.take(pa.array(first))
-        drawn = np.random.default_rng(0).permutation(rows.num_rows)[:size]
-        return rows.take(pa.array(np.sort(drawn))).select([*ids, ROW])
+        first = np.unique(self.released.column(ROW).to_numpy(), return_index=True)[1]
+        drawn = np.random.default_rng(0).permutation(len(first))[:size]
+        return self.released.take(pa.array(first[np.sort(drawn)])).select([*ids, ROW])
 
     def fold_released(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
-        return self._fold(self._numbered().select([*ids, ROW]), count, merge)
+        return self._fold(self.released.select([*ids, ROW]), count, merge)
 
     def fold_source(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
-        rows = self.source.append_column(OUT, pa.array(self.out))
-        numbers = [PERSON] if PERSON in rows.column_names else []
-        return self._fold(rows.select([*ids, OUT, *numbers]), count, merge)
-
-    def _numbered(self) -> pa.Table:
-        number = number_classes([self.released.column(c) for c in self.released.column_names])
-        return self.released.append_column(ROW, pa.array(number))
-
-    def _persons(self, *, held_out: bool) -> pa.Table:
-        rows = self.source.filter(pa.array(self.out == held_out))
-        if PERSON not in rows.column_names:
-            return rows
-        first = np.unique(rows.column(PERSON).to_numpy(), return_index=True)[1]
-        return rows.take(pa.array(np.sort(first)))
+        numbers = [PERSON] if PERSON in self.source.column_names else []
+        return self._fold(self.source.select([*ids, OUT, *numbers]), count, merge)
 
     def _fold(self, rows: pa.Table, count: Count, merge: Merge) -> States:
         merged: dict[str, Any] = {}
@@ -109,7 +87,7 @@ class AttackedCase:
     def schema(self) -> Schema:
         return self.rows.schema
 
-    def attack_tables(self, holdout: float, attempts: int) -> AttackTables:
+    def attack_tables(self, holdout: float, attempts: int) -> MemoryTables:
         table, schema = self.rows
         codes = person_codes([table.column(id).combine_chunks() for id in schema.unit])
         person = np.arange(table.num_rows) if codes is None else codes
@@ -118,10 +96,16 @@ class AttackedCase:
         key = "release", holdout
         if key not in self.cache:
             train = Rows(table.filter(pa.array(~out)).combine_chunks(), schema)
-            self.cache[key] = self.make(train)
+            released = self.make(train)
+            number = number_classes([released.column(c) for c in released.column_names])
+            self.cache[key] = released.append_column(ROW, pa.array(number))
+        first = np.sort(np.unique(person, return_index=True)[1])
+        sides = (first[out[first] == side][:attempts] for side in (False, True))
+        members, others = (table.take(pa.array(places)) for places in sides)
+        source = table.append_column(OUT, pa.array(out))
         if codes is not None:
-            table = table.append_column(PERSON, pa.array(person.astype(np.int64)))
-        return MemoryTables(table, out, self.cache[key], attempts)
+            source = source.append_column(PERSON, pa.array(person.astype(np.int64)))
+        return MemoryTables(source, self.cache[key], members, others)
 
     def findings(self, measure: Measure) -> Findings:
         return measure.measure(cast(Case, self))

@@ -1,5 +1,6 @@
 """Attacks on Spark: persons are drawn, tables are read, and figures are those in memory."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.linkability import Linkability
 from anonlib.measure.risk.membership import Membership
 from anonlib.measure.risk.singling_out import SinglingOut
-from tests.attack_tables import AttackedCase, MemoryTables, figures_of
-from tests.spark.cases import across, along, make_case
+from tests.attack_tables import MemoryTables, figures_of
+from tests.spark.cases import along, make_case
 
 pytestmark = pytest.mark.spark
 
@@ -72,15 +73,9 @@ def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
     some = tables.sample(ids, 10**6)
     assert sorted(some.column(ROW).to_pylist()) == sorted(equal.values())
 
-    memory = MemoryTables(source.drop([OUT]), out, released.select(ids), 40)
-    for measure in (
-        SinglingOut(attempts=40),
-        Linkability(attempts=40),
-        Inference(attempts=40),
-        Membership(attempts=40),
-    ):
-        ours = figures_of(measure.measure(case))
+    memory = MemoryTables(source, released, tables.members, tables.others)
+    same = replace(case, cache={("attack_tables", 0.3, 40): memory})
+    for measure in (SinglingOut, Linkability, Inference, Membership):
+        ours = figures_of(measure(attempts=40).measure(case))
         assert all(value is not None for value in ours.values())
-        if not isinstance(measure, SinglingOut):  # which draws predicates by the order of rows
-            memory_case = Fixed(tables=memory, case=case, members=tables.members)
-            assert ours == figures_of(measure.measure(memory_case))
+        assert ours == figures_of(measure(attempts=40).measure(same))
