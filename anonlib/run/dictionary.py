@@ -72,7 +72,8 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
 def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:
     plugin = registry.plugins("recoder").get(column.get("recoder", ""))
     summary = "" if plugin is None else first_paragraph(plugin)
-    words = [column.get("recoder", ""), summary, _FORMS.get(column.get("form", ""), "")]
+    plain = "pseudonym" if column["role"] == "identifier" else "as it is"
+    words = [column.get("recoder", plain), summary, _FORMS.get(column.get("form", ""), "")]
     return column["name"], _ROLES[column["role"]], ": ".join(word for word in words if word)
 
 

@@ -422,8 +422,8 @@ def _explain_absence(spark: SparkSession, source: SourceSection) -> Iterator[Non
         known = (*FILES, "jdbc", "table", "generator")
         text = (
             f"source.format: Spark knows no format {source.format}"
-            f"{did_you_mean(source.format, known)}; it has {', '.join(known)}, and those of jars "
-            "in spark.jars"
+            f"{did_you_mean(source.format, known) or ';'} it has {', '.join(known)}, and those of "
+            "jars in spark.jars"
         )
     raise InputError(text)
 

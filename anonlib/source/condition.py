@@ -13,6 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anonlib.config.model import RESERVED_PREFIX
 from anonlib.errors import ConfigError, Problem, did_you_mean
 from anonlib.spark.jvm import java_class
 from anonlib.spark.translation import translate_errors
@@ -69,9 +70,10 @@ def _explain_columns(names: Sequence[str]) -> Iterator[None]:
         name = parameters.get("objectName", "").replace("`", "")
     else:
         return
-    near = did_you_mean(name, names)
-    what = f"no column {name}{near}" if near else "an unknown column; texts need single quotes"
-    raise ConfigError([Problem("source.where", f"{what}; there are: {', '.join(names)}")])
+    own = [each for each in names if not each.startswith(RESERVED_PREFIX)]
+    near = did_you_mean(name, own)
+    what = f"no column {name}{near}" if near else "an unknown column; texts need single quotes;"
+    raise ConfigError([Problem("source.where", f"{what} there are: {', '.join(own)}")])
 
 
 def require_plain(frame: DataFrame, text: str, where: str) -> Any:

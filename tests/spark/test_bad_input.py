@@ -156,7 +156,7 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "condition on a column that is not there": (
         lambda f: f,
         {"source": {"format": "parquet", "where": f"heights = '{MARKER}'"}},
-        "source.where: no column heights; did you mean height?; there are: ",
+        "source.where: no column heights; did you mean height? there are: ",
     ),
     "condition that is no SQL": (
         lambda f: f,

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from anonlib.config.model import RESERVED_PREFIX
 from anonlib.errors import ConfigError, InputError
 from anonlib.source import condition as limits
 from anonlib.source.condition import filter_rows, require_plain
@@ -102,12 +104,15 @@ def test_columns_that_are_not_there(frame: DataFrame) -> None:
     """A name that is near no column's may be a value: it is not repeated."""
     with pytest.raises(ConfigError) as caught:
         filter_rows(frame, "idd > 1")
-    near = "source.where: no column idd; did you mean id?; there are: id, "
+    near = "source.where: no column idd; did you mean id? there are: id, "
     assert str(caught.value).startswith(near)
     with pytest.raises(ConfigError) as caught:
         filter_rows(frame, "id = Huber")
     text = "source.where: an unknown column; texts need single quotes; there are: id, "
     assert str(caught.value).startswith(text)
+    with pytest.raises(ConfigError) as caught:
+        filter_rows(frame.withColumn(f"{RESERVED_PREFIX}row", F.lit(1)), "idd > 1")
+    assert RESERVED_PREFIX not in str(caught.value)
 
 
 def test_long_ones(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
